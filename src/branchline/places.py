@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from branchline._sha256 import sha256
-from branchline.entries import json_codec
+from branchline.entries import Header, json_codec
 from branchline.formats import BUILTIN_FORMATS, PI, Format, agent_name
 from branchline.plugins.formats import BrokenFormat, installed_formats
 
@@ -298,6 +298,16 @@ def existing_directory(patterns: Callable[[Mapping[str, str], str], Sequence[str
     for pattern in patterns(os.environ, os.path.expanduser("~")):
         if found := [path for path in glob.glob(pattern) if os.path.isdir(path)]:
             return max(found, key=lambda path: (os.stat(path).st_mtime, path))
+    return None
+
+
+def new_directory(format_: Format, header: Header) -> str | None:
+    """Where a new session of a program belongs, None where nobody knows."""
+    for directory in format_.home.new_directories(header, os.environ, os.path.expanduser("~")):
+        if not any(sign in directory for sign in "*?"):
+            return directory
+        if (found := existing_directory(lambda *_, pattern=directory: [pattern])) is not None:
+            return found
     return None
 
 

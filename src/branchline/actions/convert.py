@@ -16,7 +16,7 @@ from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
 from branchline.entries import Header
-from branchline.errors import BranchlineError, NotSupported
+from branchline.errors import BranchlineError, FileExists, NotSupported
 from branchline.formats import Format, agent_name
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
@@ -27,12 +27,15 @@ from branchline.formats.resume_commands import (
 from branchline.log import create_directory
 from branchline.session import Session
 from branchline.session.forks import fork_position, time_after
-from branchline.session.locator import store_of, writable_format
+from branchline.session.locator import record_title, store_of, written_format
 from branchline.stores import check_key
 
 __all__ = ["TARGETS", "ConvertRequest", "ConvertResult", "ConvertedFile", "convert", "target_format"]
 
-TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+TARGETS = (
+    *("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet"),
+    *("claude-code", "codex", "qwen", "copilot"),
+)
 """The agents whose sessions can be written."""
 
 
@@ -53,6 +56,8 @@ class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The new file, or the directory for it (default: the present directory)."""
     install: bool = False
     """Put the file where the agent looks for its sessions."""
+    every_branch: bool = True
+    """With scope "tree", write further files for branches that the first one cannot hold."""
     same_id: bool = False
     """Keep the id. A session that was once converted from the target gets its old bytes back."""
 
@@ -88,13 +93,15 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     """
     request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
-    leaves = _leaves(session, request)
+    leaves = list(_leaves(session, request))
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
         raise ValueError(f"{len(leaves)} files need a directory; give one with -o DIR/")
     made: dict[str, Converted] = {}
-    for leaf in leaves:
+    for leaf in leaves:  # which grows by the branches that the first file cannot hold
         header = _header(session, target, request)
         converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
+        if leaf is None and request.every_branch and not request.same_id and _takes_several(request):
+            leaves += converted.branches_left
         path = _place(request, target, converted.header)
         if path in made:
             raise NotSupported(
@@ -104,6 +111,8 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
         made[path] = converted
     for path, converted in made.items():
         write_new(path, converted.data)
+        if request.install and session.title:
+            record_title(target, path, converted.header, session.title)
     return ConvertResult(
         source=session.id,
         source_file=session.file,
@@ -113,10 +122,14 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     )
 
 
+def _takes_several(request: ConvertRequest) -> bool:
+    return request.install or request.output is None or output_directory(request.output) is not None
+
+
 def target_format(name: str) -> Format:
     """Return the format of an agent whose sessions can be written. Raises ValueError for an unknown agent."""
     try:
-        return writable_format(name)
+        return written_format(name)
     except ValueError:
         raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
 
@@ -152,12 +165,30 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
     name = check_key(target.home.file_key(header)) + target.traits.suffix
     if request.install:
-        directory = store_of(request.to, header.cwd).directory
+        _require_new_session(target, header)
+        directory = store_of(request.to, header).directory
         create_directory(directory)
         return os.path.join(directory, name)
     output = request.output or "."
     within = output_directory(output)
     return os.path.abspath(output) if within is None else os.path.join(within, name)
+
+
+def _require_new_session(target: Format, header: Header) -> None:
+    """Raise FileExists if the program has a session with this id, in whatever directory.
+
+    Two files of one session would confuse it, the more so while it runs.
+    """
+    if target.is_appendable:
+        return
+    for root in places.roots_of(target):
+        for directory, _, names in os.walk(root):
+            for name in names:
+                if header.id in name and header.id in target.traits.key_of(name):
+                    path = os.path.join(directory, name)
+                    raise FileExists(
+                        f"a {target.name} session with the id {header.id} exists already: {path}"
+                    )
 
 
 def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:

@@ -62,7 +62,8 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "prune": ("trash", "Move empty sessions to the trash."),
         "check": ("check", "Check sessions for damage."),
         "repair": ("repair", "Write a repaired copy of a damaged session."),
-        "export": ("export", "Write a session as JSONL or Markdown."),
+        "export": ("export", "Write a session as JSONL, Markdown or a page."),
+        "share": ("share", "Write a session as one page, after a review."),
         "import": ("import_", "Copy a session file into the library."),
         "convert": ("convert", "Convert a session for another agent."),
     },
@@ -71,11 +72,24 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
+        "help": ("help", "Show the help of a command."),
+        "version": ("help", "Show the version."),
         "plugins": ("plugins", "List installed plugins and their problems."),
         "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
+_ALIASES = {
+    "list": "ls",
+    "find": "search",
+    "delete": "rm",
+    "remove": "rm",
+    "rename": "name",
+    "title": "name",
+    "undelete": "restore",
+    "compare": "diff",
+}
+"""What people type for a command that has another name here."""
 
 
 _ENVIRONMENT = {
@@ -116,8 +130,11 @@ class _Commands(HelpPage, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
+        if name in _ALIASES:
+            name = _ALIASES[name]
+            args = [name, *args[1:]]
         if name not in _COMMANDS and not name.startswith("-"):
-            close = difflib.get_close_matches(name, _COMMANDS, n=1)
+            close = difflib.get_close_matches(name, (*_COMMANDS, *_ALIASES), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
             ctx.fail(f"unknown command {name!r}{hint}")
         return super().resolve_command(ctx, args)

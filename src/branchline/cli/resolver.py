@@ -52,7 +52,7 @@ def existing(directory: str) -> str:
 
 def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
     """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
-    if "/" in name or "\\" in name or has_suffix(name):
+    if "/" in name or "\\" in name or has_suffix(name) or _is_address(name):
         return _existing_file(os.path.abspath(os.path.expanduser(name)))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id or id prefix, or @last")
@@ -70,6 +70,11 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
         return os.path.abspath(name)
     where = "" if directory is None else f" in {directory}"
     raise SessionNotFound(f"no session named {name!r}{where}; `branchline ls --all` lists all sessions")
+
+
+def _is_address(name: str) -> bool:
+    """Whether this names a session of a database in the working directory."""
+    return "#" in name and os.path.isfile(name.partition("#")[0])
 
 
 def _existing_file(path: str) -> str:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from branchline.context.model_input import (
         BRANCH_SUMMARY_PREFIX,
         COMPACTION_SUMMARY_PREFIX,
+        labelled_summary,
         model_messages,
         to_model,
+        unlabelled_summary,
     )
     from branchline.context.providers.anthropic import anthropic
     from branchline.context.providers.common import ProviderRequest
@@ -70,6 +72,7 @@ __all__ = [
     "estimate_messages",
     "from_anthropic",
     "from_openai",
+    "labelled_summary",
     "milliseconds",
     "model_messages",
     "openai_chat",
@@ -79,6 +82,7 @@ __all__ = [
     "selected_entries",
     "to_model",
     "totals",
+    "unlabelled_summary",
     "usage_rows",
     "usage_sum",
 ]
@@ -95,7 +99,14 @@ _LATER = {
     "providers.from_anthropic": ("from_anthropic",),
     "providers.from_openai": ("from_openai",),
     "system_prompt": ("SystemState", "replay_system"),
-    "model_input": ("BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"),
+    "model_input": (
+        "BRANCH_SUMMARY_PREFIX",
+        "COMPACTION_SUMMARY_PREFIX",
+        "labelled_summary",
+        "model_messages",
+        "to_model",
+        "unlabelled_summary",
+    ),
     "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages", "request_tokens"),
     "usage": (
         "TOOLS_AND_SUMMARIES",

@@ -32,6 +32,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     header: Header
     fidelity: Fidelity
+    branches_left: tuple[int, ...] = ()
+    """The ends of branches that the file cannot hold beside the others, where the format can hold some."""
 
 
 def convert(
@@ -51,8 +53,18 @@ def convert(
     made = Converter(source, target, header, leaf, restorer)
     if restorer is not None and not made.stands_well():
         made = Converter(source, target, header, leaf, None)
+    if target.traits.rolls_back_turns and leaf is None and not made.reached_everything():
+        made = Converter(source, target, header, made.plan.leaf, None)
+        made.give_up_branches()
     fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
-    return Converted(data=made.out.content(), header=made.header, fidelity=fidelity)
+    left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
+    return Converted(data=made.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
+
+
+def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
+    """The ends of the branches that are not in the new file."""
+    kept = set(made.plan.order)
+    return tuple(tip for tip in branch_tips(source) if tip not in kept)
 
 
 def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:

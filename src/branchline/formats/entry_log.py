@@ -13,7 +13,7 @@ from branchline.entries import Entry, json_codec
 from branchline.errors import LogReplaced, LogShrank
 from branchline.formats.feed import feed_log
 from branchline.formats.log_index import LineChunk, LogIndex
-from branchline.formats.protocol import Format, LogReader
+from branchline.formats.protocol import Format, LogReader, SessionFacts
 from branchline.formats.saved_index import dump, load
 from branchline.tree import ROOT, Finding, Tree
 
@@ -21,6 +21,7 @@ __all__ = ["EntryLog"]
 
 _MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
 _NOT_OPENING = bytes(set(range(256)) - set(b"[{\n"))
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
 _T = TypeVar("_T")
@@ -49,7 +50,7 @@ class EntryLog(Generic[IndexT_co]):
         """``saved`` is what :meth:`save` returned for the same log: only what follows it is read."""
         self.format = format
         self.name = name
-        self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
+        self._facts = SessionFacts()
         self._read = read
         self._mark = (0, b"")  # where reading stopped, and the bytes before it
         reader = format.reader.log_reader(name)
@@ -69,6 +70,7 @@ class EntryLog(Generic[IndexT_co]):
         self.reading: IndexT_co = reader.reading
         self.tree: Tree = reader.reading.tree
         self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
+        self._complete_header()
 
     @property
     def context_rules(self) -> ContextRules:
@@ -87,7 +89,16 @@ class EntryLog(Generic[IndexT_co]):
     @property
     def title(self) -> str | None:
         """What the session is called, where anything names it."""
-        return self.external_title or self.reading.title
+        return self._facts.title or self.reading.title
+
+    def describe(self, facts: SessionFacts) -> None:
+        """Take in what other files say about the session."""
+        self._facts = facts
+        self._complete_header()
+
+    def _complete_header(self) -> None:
+        if self.reading.header is not None:
+            self.reading.header = self._facts.completed(self.reading.header)
 
     @property
     def findings(self) -> list[Finding]:
@@ -113,6 +124,7 @@ class EntryLog(Generic[IndexT_co]):
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
+        self._complete_header()
         before = self._mark[1] if len(data) < _MARK else b""
         self._mark = (self.reading.consumed, (before + data)[-_MARK:])
 
@@ -164,6 +176,27 @@ class EntryLog(Generic[IndexT_co]):
             )
         return data
 
+    def raws(self, positions: Sequence[int]) -> list[bytes]:
+        """The lines of many entries, in this order; lines that are near each other are read together."""
+        ordered = sorted((self.reading.span(position), position) for position in set(positions))
+        found: dict[int, bytes] = {}
+        number = 0
+        while number < len(ordered):
+            start = end = ordered[number][0].offset
+            together: list[tuple[int, int, int]] = []
+            while number < len(ordered):
+                span, position = ordered[number]
+                stop = span.offset + span.size
+                if together and (span.offset - end > _GAP or stop - start > _GATHER):
+                    break
+                together.append((span.offset - start, stop - start, position))
+                end = max(end, stop)
+                number += 1
+            data = self._read(start, end - start)
+            for first, last, position in together:
+                found[position] = data[first:last] if last <= len(data) else self.raw(position)
+        return [found[position] for position in positions]
+
     def entry(self, position: int) -> Entry:
         line = self.raw(position)
         if self.is_restored:
@@ -189,7 +222,8 @@ class EntryLog(Generic[IndexT_co]):
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
             if 16 * len(wanted) < len(ends):
-                found += map(self.entry, wanted)
+                lines = zip(self.raws(wanted), wanted, strict=True)
+                found += [decode(json_codec.bounded(line), reading, position) for line, position in lines]
                 continue
             data = self._lines_of(block)
             shallow = 2 * len(wanted) > len(ends) and _is_shallow(data, ends)
@@ -231,6 +265,7 @@ class EntryLog(Generic[IndexT_co]):
 
     def _feed(self) -> None:
         feed_log(self._reader, self._read)
+        self._complete_header()
         self._set_mark()
 
     def _set_mark(self) -> None:

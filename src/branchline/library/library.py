@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ import msgspec
 from branchline import places, settings
 from branchline.catalog import Catalog
 from branchline.clock import Clock, SystemClock
-from branchline.errors import SessionNotFound
+from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
 from branchline.library.listing import LazyListing, Progress
 from branchline.library.lookup import by_id, by_title, require_one
 from branchline.library.real_path import real_path
@@ -30,13 +31,14 @@ from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
 from branchline.stores import (
-    FilesStore,
     Store,
     StoredLog,
     TrashItem,
     TrashStore,
     check_key,
-    database_at,
+    close_store,
+    key_for,
+    open_store,
     snapshot_of,
     trash_of,
 )
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
-    from branchline.session import Session
+    from branchline.session import OnConflict, Session
     from branchline.views.forest import Forest
     from branchline.views.hits import Hits
     from branchline.views.session_details import SessionDetails
@@ -58,15 +60,18 @@ __all__ = ["SessionLibrary"]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
+_WAITS = (*(0.005,) * 200, None)  # seconds between looks at a session that is being created
 _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
 class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, of any other store, or of every program on this machine.
 
-    A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program, whatever
-    the ending of their names. With a ``cwd``, only sessions of that working directory are listed and found:
-    for directories that hold the sessions of many projects.
+    A text names a store as :func:`branchline.stores.open_store` reads it: a directory, the file of a database
+    (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a ``with``
+    block. A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program,
+    whatever the ending of their names. With a ``cwd``, only sessions of that working directory are listed and
+    found: for directories that hold the sessions of many projects.
     """
 
     def __init__(
@@ -85,7 +90,7 @@ class SessionLibrary(LibraryShortcuts):
         if isinstance(where, MachineScanner):
             self._scanner = where
         else:
-            store = _store_at(where) if isinstance(where, str | os.PathLike) else where
+            store = open_store(where) if isinstance(where, str | os.PathLike) else where
             assert store is not None
             self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
@@ -303,6 +308,56 @@ class SessionLibrary(LibraryShortcuts):
         except (SessionNotFound, FileNotFoundError):
             return None  # removed in this moment
 
+    def get(self, *parts: str, on_conflict: OnConflict = "branch") -> Session | None:
+        """The session of a foreign id, which may have several parts; None when there is none.
+
+        Finds it by one look at its key (:func:`branchline.stores.key_for`), however many sessions there are.
+        NotSupported in a library of more than one store.
+        """
+        return self._get(self._one_store("get"), key_for(*parts), parts, on_conflict)
+
+    def get_or_create(
+        self,
+        *parts: str,
+        format: str | None = None,  # noqa: A002
+        cwd: _Path | None = None,
+        title: str | None = None,
+        on_conflict: OnConflict = "branch",
+    ) -> Session:
+        """The session of a foreign id, which may have several parts: the one that is there, or a new one.
+
+        Of several callers at the same time one creates it and the others open it. A new session is listed at
+        once. Its key is made of the parts (:func:`branchline.stores.key_for`); where that differs from the id
+        that was given, the header has the parts in ``metadata.name``. NotSupported in a library of more than
+        one store.
+        """
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
+        store = self._one_store("get_or_create")
+        key = key_for(*parts)
+        found = self._get(store, key, parts, on_conflict)
+        if found is not None:
+            return found
+        try:
+            made = Session.create(
+                self.cwd if cwd is None else cwd,
+                store=store,
+                format=format,
+                key=key,
+                title=title,
+                metadata=None if parts == (key,) else {"name": builtins.list(parts)},
+                persist="always",
+                durability=self._durability,
+                clock=self._clock,
+            )
+        except FileExistsError:
+            found = self._get(store, key, parts, on_conflict)  # another caller was faster
+            if found is None:
+                raise
+            return found
+        made.on_conflict = on_conflict
+        return made
+
     def set_title(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
         """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
         with self._open(self._require(id)) as session:
@@ -505,7 +560,49 @@ class SessionLibrary(LibraryShortcuts):
             pruned for scanner in self._scanner.own_stores() for pruned in _prune(scanner, dry_run=dry_run)
         ]
 
+    # -- closing --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the connections of a database. A library of files needs no closing."""
+        if isinstance(self._scanner, StoreScanner):
+            close_store(self._scanner.store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
     # -- inside ---------------------------------------------------------------------------------------
+
+    def _one_store(self, verb: str) -> Store:
+        if isinstance(self._scanner, StoreScanner):
+            return self._scanner.store
+        raise NotSupported(f"{verb}() needs a library of one store, not one of {self.name}")
+
+    def _get(self, store: Store, key: str, parts: tuple[str, ...], on_conflict: OnConflict) -> Session | None:
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
+        session: Session | None = None
+        for wait in _WAITS:
+            stored = store.stat(key)
+            try:
+                session = Session.from_store(store, key, durability=self._durability, clock=self._clock)
+                break
+            except (SessionNotFound, FileNotFoundError):
+                return None
+            except NotASession:
+                # A file that another process creates in this moment has its name before its first line.
+                if wait is None or (stored is not None and stored.size):
+                    raise
+                time.sleep(wait)
+        assert session is not None
+        # A file system that ignores case has one file for two keys; they are not to share a conversation.
+        if session.id != key and session.id.casefold() == key.casefold():
+            session.close()
+            raise InvalidId(f"{parts!r} and the session {session.id!r} of {self.name} differ in case only")
+        session.on_conflict = on_conflict
+        return session
 
     def _located(self, id: str | SessionRow) -> SessionRow | None:  # noqa: A002
         return id if isinstance(id, SessionRow) else self._scanner.locate(id)
@@ -538,11 +635,6 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.prior_turns(session))
-
-
-def _store_at(path: _Path) -> Store:
-    """The sessions in a directory, or in a database of another program."""
-    return database_at(os.fspath(path)) or FilesStore(path)
 
 
 def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:

@@ -193,6 +193,10 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 def _transcript(log: _Log) -> EntryLog:
     transcript = EntryLog(log.format, log.read, log.name)
+    if log.format.companion is not None:
+        from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+        transcript.describe(external_facts(log.format, log.name, transcript.reading.header))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
@@ -211,7 +215,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         header,
         model_of(transcript, path),
         draft=draft,
-        title=reading.title,
+        title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
         prompts=sum(tree.roles[place] == "user" for place in path),

@@ -25,7 +25,7 @@ from branchline.errors import (
     NotSupported,
     SessionNotFound,
 )
-from branchline.formats import EntryLog, Format
+from branchline.formats import EntryLog, Format, Peek
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
@@ -398,7 +398,7 @@ class MachineScanner:
             return []
         return sorted(self._scan()[2], key=lambda file: file.path)
 
-    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
+    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
         found: dict[tuple[object, ...], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
@@ -413,7 +413,8 @@ class MachineScanner:
         files = list(_unpacked_first(_originals_first(found.values(), hidden), hidden))
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
-        files = [file for file in files if file not in earlier]
+        passed = {file.path for file in earlier}
+        files = [file for file in files if file.path not in passed]
         files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values()), earlier
 
@@ -434,8 +435,12 @@ class MachineScanner:
             if format_.database is None or path is None or has_suffix(path):
                 yield stored, identity
                 continue
+            store = DatabaseStore(path, format_)
             try:
-                sessions, unlisted = DatabaseStore(path, format_).scan()
+                if not store.is_recognized():
+                    hidden[path] = SkippedFile(path, f"not a database of {format_.name}")
+                    continue
+                sessions, unlisted = store.scan()
             except (BranchlineError, OSError):
                 yield stored, identity
                 continue
@@ -444,16 +449,16 @@ class MachineScanner:
                 yield session, (*identity, session.key)
 
     @staticmethod
-    def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
+    def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
         """The files that another one continues as the same session."""
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
             by_format.setdefault(file.place.agent, []).append(file)
-        found: set[FoundFile] = set()
+        found: list[FoundFile] = []
         for group in by_format.values():
             if (splitting := group[0].place.format.splitting) is not None:
                 superseded = splitting.superseded(file.path for file in group)
-                found.update(file for file in group if file.path in superseded)
+                found += [file for file in group if file.path in superseded]
         return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
@@ -477,6 +482,8 @@ class MachineScanner:
         return self.header_row(file)
 
     def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        if (header := file.stored.header) is not None:
+            return self.row_of(file, _header_record(file.stored, file.place.format, header))
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)
@@ -496,14 +503,14 @@ class MachineScanner:
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
-        format_, header = peek(read, file.path, expected=_expected(file))
+        format_, header = _peek(read, file.path, _expected(file))
         return self.row_of(file, _header_record(file.stored, format_, header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
         if self.cwd is not None and file.place.is_shared:
-            format_, header = peek(read, file.path, expected=expected)
+            format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
             if self._reason(file, record) is not None:
                 if see is not None:
@@ -526,7 +533,7 @@ class MachineScanner:
             key=file.stored.key,
             agent=place.agent if name == place.format.name else name,
             cwd=row.cwd or self._cwd_of_folder(file, record),
-            title=self._titles_of(place).get(row.id) or row.title,
+            title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
             archived=place.is_archive,
@@ -576,6 +583,14 @@ class MachineScanner:
         if not record.row.cwd:
             return _UNKNOWN_CWD if file.place.is_shared else None
         return None if os.path.normpath(record.row.cwd) in self._cwds else ELSEWHERE
+
+    def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
+        """The title that a program keeps in another file, which changes without the session file."""
+        if place.format.companion is not None and row.format == place.format.name:
+            from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+            return external_facts(place.format, file.path, None).title
+        return self._titles_of(place).get(row.id)
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)
@@ -669,10 +684,21 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
     """The header and the name of the format; neither when no format knows the log."""
     try:
-        found = peek(read, stored.path or stored.key)
+        found = _peek(read, stored.path or stored.key)
     except NotASession:
         return None, ""
     return found.header, found.format.name
+
+
+def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
+    """Format and header of a file, with what its companion adds to the header."""
+    found = peek(read, path, expected=expected)
+    if found.header is None or found.format.companion is None:
+        return found
+    from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+    facts = external_facts(found.format, path, found.header)
+    return found._replace(header=facts.completed(found.header))
 
 
 def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 from branchline import _lazy
 
 if TYPE_CHECKING:
+    from branchline.session.new_entry import NewEntry
     from branchline.session.nodes import Node, NodeRow
-    from branchline.session.session import ForkAt, ForkScope, Persist, Session
+    from branchline.session.session import ForkAt, ForkScope, OnConflict, Persist, Session
 
-__all__ = ["ForkAt", "ForkScope", "Node", "NodeRow", "Persist", "Session"]
+__all__ = ["ForkAt", "ForkScope", "NewEntry", "Node", "NodeRow", "OnConflict", "Persist", "Session"]
 
 _LATER = {
+    "new_entry": ("NewEntry",),
     "nodes": ("Node", "NodeRow"),
-    "session": ("ForkAt", "ForkScope", "Persist", "Session"),
+    "session": ("ForkAt", "ForkScope", "OnConflict", "Persist", "Session"),
 }
 
 

@@ -24,8 +24,9 @@ from collections.abc import Callable
 import msgspec
 
 from branchline import places
+from branchline.errors import BranchlineError
 from branchline.formats import EntryLog, Format
-from branchline.log import DecompressedLog, FileLog, Log
+from branchline.log import DecompressedLog, FileLog, IndexedLog, Log
 
 __all__ = ["open_entry_log"]
 
@@ -73,11 +74,29 @@ _decode = msgspec.msgpack.Decoder(_Stamp).decode
 
 def open_entry_log(format_: Format, log: Log) -> EntryLog:
     """The index of a log, from the skeleton cache if that is possible, and kept there if it is worth it."""
+    if isinstance(log, IndexedLog):
+        return _open_indexed(format_, log)
     if not isinstance(log, FileLog) or isinstance(log, DecompressedLog) or log.size() < _SMALLEST:
         return EntryLog(format_, log.read, log.name)
     if os.environ.get("BRANCHLINE_CACHE", "").strip().lower() in _OFF:
         return EntryLog(format_, log.read, log.name)
     return _Skeleton(format_, log).open()
+
+
+def _open_indexed(format_: Format, log: IndexedLog) -> EntryLog:
+    """The index of a log in a database, which keeps it there. Such a log never changes but at its end."""
+    saved = log.saved_index()
+    opened, covered = None, 0
+    if saved is not None and saved[0] <= log.size():
+        with contextlib.suppress(ValueError, msgspec.MsgspecError, IndexError, TypeError, OverflowError):
+            opened = EntryLog(format_, log.read, log.name, saved=saved[1])
+            covered = saved[0] if opened.is_restored else 0
+    if opened is None:
+        opened = EntryLog(format_, log.read, log.name)
+    if opened.reading.consumed - covered >= _RENEWED and (index := opened.save()) is not None:
+        with contextlib.suppress(BranchlineError):  # perhaps a replica, or a role that may only read
+            log.save_index(opened.reading.consumed, index)
+    return opened
 
 
 class _Skeleton:

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cmp_to_key
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from operator import ne
 from typing import Any, Protocol
 
@@ -279,10 +279,12 @@ class Tree:
             return []
         return [self.keys[position] for position in self.path_positions(self.position(key))]
 
-    def conversation_path(self, key: str | None) -> list[str]:
-        """The ids from a root to this entry, side records left out."""
+    def conversation_path(self, key: str | None, limit: int | None = None) -> list[str]:
+        """The ids from a root to this entry, side records left out; with a ``limit`` the last so many."""
         if key is None:
             return []
+        if limit is not None:
+            return list(islice(self._conversation_above(key), limit))[::-1]
         keys, types = self.keys, self.types
         path: list[str] = []
         for stretch in reversed(self._stretches(self.position(key))):
@@ -293,6 +295,14 @@ class Tree:
                 beside = zip(keys[part], types[part], strict=True)
                 path += [key for key, kind in beside if kind not in SIDE_TYPES]
         return path
+
+    def _conversation_above(self, key: str) -> Iterator[str]:
+        """The ids from this entry up to a root, side records left out."""
+        position = self.position(key)
+        while position != ROOT:
+            if self.types[position] not in SIDE_TYPES:
+                yield self.keys[position]
+            position = self.parent_position(position)
 
     def ancestors(self, key: str) -> Iterator[str]:
         """From the parent up to the root."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import msgspec
@@ -67,25 +67,20 @@ def _event(name: str, data: dict[str, Any], known: int) -> bytes:
 
 
 async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
-    """True at once and whenever the file may have changed, False now and then so that the line stays open."""
-    yield True
-    try:
-        from watchfiles import awatch  # noqa: PLC0415  a second where nobody follows
+    """True at once and whenever the file may have changed, False now and then so that the line stays open.
 
-        watching = awatch(
-            os.path.dirname(path),
-            watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
-            recursive=False,
-            debounce=50,
-            step=10,
-            rust_timeout=int(_PING_SECONDS * 1000),
-            yield_on_timeout=True,
-            stop_event=stop,
-        )
-        async for changes in watching:
-            yield bool(changes)
+    Watching begins before the first True, so that nothing falls in between.
+    """
+    stamp = _stamp(path)
+    watching = _notifications(path, stop)
+    upcoming = asyncio.ensure_future(anext(watching, None))
+    try:
+        await asyncio.sleep(0)  # the watch is set up in the first step
+        yield True
+        while (changed := await upcoming) is not None:
+            upcoming = asyncio.ensure_future(anext(watching, None))
+            yield changed
     except (ImportError, OSError, RuntimeError):  # no notifications here: look every second
-        stamp = _stamp(path)
         quiet = 0.0
         while not stop.is_set():
             await asyncio.sleep(_POLL_SECONDS)
@@ -96,6 +91,25 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
             elif quiet >= _PING_SECONDS:
                 quiet = 0.0
                 yield False
+    finally:
+        upcoming.cancel()
+
+
+async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool, None]:
+    from watchfiles import awatch  # noqa: PLC0415  only where somebody follows
+
+    watching = awatch(
+        os.path.dirname(path),
+        watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
+        recursive=False,
+        debounce=50,
+        step=10,
+        rust_timeout=int(_PING_SECONDS * 1000),
+        yield_on_timeout=True,
+        stop_event=stop,
+    )
+    async for changes in watching:
+        yield bool(changes)
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

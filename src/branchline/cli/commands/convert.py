@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convert_command", "run_conversion"]
 
-_TARGETS = "branchline, pi, oh-my-pi, operator, induscode, zot, piglet"
+_TARGETS = "branchline, pi, oh-my-pi, operator, induscode, zot, piglet, claude-code, codex, qwen, copilot"
 _SHOWN = 3  # ids of entries that are named in a line of the report
 
 
