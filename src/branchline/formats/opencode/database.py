@@ -149,23 +149,15 @@ def _branch(
 
 
 def _stored_messages(query: Query, session_id: str) -> Iterator[StoredMessage]:
-    groups = groupby(query(_PARTS, session_id), key=itemgetter(0))
+    groups = groupby(decode_part.rows(query(_PARTS, session_id)), key=itemgetter(0))
     owner, group = next(groups, (None, iter(())))
-    for message_id, created, data in query(_MESSAGES, session_id):
+    for message_id, created, row in decode_message.rows(query(_MESSAGES, session_id)):
         parts: list[tuple[str, Any]] = []
         if owner == message_id:
-            parts = [
-                (_text(part_id), part)
-                for _, part_id, text in group
-                if (part := decode_part(one_line(text))) is not None
-            ]
+            parts = [(_text(part_id), part) for _, part_id, part in group if part is not None]
             owner, group = next(groups, (None, iter(())))
-        row = decode_message(one_line(data))
-        if row is None:
-            row = decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
-        if not row.time.created:
-            row = decode_message(json_codec.dumps({"time": {"created": created}})) if not row.role else row
-        yield StoredMessage(_text(message_id), row, parts)
+        told = row or decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
+        yield StoredMessage(_text(message_id), told, parts)
 
 
 def _deleted_messages(
