@@ -177,7 +177,9 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     if request.install and target.imports is not None:
         return name  # the program itself puts it somewhere
     if request.install:
-        _require_new_session(target, header)
+        if not target.is_appendable:
+            _require_directory(target, header)
+            _require_new_session(target, header)
         directory = store_of(request.to, header).directory
         create_directory(directory)
         return os.path.join(directory, name)
@@ -186,13 +188,17 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     return os.path.abspath(output) if within is None else os.path.join(within, name)
 
 
+def _require_directory(target: Format, header: Header) -> None:
+    """Raise NotSupported if the new session would not name a directory in which it can be continued."""
+    if (problem := directory_problem(header.cwd)) is not None:
+        raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
+
+
 def _require_new_session(target: Format, header: Header) -> None:
     """Raise FileExists if the program has a session with this id, in whatever directory.
 
     Two files of one session would confuse it, the more so while it runs.
     """
-    if target.is_appendable:
-        return
     for root in places.roots_of(target):
         for directory, _, names in os.walk(root):
             for name in names:
