@@ -30,7 +30,7 @@ from branchline.log.system import opening
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "tables_of"]
+__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "state_of", "tables_of"]
 
 MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = slice(18, 20)
@@ -76,6 +76,14 @@ def reading_database(path: str) -> Iterator[Query]:
         yield reading.query
         if not reading.is_consistent():
             raise _unsettled(path)
+
+
+def state_of(path: str) -> object:
+    """What changes whenever a program writes to a database; None if the database is gone."""
+    try:
+        return _files(path)[:2]
+    except (OSError, NotASession):
+        return None
 
 
 class _Files(NamedTuple):
