@@ -35,7 +35,12 @@ ROW = {
     "git_branch",
     "branches",
     "prompts",
+    "tags",
+    "note",
+    "archived",
+    "expires_ms",
 }
+DETAILS = {"tokens", "cost", "estimated", "models", "tools", "files", "errors", "resume_command"}
 
 CONFIG = {"schema", "file", "exists", "settings", "sources", "lines", "findings"}
 
@@ -49,6 +54,10 @@ SCHEMAS = {
     ("label", "talk", "@leaf"): POSITION | {"entry", "label"},
     ("name", "talk", "x"): POSITION | {"title"},
     ("name", "talk"): POSITION | {"title"},
+    ("tag", "talk", "x"): {"schema", "session", "path", "tags", "counts"},
+    ("tag", "--list"): {"schema", "session", "path", "tags", "counts"},
+    ("note", "talk", "x"): {"schema", "session", "path", "note"},
+    ("archive", "--expiring"): {"schema", "sessions"},
     ("fork", "talk"): POSITION | {"parent", "parent_file", "entries", "cwd"},
     ("show", "talk"): POSITION | {"title", "entries", "cards"},
     ("tree", "talk"): POSITION | {"filter", "rows"},
@@ -150,7 +159,8 @@ SCHEMAS = {
     ("plugins",): {"schema", "plugins", "problems"},
     ("mcp",): {"schema", "tools"},
     ("chat", "--print", "hello"): POSITION | {"answer", "ending", "error", "model", "usage"},
-    ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists"},
+    ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists", "note"},
+    ("formats",): {"schema", "formats"},
     ("inspect", "talk"): {
         "schema",
         "format",
@@ -244,7 +254,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
             "text",
         },
         "context message": {"entry", "role", "message"},
-        "row": ROW,
+        "row": ROW | DETAILS,
         "forest": {"row", "depth", "parent", "parent_path", "children", "last", "active_ms", "note"},
         "forest row": ROW,
         "node": {"id", "parent", "depth", "type", "role", "label", "active"},

@@ -5,6 +5,7 @@ Nothing is written into the folders of other agents unless the caller asks for i
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Literal
 
@@ -67,6 +68,8 @@ class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     path: str
+    cwd: str
+    """The working directory of the new session."""
     size: int
     fidelity: Fidelity
     resume: str | None = None
@@ -185,10 +188,8 @@ def _require_new_session(target: Format, header: Header) -> None:
         for directory, _, names in os.walk(root):
             for name in names:
                 if header.id in name and header.id in target.traits.key_of(name):
-                    path = os.path.join(directory, name)
-                    raise FileExists(
-                        f"a {target.name} session with the id {header.id} exists already: {path}"
-                    )
+                    taken = os.path.join(directory, name)
+                    raise FileExists(errno.EEXIST, os.strerror(errno.EEXIST), taken)
 
 
 def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:
@@ -196,6 +197,7 @@ def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:
     return ConvertedFile(
         session=made.header.id,
         path=path,
+        cwd=made.header.cwd,
         size=len(made.data),
         fidelity=made.fidelity,
         resume=resume,

@@ -83,8 +83,8 @@ Reads the sessions of @NAME@, so that branchline lists, shows, searches and conv
 
 1. Put a few real session files into `tests/samples/`, with everything that the program can write.
 2. Change `src/@MODULE@/__init__.py` until `branchline show tests/samples/FILE` shows what the program shows.
-3. `pip install -e . pytest && pytest` runs the conformance suite of branchline on your samples: damage, hostile
-   values, files that grow, lists that must agree with opened sessions.
+3. `pip install -e . pytest && pytest` runs the conformance suite of branchline on your samples: damage,
+   hostile values, files that grow, lists that must agree with opened sessions.
 4. `branchline ls --agent @NAME@` lists the sessions below the roots that the home names.
 
 The guide: docs/formats/writing-a-format.md of branchline.

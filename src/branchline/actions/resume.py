@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 
 import msgspec
 
+from branchline.errors import InvalidId, NotSupported
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
     command_line,
@@ -17,8 +19,17 @@ from branchline.library import SessionLibrary
 from branchline.places import resolve_cwd
 from branchline.programs import find_program, own_command, run_program
 from branchline.session import Session
+from branchline.views.session_row import SessionRow
 
-__all__ = ["ResumePlan", "agent_of", "continue_session", "keep_copy", "plan_resume", "plan_session"]
+__all__ = [
+    "ResumePlan",
+    "agent_of",
+    "continue_session",
+    "keep_copy",
+    "plan_resume",
+    "plan_session",
+    "resume_command_of",
+]
 
 
 class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +102,22 @@ def plan_resume(
         note=note,
         keeps=keeps,
     )
+
+
+def resume_command_of(row: SessionRow) -> str | None:
+    """The command that continues a session of a list, as you would type it; None if there is none."""
+    agent = row.agent or row.format or ""
+    if row.problem is not None or not agent:
+        return None
+    try:
+        return plan_resume(agent, path=row.path, id=row.id, cwd=row.cwd, installed=_installed).shell_command
+    except (InvalidId, NotSupported):
+        return None
+
+
+@cache
+def _installed(program: str) -> str | None:
+    return find_program(program)
 
 
 def plan_session(

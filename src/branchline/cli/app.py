@@ -52,14 +52,18 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "fork": ("branch", "Copy a path into a new, linked session."),
         "label": ("label", "Label an entry."),
         "name": ("label", "Set the title of a session."),
+        "tag": ("tag", "Tag a session of any agent."),
+        "note": ("tag", "Write a note about a session of any agent."),
     },
     "Maintain": {
+        "archive": ("archive", "Keep copies of sessions that their agent will delete."),
         "rm": ("trash", "Move sessions to the trash."),
         "restore": ("trash", "Restore a session from the trash."),
         "prune": ("trash", "Move empty sessions to the trash."),
         "check": ("check", "Check sessions for damage."),
         "repair": ("repair", "Write a repaired copy of a damaged session."),
-        "export": ("export", "Write a session as JSONL or Markdown."),
+        "export": ("export", "Write a session as JSONL, Markdown or a page."),
+        "share": ("share", "Write a session as one page, after a review."),
         "import": ("import_", "Copy a session file into the library."),
         "convert": ("convert", "Convert a session for another agent."),
     },
@@ -69,11 +73,24 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
         "formats": ("formats", "List the programs whose sessions are known; start a format."),
+        "help": ("help", "Show the help of a command."),
+        "version": ("help", "Show the version."),
         "plugins": ("plugins", "List installed plugins and their problems."),
         "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
+_ALIASES = {
+    "list": "ls",
+    "find": "search",
+    "delete": "rm",
+    "remove": "rm",
+    "rename": "name",
+    "title": "name",
+    "undelete": "restore",
+    "compare": "diff",
+}
+"""What people type for a command that has another name here."""
 
 
 _ENVIRONMENT = {
@@ -114,8 +131,11 @@ class _Commands(HelpPage, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
+        if name in _ALIASES:
+            name = _ALIASES[name]
+            args = [name, *args[1:]]
         if name not in _COMMANDS and not name.startswith("-"):
-            close = difflib.get_close_matches(name, _COMMANDS, n=1)
+            close = difflib.get_close_matches(name, (*_COMMANDS, *_ALIASES), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
             ctx.fail(f"unknown command {name!r}{hint}")
         return super().resolve_command(ctx, args)

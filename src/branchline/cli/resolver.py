@@ -26,6 +26,7 @@ __all__ = [
     "local_library",
     "resolve_entry",
     "resolve_path",
+    "resolve_row",
     "resolve_session",
 ]
 
@@ -133,6 +134,20 @@ def resolve_session(name: str, directory: str | None = None) -> Session:
         if note.kind == "newer-version":
             remark(f"{session.file}: {note.message}; unknown features are ignored")
     return session
+
+
+def resolve_row(name: str, directory: str | None = None) -> SessionRow:
+    """The row of the session that a person means, as lists show it."""
+    path = resolve_path(name, directory)
+    library = everywhere_library(everywhere=True, subagents=True)
+    for row in library.rows_at([path]):
+        return row
+    from branchline.library import SessionLibrary
+
+    beside = SessionLibrary(os.path.dirname(path)).rows_at([path])
+    if not beside:
+        raise SessionNotFound(f"{path} is not a session")
+    return beside[0]
 
 
 def resolve_entry(session: Session, name: str) -> str:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.formats.log_index import LineChunk, LogIndex
@@ -109,6 +108,8 @@ class FormatReader(Protocol[IndexT]):
 
     def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
         """The model of an answer; override it to answer without decoding the whole entry."""
+        from branchline.context.selection import model_of_answer  # noqa: PLC0415  lists and searches need none
+
         return model_of_answer(transcript, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
@@ -454,6 +455,10 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
     """Whether a running program may write at an offset of its own, over what others append meanwhile."""
+    keeps_days: float | None = None
+    """How many days after their last change the agent deletes sessions, by default; None if it does not."""
+    keeps_days_setting: str = ""
+    """The name of that number in ``settings.json`` beside the folder of the sessions, if it is there."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
     appendable: bool = True

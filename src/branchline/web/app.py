@@ -20,11 +20,12 @@ from starlette.routing import Route
 
 from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary
+from branchline.tree import Tree
 from branchline.views.text import safe
 from branchline.web.changes import CHANGES
 from branchline.web.guard import Guard, Keys
 from branchline.web.live import follow
-from branchline.web.pages import Pages, compare_page, statistics_page
+from branchline.web.pages import Pages, compare_page, session_page, statistics_page
 from branchline.web.session_table import TableRequest, session_fields, session_table
 from branchline.web.viewed import ViewedLibrary, ViewedSession
 
@@ -56,7 +57,8 @@ class _Viewer:
     async def transcript(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
-        return HTMLResponse(self.pages.render("session", session=fields))
+        body = session_page(row)
+        return HTMLResponse(self.pages.render("session", session=fields, body=body))
 
     async def statistics(self, request: Request) -> Response:
         weeks = _number(request, "weeks", 0) or await _work(self._usual_weeks)
@@ -257,7 +259,19 @@ def _position(session: ViewedSession, entry: str) -> int:
     if not entry:
         leaf = session.session.leaf
         return -1 if leaf is None else index.position(leaf)
-    return index.position(entry)
+    return _newest_below(index, index.position(entry))
+
+
+def _newest_below(index: Tree, position: int) -> int:
+    """The end of the branch that begins with an entry: the last conversation entry below it."""
+    below = {position}
+    newest = position
+    for at in range(position + 1, len(index)):
+        if index.parents[at] in below:
+            below.add(at)
+            if index.nearest_conversation_entry(at) == at:
+                newest = at
+    return newest
 
 
 def _static(package: str) -> dict[str, bytes]:

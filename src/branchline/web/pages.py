@@ -10,16 +10,17 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from branchline.library import SessionLibrary
+from branchline.library import SessionLibrary, SessionRow
 from branchline.views.compare import Side, compare_view
 from branchline.views.html import Html
+from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.text import safe
 from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
 from branchline.web.viewed import ViewedSession
 
-__all__ = ["Pages", "compare_page", "statistics_page"]
+__all__ = ["Pages", "compare_page", "session_page", "statistics_page"]
 
 _SERIES = 4
 _RANKED = 8
@@ -48,6 +49,27 @@ class Pages:
 
 def _shown(value: str) -> Markup | str:
     return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
+
+
+def session_page(row: SessionRow) -> Html:
+    """The body of the page of a session; its script fills in the conversation."""
+    home = os.path.expanduser("~")
+    facts = [
+        row.agent or row.format or "",
+        row.model or "",
+        short_path(row.cwd or "", home),
+        row.git_branch or "",
+    ]
+    if row.branches and row.branches > 1:
+        facts.append(count(row.branches, "branch", "branches"))
+    if row.findings:
+        facts.append(count(row.findings, "finding"))
+    return session_body(
+        title=row.title or row.first_prompt or "untitled",
+        facts=[fact for fact in facts if fact],
+        home="/",
+        keys={"Sessions": {"All sessions": "s", "Compare with the other branch": "c"}},
+    )
 
 
 def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import webbrowser
 from collections.abc import Callable
 
@@ -48,6 +49,7 @@ def serve(
             timeout_graceful_shutdown=1,
         )
         on_address(address)
+        sys.stdout.flush()
         if open_browser:
             webbrowser.open(address)
         uvicorn.Server(config).run(sockets=[listener])

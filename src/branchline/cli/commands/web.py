@@ -44,6 +44,9 @@ def web_command(
     library = everywhere_library(everywhere=True) if directory is None else local_library(directory)
 
     def told(address: str) -> None:
+        if out.json:
+            out.result("web", {"address": address, "writable": writable})
+            return
         out.line(address)
         remark("Ctrl-C stops the viewer; the address works once")
 

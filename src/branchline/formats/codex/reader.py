@@ -448,7 +448,7 @@ class CodexReader(LineReader):
             return self._take_settings(told, key, time)
         if told.title is not None:
             self._title = told.title
-            self._add(key, "session_info", time)
+            self._add(key, "session_info", "")
             return 1
         if told.origin is not None and not self._size:
             reading.converted_from = told.origin
