@@ -1,8 +1,8 @@
 """A model server on the loopback interface that stores every request and gives short answers.
 
-It speaks the APIs that the agents in these tests use: OpenAI's Responses (`/v1/responses`) and chat completions
-(`/v1/chat/completions`), and Anthropic's Messages (`/v1/messages`), all as server-sent events. What an agent sends shows which conversation it took from its
-session file.
+It speaks the APIs that the agents in these tests use: OpenAI's Responses (`/v1/responses`) and Chat Completions
+(`/v1/chat/completions`), and Anthropic's Messages (`/v1/messages`), all as server-sent events. What an agent sends shows
+which conversation it took from its session file.
 """
 
 from __future__ import annotations
@@ -77,22 +77,21 @@ class _Handler(BaseHTTPRequestHandler):
             self._send("application/json", b"{}")
 
     def _send_chat_answer(self, *, streams: bool) -> None:
+        answer = {"id": "chat_fake", "created": 1, "model": "fake"}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        common = {"id": "chatcmpl-fake", "created": 1, "model": "fake"}
-        said = {"role": "assistant", "content": ANSWER}
-        if streams:
-            chunk = {**common, "object": "chat.completion.chunk"}
-            events = [
-                {**chunk, "choices": [{"index": 0, "delta": said, "finish_reason": None}]},
-                {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-                {**chunk, "choices": [], "usage": usage},
-            ]
-            body = b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
-            self._send("text/event-stream", body + b"data: [DONE]\n\n")
+        message = {"role": "assistant", "content": ANSWER}
+        if not streams:
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            whole = {**answer, "object": "chat.completion", "choices": [choice], "usage": usage}
+            self._send("application/json", json.dumps(whole).encode())
             return
-        choice = {"index": 0, "message": said, "finish_reason": "stop"}
-        whole = {**common, "object": "chat.completion", "choices": [choice], "usage": usage}
-        self._send("application/json", json.dumps(whole).encode())
+        chunk = {**answer, "object": "chat.completion.chunk"}
+        chunks = [
+            {**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+            {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage},
+        ]
+        lines = [b"data: %s\n\n" % json.dumps(one).encode() for one in chunks]
+        self._send("text/event-stream", b"".join([*lines, b"data: [DONE]\n\n"]))
 
     def _send_messages_answer(self, *, streams: bool) -> None:
         message: dict[str, Any] = {

@@ -54,6 +54,8 @@ def _read(format_: Format) -> str:
 
 
 def _written(format_: Format) -> str:
+    if format_.imports is not None:
+        return "for its import"
     if format_.writer is None:
         return ""
     return "appended to" if format_.is_appendable else "new files"

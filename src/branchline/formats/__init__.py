@@ -22,6 +22,7 @@ from branchline.formats.protocol import (
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ImportedFiles,
     LogReader,
     Query,
     ReadingLimits,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from branchline.formats.conformance import FormatContract
     from branchline.formats.copilot import COPILOT
     from branchline.formats.gemini import GEMINI
+    from branchline.formats.goose import GOOSE
     from branchline.formats.induscode import INDUSCODE
     from branchline.formats.kimi import KIMI
     from branchline.formats.llm import LLM
@@ -55,6 +57,7 @@ __all__ = [
     "CODEX",
     "COPILOT",
     "GEMINI",
+    "GOOSE",
     "INDUSCODE",
     "KIMI",
     "LLM",
@@ -80,6 +83,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "JsonlReader",
     "LabelState",
     "LogIndex",
