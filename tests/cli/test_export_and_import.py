@@ -120,7 +120,7 @@ def test_markdown_is_chosen_by_name_or_by_word(run, talk, world) -> None:
 
 def test_json_about_an_export_needs_a_file(run, talk) -> None:
     run("export", talk, "--json", code=2)
-    run("export", talk, "--format", "html", code=2)
+    run("export", talk, "--format", "pdf", code=2)
 
 
 # -- redaction --------------------------------------------------------------------------------------------
@@ -239,10 +239,10 @@ def test_a_document_has_no_secrets_anywhere(run, data, write_session, world) -> 
         assert part not in result.stdout
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.md"])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.md", "out.html"])
 def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, monkeypatch) -> None:
     from branchline import redaction
-    from branchline.actions import export as actions_export
+    from branchline.actions import redactor as actions_export
 
     monkeypatch.setattr(actions_export, "redact", lambda text: redaction.Redacted(text, []))
     monkeypatch.setattr(actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
@@ -260,7 +260,7 @@ def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, mo
 
 def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, monkeypatch) -> None:
     from branchline import redaction
-    from branchline.actions import export as actions_export
+    from branchline.actions import redactor as actions_export
 
     (world / "out.jsonl").write_bytes(b"before")
     monkeypatch.setattr(actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
@@ -272,7 +272,7 @@ def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, m
 
 def test_what_would_be_another_tree_is_not_written(run, data, spiked, world, monkeypatch) -> None:
     from branchline import redaction
-    from branchline.actions import export as actions_export
+    from branchline.actions import redactor as actions_export
 
     leaf = data("inspect", spiked)["leaf"].encode()
     monkeypatch.setattr(

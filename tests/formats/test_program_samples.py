@@ -9,7 +9,7 @@ import pytest
 from formats.sample_keys import expected_turns, keys_of
 from support import SHARED, load, sample
 
-PROGRAMS = ("qwen", "copilot", "gemini", "kimi")
+PROGRAMS = ("qwen", "copilot", "gemini", "kimi", "cline")
 
 
 def _more(program: str) -> list[Any]:

@@ -26,7 +26,7 @@ from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.locator import assembled_content
-from branchline.stores import DerivedLog, FilesStore, open_log, unpacked
+from branchline.stores import FilesStore, open_log, unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
@@ -70,7 +70,7 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     def check() -> FileReport:
         with contextlib.closing(open_log(path)) as log:
             transcript = transcript_of(log, path)
-            if isinstance(log, DerivedLog):
+            if not isinstance(log, FileLog):
                 if sealing != "compare":
                     raise NotSupported(f"cannot seal {path}: {transcript.format.name} changes its records")
                 return _report(path, transcript, check_log(transcript), log.read(0, _HEAD))

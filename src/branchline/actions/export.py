@@ -8,14 +8,18 @@ session file keeps its bytes, in which JSON escapes them.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, assert_never
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, assert_never
 
 import msgspec
 
 from branchline.actions.output_file import output_directory, write_new
+from branchline.actions.redactor import Choices, Redaction, Redactor
+from branchline.actions.reduced_lines import Omissions, reduced_lines
+from branchline.actions.single_file import page_of, page_parts, scan_page
 from branchline.clock import SystemClock, iso, local_time
 from branchline.context.javascript import stringify
 from branchline.conversion import branch_tips
@@ -25,18 +29,19 @@ from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, export_portable
 from branchline.plugins.formats import detect
-from branchline.redaction import Hit, redact, redact_bytes, require_clean
 from branchline.session import Session
 from branchline.session.forks import fork_position
 from branchline.stores import MemoryStore
 from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
+from branchline.views.html.pieces import PieceOptions
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
 from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
 
 __all__ = [
     "ENDINGS",
+    "Choices",
     "ExportFormat",
     "ExportRequest",
     "ExportResult",
@@ -45,14 +50,16 @@ __all__ = [
     "Rendered",
     "export",
     "export_branches",
+    "page_lines",
     "redacted_entries",
     "render",
 ]
 
-ExportFormat = Literal["jsonl", "md", "zotsession", "atif", "otel", "openai", "sharegpt"]
+ExportFormat = Literal["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
 ENDINGS: dict[ExportFormat, str] = {
     "jsonl": JSONL,
     "md": ".md",
+    "html": ".html",
     "zotsession": ".zotsession",
     "atif": ".atif.json",
     "otel": ".otel.json",
@@ -65,6 +72,7 @@ _TRAJECTORIES: dict[ExportFormat, Callable[[Trajectory], dict[str, Any]]] = {
     "openai": openai_line,
     "sharegpt": sharegpt_line,
 }
+_BLOCK = 1 << 22
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
 """The header field that names the parent, for formats in which only the header does."""
 
@@ -79,16 +87,18 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     branch: bool = False
     """Only the path, with its labels. A document (md, atif, otel) always has only the path."""
     portable: bool = False
-    """Without the working directory and the parent session."""
+    """Without the working directory and the parent session; in a page also without the names of the home
+    directory, the user and the host, and without e-mail addresses."""
     redact: bool = True
     """Replace keys, tokens and passwords."""
-
-
-class Redaction(msgspec.Struct, frozen=True, kw_only=True):
-    """How many secrets of one kind were replaced."""
-
-    kind: str
-    count: int
+    first: str | None = None
+    """The first entry of the path to export (pages only; default: its root)."""
+    tools: bool = True
+    """With tool calls and results (pages only)."""
+    thinking: bool = True
+    images: bool = True
+    choices: Choices = Choices()
+    """What a reviewer decided to keep or to replace."""
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,10 +147,10 @@ def export(
     request = ExportRequest() if request is None else request
     target = os.path.abspath(os.path.expanduser(path))
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
-    rendered = _render(session, request, "" if names_directory else target)
+    draft = _draft(session, request, "" if names_directory else target)
     if (directory := output_directory(path)) is not None:
-        target = os.path.join(directory, session.key + _ending(session, rendered.format))
-    return _written(session, target, request, rendered, force=force)
+        target = os.path.join(directory, session.key + _ending(session, draft.format))
+    return _written(session, target, request, draft, force=force)
 
 
 def export_branches(
@@ -163,10 +173,10 @@ def export_branches(
     known: set[str] = set()
     for number, leaf in enumerate(_leaves(session), 1):
         one = msgspec.structs.replace(request, entry=leaf, branch=True)
-        rendered = _render(session, one, "", known)
+        draft = _draft(session, one, "", known)
         name = f"{session.key}.{leaf}" if is_key(f"{session.key}.{leaf}") else f"{session.key}.{number}"
-        target = os.path.join(directory, name + _ending(session, rendered.format))
-        results.append(_written(session, target, one, rendered, force=force))
+        target = os.path.join(directory, name + _ending(session, draft.format))
+        results.append(_written(session, target, one, draft, force=force))
     return results
 
 
@@ -182,35 +192,47 @@ def _ending(session: Session, format_: ExportFormat) -> str:
 
 
 def _written(
-    session: Session, target: str, request: ExportRequest, rendered: Rendered, *, force: bool
+    session: Session, target: str, request: ExportRequest, draft: _Draft, *, force: bool
 ) -> ExportResult:
-    def scan(finished: str) -> None:
-        with open(finished, "rb") as file:
-            _require_clean(session, rendered.format, file.read())
-
-    write_new(target, rendered.data, check=scan if request.redact else None, force=force)
+    check = None if draft.redactor.off else functools.partial(_scan, session, draft)
+    write_new(target, draft.pieces, check=check, force=force)
     return ExportResult(
         session=session.id,
         path=target,
-        size=len(rendered.data),
-        format=rendered.format,
-        branch=rendered.branch,
-        redacted=rendered.redacted,
+        size=os.path.getsize(target),
+        format=draft.format,
+        branch=draft.branch,
+        redacted=draft.redacted,
         leaf=request.entry,
     )
 
 
 def render(session: Session, request: ExportRequest, *, name: str = "") -> Rendered:
     """Return the bytes of an export, scanned once more; ``name`` is the file that they are for."""
-    rendered = _render(session, request, name)
-    if request.redact:
-        _require_clean(session, rendered.format, rendered.data)
-    return rendered
+    draft = _draft(session, request, name)
+    data = b"".join(draft.pieces)
+    with _explained(session):
+        draft.redactor.require_clean(_parts(draft.format, data))
+    return Rendered(format=draft.format, branch=draft.branch, data=data, redacted=draft.redacted)
 
 
-def _render(session: Session, request: ExportRequest, name: str, known: set[str] | None = None) -> Rendered:
+class _Draft(NamedTuple):
+    """An export that is not written yet."""
+
+    format: ExportFormat
+    branch: bool
+    pieces: Iterable[bytes]
+    redactor: Redactor
+    redacted: tuple[Redaction, ...] | None
+
+
+def _draft(session: Session, request: ExportRequest, name: str, known: set[str] | None = None) -> _Draft:
     format_ = request.format or _format_of(name)
-    redactor = Redactor(off=not request.redact)
+    if format_ == "html":
+        return _page(session, request)
+    if request.first is not None or not (request.tools and request.thinking and request.images):
+        raise NotSupported(f"a part of a session can be exported as a page (.html), not as {format_}")
+    redactor = Redactor(off=not request.redact, choices=request.choices)
     branch = request.branch or request.entry is not None
     match format_:
         case "md":
@@ -228,7 +250,7 @@ def _render(session: Session, request: ExportRequest, name: str, known: set[str]
             data = _trajectories(session, format_, leaves, redactor, set() if known is None else known)
         case _:
             assert_never(format_)
-    return Rendered(format=format_, branch=branch, data=data, redacted=redactor.found())
+    return _Draft(format_, branch, (data,), redactor, redactor.found())
 
 
 def _format_of(name: str) -> ExportFormat:
@@ -240,6 +262,8 @@ def _format_of(name: str) -> ExportFormat:
     ending = os.path.splitext(base)[1].lower()
     if ending in (".md", ".markdown"):
         return "md"
+    if ending in (".html", ".htm"):
+        return "html"
     if ending == ENDINGS["zotsession"]:
         return "zotsession"
     if ending in ("", *SUFFIXES):
@@ -253,44 +277,122 @@ def _format_of(name: str) -> ExportFormat:
 # -- redaction --------------------------------------------------------------------------------------------
 
 
-class Redactor:
-    """Replaces secrets in what passes through it and counts them by kind; off, everything passes."""
-
-    def __init__(self, *, off: bool = False) -> None:
-        self.off = off
-        self._counts: Counter[str] = Counter()
-
-    def text(self, text: str) -> str:
-        if self.off:
-            return text
-        clean, hits = redact(text)
-        self._count(hits)
-        return clean
-
-    def lines(self, data: bytes) -> bytes:
-        if self.off:
-            return data
-        clean, hits = redact_bytes(data)
-        self._count(hits)
-        return clean
-
-    def found(self) -> tuple[Redaction, ...] | None:
-        if self.off:
-            return None
-        return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
-
-    def _count(self, hits: list[Hit]) -> None:
-        self._counts.update(hit.kind for hit in hits)
+def _scan(session: Session, draft: _Draft, finished: str) -> None:
+    """Look at a finished file once more. Raises SecretsLeft if something is found."""
+    with _explained(session):
+        if draft.format == "html":
+            scan_page(finished, draft.redactor)
+        else:
+            with open(finished, "rb") as file:
+                draft.redactor.require_clean(_parts(draft.format, file.read()))
 
 
-def _require_clean(session: Session, format_: ExportFormat, data: bytes) -> None:
-    """Raise SecretsLeft if a second scan finds something in a finished export."""
+def _parts(format_: ExportFormat, data: bytes) -> Iterator[bytes | str]:
+    """What a scan reads of an export: a document as text, everything else as lines."""
+    match format_:
+        case "html":
+            yield from page_parts(lambda start, size: data[start : start + size])
+        case "md":
+            yield data.decode("utf-8", "replace")
+        case _:
+            yield data
+
+
+@contextlib.contextmanager
+def _explained(session: Session) -> Iterator[None]:
     try:
-        require_clean(data, lines=format_ != "md")
+        yield
     except SecretsLeft as problem:
         raise SecretsLeft(
             f"cannot export {session.id}: {problem}; nothing was written; --no-redact exports it unchanged"
         ) from None
+
+
+# -- pages ------------------------------------------------------------------------------------------------
+
+
+def _page(session: Session, request: ExportRequest) -> _Draft:
+    """A session as one HTML file."""
+    redactor = Redactor(off=not request.redact, portable=request.portable, choices=request.choices)
+    omit = _omissions(request)
+    branch = omit.branches
+    unchanged = redactor.off and not request.portable and not _is_part(request)
+    lines = None if unchanged and not request.choices.literals else page_lines(session, request)
+    page = page_of(
+        session,
+        lines,
+        redactor,
+        options=PieceOptions(
+            tools=request.tools,
+            thinking=request.thinking,
+            images=request.images,
+            home=os.path.expanduser("~"),
+        ),
+        left_out=tuple(_left_out(omit)),
+        whole=not branch and not any((omit.tools, omit.thinking, omit.images)),
+    )
+    counts = page.provenance.redacted
+    redacted = None if counts is None else tuple(Redaction(kind=kind, count=n) for kind, n in counts.items())
+    return _Draft("html", branch, page.pieces, redactor, redacted)
+
+
+def page_lines(session: Session, request: ExportRequest) -> Iterable[bytes]:
+    """The lines that go into a page, in blocks of whole lines, before anything is replaced in them."""
+    omit = _omissions(request)
+    if request.first is not None or omit.tools or omit.thinking or omit.images:
+        return reduced_lines(session, omit)
+    if omit.branches:
+        return [_branch(session, msgspec.structs.replace(request, portable=False))]
+    return _blocks(session)
+
+
+def _omissions(request: ExportRequest) -> Omissions:
+    return Omissions(
+        tools=not request.tools,
+        thinking=not request.thinking,
+        images=not request.images,
+        branches=request.branch or request.entry is not None or request.first is not None,
+        first=request.first,
+        last=request.entry,
+    )
+
+
+def _is_part(request: ExportRequest) -> bool:
+    return any(_left_out(_omissions(request)))
+
+
+def _left_out(omit: Omissions) -> Iterator[str]:
+    if omit.branches:
+        yield "other branches"
+    if omit.first is not None:
+        yield "earlier entries"
+    if omit.tools:
+        yield "tool calls"
+    if omit.thinking:
+        yield "thinking"
+    if omit.images:
+        yield "images"
+
+
+def _blocks(session: Session) -> Iterator[bytes]:
+    """The lines of a session file, without those that never leave it, in blocks of whole lines."""
+    transcript, reading = session.transcript, session.transcript.reading
+    gaps = [reading.span(position) for position in sorted(reading.withheld)]
+    start = 0
+    rest = b""
+    for offset, size in [*gaps, (-1, 0)]:
+        while offset < 0 or start < offset:
+            end = start + _BLOCK if offset < 0 else min(offset, start + _BLOCK)
+            block = transcript.bytes_between(start, end)
+            if not block:
+                break
+            start += len(block)
+            cut = block.rfind(b"\n") + 1
+            yield rest + block[:cut]
+            rest = block[cut:]
+        if offset >= 0:
+            start = offset + size + 1
+    yield rest
 
 
 # -- session files ----------------------------------------------------------------------------------------

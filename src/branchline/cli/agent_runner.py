@@ -24,6 +24,8 @@ def run_agent(out: Output, going: ResumePlan) -> None:
     """Show the command and run it; where there is no terminal for it, only show it."""
     if not has_terminal():
         out.line(going.shell_command)
+        if going.keeps is not None and going.note is not None:
+            remark(going.note)
         remark(f"{going.program} needs a terminal; run this command in one to continue the session")
         return
     from branchline.actions.resume import continue_session

@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from branchline import _lazy
-from branchline.context.builder import build_context
 from branchline.context.context import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
-from branchline.context.selection import selected_entries
 from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
 
 if TYPE_CHECKING:
+    from branchline.context.builder import build_context
     from branchline.context.incremental import IncrementalContext
     from branchline.context.model_input import (
         BRANCH_SUMMARY_PREFIX,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from branchline.context.providers.from_openai import from_openai
     from branchline.context.providers.openai_chat import openai_chat
     from branchline.context.providers.openai_responses import openai_responses
+    from branchline.context.selection import selected_entries
     from branchline.context.system_prompt import SystemState, replay_system
     from branchline.context.tokens import (
         TokenEstimate,
@@ -88,6 +88,8 @@ __all__ = [
 ]
 
 _LATER = {
+    "builder": ("build_context",),
+    "selection": ("selected_entries",),
     "providers.anthropic": ("anthropic",),
     "tool_pairs": ("NO_RESULT", "close_tool_calls"),
     "incremental": ("IncrementalContext",),

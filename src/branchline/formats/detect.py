@@ -79,7 +79,33 @@ BUILTIN_FORMATS = (
     ),
     BuiltinFormat("codex", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
     BuiltinFormat("copilot", (".copilot",), ("COPILOT_HOME",), begins=b'{"type":"session.start","data":{'),
-    BuiltinFormat("gemini", (".gemini",), ("GEMINI_CLI_HOME",), begins=b'{"sessionId":"'),
+    BuiltinFormat(
+        "cline",
+        (
+            ".cline",
+            ".config/Code",
+            ".config/Code - Insiders",
+            ".config/Cursor",
+            ".config/Windsurf",
+            ".config/VSCodium",
+            "Library/Application Support/Code",
+            "Library/Application Support/Code - Insiders",
+            "Library/Application Support/Cursor",
+            "Library/Application Support/Windsurf",
+            "Library/Application Support/VSCodium",
+            ".vscode-server",
+        ),
+        ("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "APPDATA"),
+        documents=r"[/\\]sessions[/\\]([^/\\]+)[/\\](?:\1(?:\.messages)?|agent_[^/\\]+\.messages)\.json$"
+        r"|[/\\]tasks[/\\][^/\\]+[/\\]api_conversation_history\.json$",
+    ),
+    BuiltinFormat(
+        "gemini",
+        (".gemini",),
+        ("GEMINI_CLI_HOME",),
+        begins=b'{"sessionId":"',
+        documents=r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$",
+    ),
     BuiltinFormat(
         "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
     ),
@@ -98,6 +124,14 @@ BUILTIN_FORMATS = (
         ("LLM_USER_PATH", "XDG_CONFIG_HOME"),
         begins=b'{"type":"session","version":3,"agent":"llm",',
         has_database=True,
+    ),
+    BuiltinFormat(
+        "goose",
+        (".local/share/goose",),
+        ("GOOSE_PATH_ROOT", "XDG_DATA_HOME"),
+        begins=b'{"type":"session","version":3,"agent":"goose",',
+        has_database=True,
+        documents=r"/goose/sessions/[^/]+\.jsonl$",
     ),
 )
 

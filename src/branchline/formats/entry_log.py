@@ -226,7 +226,8 @@ class EntryLog(Generic[IndexT_co]):
                 found += [decode(json_codec.bounded(line), reading, position) for line, position in lines]
                 continue
             data = self._lines_of(block)
-            if 2 * len(wanted) > len(ends) and _is_shallow(data, ends):
+            shallow = 2 * len(wanted) > len(ends) and _is_shallow(data, ends)
+            if shallow:
                 records = self.format.reader.decode_block(data, reading, block)
                 if records is not None:
                     found += _taken(records, wanted, first)
@@ -236,7 +237,7 @@ class EntryLog(Generic[IndexT_co]):
                 line = data[start : ends[position - first]]
                 if self.is_restored:
                     self._require_line(position, line)
-                found.append(decode(json_codec.bounded(line), reading, position))
+                found.append(decode(line if shallow else json_codec.bounded(line), reading, position))
         return found
 
     def _require_line(self, position: int, line: bytes) -> None:

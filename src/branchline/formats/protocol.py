@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.formats.log_index import LineChunk, LogIndex
@@ -43,6 +42,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "LinkFields",
     "LogReader",
     "Query",
@@ -109,6 +109,8 @@ class FormatReader(Protocol[IndexT]):
 
     def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
         """The model of an answer; override it to answer without decoding the whole entry."""
+        from branchline.context.selection import model_of_answer  # noqa: PLC0415  lists and searches need none
+
         return model_of_answer(transcript, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
@@ -330,6 +332,21 @@ class DocumentFiles(Protocol):
         ...
 
 
+class ImportedFiles(Protocol[IndexT]):
+    """Sessions that a program takes only through a command of its own, as documents."""
+
+    unsupported: Mapping[str, str] = {}
+    """What such a session cannot hold, as in :class:`FormatTraits`."""
+    command: tuple[str, ...] = ()
+    """The command that imports a document; the path of the document follows."""
+    writer: FormatWriter[IndexT]
+    """Writes lines that the reader of this format reads, and that :meth:`document` understands."""
+
+    def document(self, lines: bytes) -> bytes:
+        """The document of a session that the writer has written."""
+        ...
+
+
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
 
@@ -424,8 +441,6 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """What follows the suffix in the names of compressed files."""
     file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
     """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
-    session_folder: int = 0
-    """How many folders above a file the one is that is named for its session; 0 if the file itself is."""
     subagent_patterns: tuple[str, ...] = ()
     """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
@@ -456,6 +471,10 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
     """Whether a running program may write at an offset of its own, over what others append meanwhile."""
+    keeps_days: float | None = None
+    """How many days after their last change the agent deletes sessions, by default; None if it does not."""
+    keeps_days_setting: str = ""
+    """The name of that number in ``settings.json`` beside the folder of the sessions, if it is there."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
     appendable: bool = True
@@ -469,15 +488,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     ends_with_position: bool = False
     """Whether a new file ends with lines that say where it stands."""
 
-    def key_of(self, path: str) -> str:
-        """The key of a file: its name without the suffix."""
+    def stem_of(self, path: str) -> str:
+        """The name of a file without the suffix."""
         return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
-    def session_name(self, path: str) -> str:
-        """What the session in a file is called by its place: the name of the file, or of a folder."""
-        for _ in range(self.session_folder):
-            path = posixpath.dirname(path)
-        return posixpath.basename(path) if self.session_folder else self.key_of(path)
+    def key_of(self, path: str) -> str:
+        """The key of a session: the name of its file, unless a program names the folder for the session."""
+        return self.stem_of(path)
 
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
@@ -503,6 +520,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     limits: ReadingLimits | None = None
     database: DatabaseSessions | None = None
     documents: DocumentFiles | None = None
+    imports: ImportedFiles[IndexT] | None = None
 
     @property
     def name(self) -> str:
@@ -514,6 +532,13 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
         if self.writer is None:
             raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
+
+    def for_import(self) -> Format[IndexT]:
+        """The format with the writer of the documents that the program imports, where it imports any."""
+        if self.imports is None:
+            return self
+        traits = msgspec.structs.replace(self.traits, unsupported=self.imports.unsupported)
+        return msgspec.structs.replace(self, writer=self.imports.writer, traits=traits)
 
     @property
     def is_appendable(self) -> bool:

@@ -15,8 +15,10 @@ import msgspec
 
 from branchline.entries import json_codec
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import LogIndex
+from branchline.tree import ROOT
 
-__all__ = ["LinkedReader", "RowPlace", "TypedReader", "row_from"]
+__all__ = ["LinkedReader", "ReplayReader", "RowPlace", "TypedReader", "row_from"]
 
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 _MISFIT: Any = object()
@@ -37,6 +39,59 @@ class TypedReader(LineReader, Generic[RowT]):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         self.take_one(row_from(fields, self.row_type), line, offset)
+
+
+class ReplayReader(TypedReader[RowT]):
+    """Reads rows that name no parents, by replaying them: each is any number of entries, mostly none or one.
+
+    A format derives from it, and writes :meth:`replay` and :meth:`are_regular`.
+    """
+
+    def __init__(self, reading: LogIndex) -> None:
+        super().__init__(reading)
+        self.tip = ROOT
+        """What the next entry hangs from."""
+
+    def replay(self, row: RowT, number: int, lines: Lines, index: int) -> None:
+        """Take the row at this place among the lines, with its number in the file; calls :meth:`add`."""
+        raise NotImplementedError
+
+    def are_regular(self, rows: Sequence[RowT]) -> bool:
+        """Whether rows are of the usual kinds, so that nothing else has to be asked of their objects."""
+        raise NotImplementedError
+
+    def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
+        if not lines.alone and not self.are_regular(rows):
+            return False
+        keys = self.reading.tree.keys
+        before = len(keys)
+        for index, row in enumerate(rows):
+            self.replay(row, lines.number + index, lines, index)
+            if len(keys) != before:
+                span = lines.span(index)
+                for position in range(before, len(keys)):
+                    self.reading.add_range(position, span.offset, span.size, lines.number + index)
+                before = len(keys)
+        return True
+
+    def add(self, key: str, type: str, time: str = "", role: str | None = None) -> int:  # noqa: A002
+        """Add an entry behind the tip, and make it the tip. A key that is taken gets a number."""
+        tree = self.reading.tree
+        name, count = key, 1
+        while name in tree.positions:
+            count += 1
+            name = f"{key}#{count}"
+        self.tip = tree.add(name, self.tip, type=type, time=time, role=role)
+        return self.tip
+
+    def move_to(self, position: int, key: str, time: str = "") -> None:
+        """Go back to an entry, and record that in an entry of its own."""
+        self.tip = position
+        self.add(key, "leaf", time)
+        self.tip = position
+
+    def find_leaf(self) -> int:
+        return self.tip
 
 
 class RowPlace(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -41,8 +41,6 @@ from branchline.library.row_reader import (
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import BrokenFormat, format_named, peek
-from branchline.session import Session
-from branchline.session.locator import external_facts, known_cwd
 from branchline.stores import (
     DatabaseStore,
     FilesStore,
@@ -60,6 +58,9 @@ from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
 
+if TYPE_CHECKING:
+    from branchline.session import Session
+
 __all__ = ["FoundFile", "MachineScanner", "Scanner", "See", "SeenFile", "StoreScanner", "StoredSession"]
 
 _Path = str | os.PathLike[str]
@@ -73,6 +74,7 @@ _CONTINUED = "a later file continues the same session"
 _ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _LARGEST_TITLES = 1 << 26
+_DAY_MS = 86_400_000
 
 
 class StoredSession(NamedTuple):
@@ -294,6 +296,8 @@ class StoreScanner:
             yield stored, read_log(read, stored)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
         return Session.from_store(self.store, row.key, durability=durability, clock=clock)
 
     def waiting(self) -> Sequence[SessionRow]:
@@ -379,6 +383,7 @@ class MachineScanner:
         self.places: list[places.Place] = known.places
         self.broken_formats: list[BrokenFormat] = known.broken
         self._titles: dict[str, Mapping[str, str]] = {}
+        self._days_kept: dict[str, float | None] = {}
 
     @property
     def name(self) -> str:
@@ -389,6 +394,8 @@ class MachineScanner:
         return files, hidden
 
     def earlier_parts(self) -> Sequence[FoundFile]:
+        if all(place.format.splitting is None for place in self.places):
+            return []
         return sorted(self._scan()[2], key=lambda file: file.path)
 
     def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
@@ -403,7 +410,7 @@ class MachineScanner:
                         found[identity] = FoundFile(stored, place)
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = list(_unpacked_first(found.values(), hidden))
+        files = list(_unpacked_first(_originals_first(found.values(), hidden), hidden))
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
         passed = {file.path for file in earlier}
@@ -427,6 +434,9 @@ class MachineScanner:
                 continue
             if format_.database is None or path is None or has_suffix(path):
                 yield stored, identity
+                continue
+            if not stored.size:
+                hidden[path] = SkippedFile(path, "empty")
                 continue
             store = DatabaseStore(path, format_)
             try:
@@ -464,7 +474,7 @@ class MachineScanner:
                 *format_.traits.file_patterns,
                 *(format_.traits.subagent_patterns if self.subagents else ()),
             ]
-            return [walk(place.root, layout, folder, format_.traits.session_name) for folder in place.folders]
+            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -529,7 +539,16 @@ class MachineScanner:
             title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
+            archived=place.is_archive,
+            expires_ms=None if place.is_archive else self._expiry(place, file.stored),
         )
+
+    def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
+        """When the agent deletes a session, as its settings say."""
+        days = self._days_kept.get(place.root, -1.0)
+        if days == -1.0:
+            days = self._days_kept[place.root] = places.days_kept(place)
+        return None if days is None else round(stored.modified * 1000 + days * _DAY_MS)
 
     def stored_log(self, file: FoundFile) -> StoredLog:
         return file.stored
@@ -548,6 +567,8 @@ class MachineScanner:
         format_ = (
             file.place.format if file.place.format.name == record.format else format_named(record.format)
         )
+        from branchline.session.locator import known_cwd  # noqa: PLC0415  few formats need it
+
         return known_cwd(format_, header, file.path)
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
@@ -569,6 +590,8 @@ class MachineScanner:
     def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
         """The title that a program keeps in another file, which changes without the session file."""
         if place.format.companion is not None and row.format == place.format.name:
+            from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
             return external_facts(place.format, file.path, None).title
         return self._titles_of(place).get(row.id)
 
@@ -614,6 +637,8 @@ class MachineScanner:
             yield stored, read_log(read, stored)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        from branchline.session import Session  # noqa: PLC0415  as above
+
         if row.draft:
             store, key, _draft = self.stored(row)
             return Session.from_store(store, key, durability=durability, clock=clock)
@@ -673,6 +698,8 @@ def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
     found = peek(read, path, expected=expected)
     if found.header is None or found.format.companion is None:
         return found
+    from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
     facts = external_facts(found.format, path, found.header)
     return found._replace(header=facts.completed(found.header))
 
@@ -722,13 +749,30 @@ def _is_only_ours(file: FoundFile) -> bool:
     return file.place.agent == places.NATIVE_AGENT and not file.place.is_shared
 
 
+def _originals_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
+    """The files without archived copies of those that are still there."""
+    files = list(files)
+    if not any(file.place.is_archive for file in files):
+        yield from files
+        return
+    originals = {_place_in_agent(file) for file in files if not file.place.is_archive}
+    for file in files:
+        if file.place.is_archive and _place_in_agent(file) in originals:
+            hidden[file.path] = SkippedFile(file.path, "an archived copy of a session that still exists")
+        else:
+            yield file
+
+
+def _place_in_agent(file: FoundFile) -> tuple[str, str]:
+    return file.place.agent, os.path.relpath(file.path, file.place.root)
+
+
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
     """The files without those that are the compressed form of one that lies beside them."""
     files = list(files)
     paths = {file.path for file in files}
     for file in files:
-        plain, packed = os.path.splitext(file.path)
-        if packed == ".zst" and plain in paths:
+        if file.path.endswith(".zst") and file.path.removesuffix(".zst") in paths:
             hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
         else:
             yield file

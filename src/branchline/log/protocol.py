@@ -11,6 +11,7 @@ __all__ = [
     "CompareAndAppendLog",
     "Durability",
     "FollowableLog",
+    "IndexedLog",
     "Log",
     "RemovableLog",
     "TornTail",
@@ -99,6 +100,22 @@ class RemovableLog(Log, Protocol):
 
     def unlink(self) -> None:
         """Delete the log for good. Hold the lock around the call."""
+        ...
+
+
+@runtime_checkable
+class IndexedLog(Log, Protocol):
+    """A log that keeps the index of its lines beside them, so that opening need not read them all.
+
+    The index is derived: it may be lost, and keeping it may fail without harm.
+    """
+
+    def saved_index(self) -> tuple[int, bytes] | None:
+        """How many bytes of the log the kept index covers, and the index; None if there is none."""
+        ...
+
+    def save_index(self, covered: int, index: bytes) -> None:
+        """Keep an index, in place of an older one."""
         ...
 
 

@@ -211,7 +211,7 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
             plan.pen.store.drop_empty_folders()
         if made.title:
             locator.record_title(plan.pen.format, made.file, made.header, made.title)
-    if plan.folder is not None and made.file is not None:
+    if plan.folder is not None and made.file is not None and isinstance(plan.pen.store, FilesStore):
         copy_folder(plan.folder, made.file)
     return made
 
@@ -252,7 +252,7 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
         id=session_id,
         timestamp=timestamp,
         cwd=cwd,
-        parent_session=source.file or source.id,
+        parent_session=source.file if source.file and isinstance(source.store, FilesStore) else source.id,
     )
     return format_, header, locator.store_of(name, header) if store is None else store
 

@@ -63,7 +63,17 @@ from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
-from branchline.stores import DerivedLog, FilesStore, MemoryStore, Store, check_key, open_log
+from branchline.stores import (
+    DerivedLog,
+    FilesStore,
+    MemoryStore,
+    Store,
+    address_in,
+    addressed_store,
+    check_key,
+    is_address,
+    open_log,
+)
 from branchline.stores.files import draft_at
 from branchline.tree import ROOT
 
@@ -166,7 +176,7 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """The session in a file. Reads it, changes nothing.
+        """The session in a file, or with ``FILE#ID`` in a database. Reads it, changes nothing.
 
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
@@ -174,6 +184,10 @@ class Session(SessionShortcuts, SessionQueries):
         it unpacks to more than the setting ``max_unpacked`` allows. The path of a session that is not there
         yet opens its draft.
         """
+        address = address_in(os.fspath(path))
+        if address is not None and is_address(address.file):
+            store = addressed_store(address)
+            return cls.from_store(store, address.session, durability=durability, clock=clock)
         draft = draft_at(os.fspath(path))
         place = os.path.abspath(os.fspath(path)) if draft is None else draft[0].draft_path(draft[1])
         log: Log = open_log(place, durability=durability)
@@ -189,7 +203,7 @@ class Session(SessionShortcuts, SessionQueries):
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=log.key if isinstance(log, DerivedLog) else format_.traits.key_of(log.name),
+                    key=log.key if isinstance(log, DerivedLog) else format_.traits.stem_of(log.name),
                     draft=draft is not None,
                     durability=durability,
                 )

@@ -20,13 +20,13 @@ import os
 import time
 import zlib
 from collections.abc import Callable
-from hashlib import blake2b
 
 import msgspec
 
 from branchline import places
+from branchline.errors import BranchlineError
 from branchline.formats import EntryLog, Format
-from branchline.log import DecompressedLog, FileLog, Log
+from branchline.log import DecompressedLog, FileLog, IndexedLog, Log
 
 __all__ = ["open_entry_log"]
 
@@ -74,11 +74,29 @@ _decode = msgspec.msgpack.Decoder(_Stamp).decode
 
 def open_entry_log(format_: Format, log: Log) -> EntryLog:
     """The index of a log, from the skeleton cache if that is possible, and kept there if it is worth it."""
+    if isinstance(log, IndexedLog):
+        return _open_indexed(format_, log)
     if not isinstance(log, FileLog) or isinstance(log, DecompressedLog) or log.size() < _SMALLEST:
         return EntryLog(format_, log.read, log.name)
     if os.environ.get("BRANCHLINE_CACHE", "").strip().lower() in _OFF:
         return EntryLog(format_, log.read, log.name)
     return _Skeleton(format_, log).open()
+
+
+def _open_indexed(format_: Format, log: IndexedLog) -> EntryLog:
+    """The index of a log in a database, which keeps it there. Such a log never changes but at its end."""
+    saved = log.saved_index()
+    opened, covered = None, 0
+    if saved is not None and saved[0] <= log.size():
+        with contextlib.suppress(ValueError, msgspec.MsgspecError, IndexError, TypeError, OverflowError):
+            opened = EntryLog(format_, log.read, log.name, saved=saved[1])
+            covered = saved[0] if opened.is_restored else 0
+    if opened is None:
+        opened = EntryLog(format_, log.read, log.name)
+    if opened.reading.consumed - covered >= _RENEWED and (index := opened.save()) is not None:
+        with contextlib.suppress(BranchlineError):  # perhaps a replica, or a role that may only read
+            log.save_index(opened.reading.consumed, index)
+    return opened
 
 
 class _Skeleton:
@@ -88,7 +106,7 @@ class _Skeleton:
         self._format = format_
         self._log = log
         self._real = os.path.realpath(log.path)
-        name = blake2b(os.fsencode(self._real), digest_size=20).hexdigest()
+        name = _hash(os.fsencode(self._real)).hex()
         self._root = places.skeleton_directory()
         self._path = os.path.join(self._root, name[:2], f"{name}.skel")
 
@@ -218,12 +236,18 @@ def _unpacked(data: bytes) -> tuple[_Stamp, memoryview]:
 
 
 def _head(read: Callable[[int, int], bytes], end: int) -> bytes:
-    return blake2b(read(0, min(end, _HEAD)), digest_size=16).digest()
+    return _hash(read(0, min(end, _HEAD)))
 
 
 def _tail(read: Callable[[int, int], bytes], end: int) -> bytes:
     size = min(end, _TAIL)
-    return blake2b(read(end - size, size), digest_size=16).digest()
+    return _hash(read(end - size, size))
+
+
+def _hash(data: bytes) -> bytes:
+    from hashlib import blake2b  # noqa: PLC0415  few sessions are large
+
+    return blake2b(data, digest_size=20).digest()
 
 
 def _changes(status: os.stat_result) -> tuple[int, ...]:

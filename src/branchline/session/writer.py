@@ -28,7 +28,7 @@ from branchline.log import (
 )
 from branchline.log.open_files import find_overwriter
 from branchline.session.skeletons import open_entry_log
-from branchline.stores import DerivedLog, DraftStore, FilesStore, Store, TrashStore
+from branchline.stores import AddressedStore, DerivedLog, DraftStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
 
@@ -90,7 +90,7 @@ class SessionWriter:
         """Where the session lies, or will lie once it has a reply; None in memory."""
         if isinstance(self._log, FileLog | DerivedLog) and not self.draft:
             return self._log.path
-        return self.store.path_of(self.key) if isinstance(self.store, FilesStore) else None
+        return self.store.path_of(self.key) if isinstance(self.store, AddressedStore) else None
 
     def catch_up(self) -> int:
         """Take in what others wrote; returns how many entries are new."""

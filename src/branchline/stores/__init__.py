@@ -1,11 +1,12 @@
-"""Keyed logs behind one small protocol: files, memory, databases, and the sources of other programs."""
+"""Keyed logs behind one small protocol: files, memory, SQLite, and what other programs keep elsewhere."""
 
-from branchline.stores.address import is_address, open_store
+from branchline.stores.address import is_address
 from branchline.stores.files import FilesStore
 from branchline.stores.keys import key_for, parts_of
 from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
+    AddressedStore,
     ClosableStore,
     DraftStore,
     FileStamp,
@@ -27,14 +28,17 @@ from branchline.stores.sources import (
     DerivedLog,
     SessionAddress,
     address_in,
+    addressed_store,
     database_at,
     gone,
     open_log,
+    open_store,
     snapshot_of,
     stored_at,
 )
 
 __all__ = [
+    "AddressedStore",
     "Allowance",
     "ClosableStore",
     "DatabaseStore",
@@ -54,6 +58,7 @@ __all__ = [
     "TrashItem",
     "TrashStore",
     "address_in",
+    "addressed_store",
     "check_key",
     "close_store",
     "database_at",

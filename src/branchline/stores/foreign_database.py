@@ -30,19 +30,9 @@ from branchline.log.system import opening
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = [
-    "MAGIC",
-    "SQLITE_STORE",
-    "has_application_id",
-    "is_database",
-    "read_database",
-    "reading_database",
-    "tables_of",
-]
+__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "tables_of"]
 
 MAGIC = b"SQLite format 3\0"
-SQLITE_STORE = 0x424C4E31
-"""The application id of a database that is a store of ours."""
 _WAL_VERSION = slice(18, 20)
 _PATIENCE = 2.0
 """Seconds to wait for a program that holds a lock."""
@@ -56,14 +46,6 @@ def is_database(path: str) -> bool:
         with open(path, "rb") as file:
             return stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(MAGIC)) == MAGIC
     except OSError:
-        return False
-
-
-def has_application_id(path: str, number: int) -> bool:
-    """Whether the database at this path says that it is of this application; False if it cannot be read."""
-    try:
-        return read_database(path, lambda query: list(query("PRAGMA application_id"))) == [(number,)]
-    except (BranchlineError, OSError):
         return False
 
 
@@ -141,7 +123,7 @@ class _Connection:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
         if 2 not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
             try:
-                live = _connect(self.path, "mode=ro")
+                live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:
                 if not _needs_copy(problem):
                     raise

@@ -18,6 +18,7 @@ from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
 __all__ = [
+    "AddressedStore",
     "ClosableStore",
     "DraftStore",
     "FileStamp",
@@ -34,6 +35,7 @@ __all__ = [
     "chunks",
     "close_store",
     "drafts_in",
+    "hashed",
     "page_of",
     "trash_of",
 ]
@@ -178,14 +180,6 @@ class TrashStore(Store, Protocol):
         ...
 
 
-def chunks(read: Read) -> Iterator[bytes]:
-    """The bytes of a log from its beginning to its end."""
-    offset = 0
-    while data := read(offset, _CHUNK):
-        yield data
-        offset += len(data)
-
-
 @runtime_checkable
 class LoadStore(Store, Protocol):
     """A store that takes a whole log at once, whatever is in it."""
@@ -195,6 +189,15 @@ class LoadStore(Store, Protocol):
 
         FileExistsError when the key is taken.
         """
+        ...
+
+
+@runtime_checkable
+class AddressedStore(Store, Protocol):
+    """A store whose logs can be named from outside: files, and databases by ``FILE#KEY``."""
+
+    def path_of(self, key: str) -> str:
+        """The path by which a log is opened, whether or not there is one yet."""
         ...
 
 
@@ -211,6 +214,26 @@ def close_store(store: Store) -> None:
     """Close a store that needs it."""
     if isinstance(store, ClosableStore):
         store.close()
+
+
+def chunks(read: Read) -> Iterator[bytes]:
+    """The bytes of a log from its beginning to its end."""
+    offset = 0
+    while data := read(offset, _CHUNK):
+        yield data
+        offset += len(data)
+
+
+def hashed(values: tuple[object, ...]) -> int:
+    """A number for a stamp that is the same in every process.
+
+    As a time it is in the past, so that nothing seems to have changed just now.
+    """
+    from hashlib import blake2b  # noqa: PLC0415  files need none
+
+    return int.from_bytes(
+        blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big"
+    )
 
 
 def drafts_in(store: Store) -> list[StoredLog]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["LogRow", "cut", "rows_of", "window"]
+__all__ = ["APPLICATION", "LogRow", "cut", "rows_of", "window"]
 
+APPLICATION = 0x424C4E31
+"""By which a SQLite file says that it has the tables of branchline."""
 _LARGEST = 1 << 25  # bytes of one row
 _PIECE = 1 << 20  # bytes that are cut into rows together
 

@@ -1,8 +1,10 @@
-"""Sessions that are not files of lines: one of many in a database, or a document.
+"""Sessions that are not files of lines: one of many in a database, a document, or packed into a page.
 
-Each is presented as a read-only log of JSON lines, made by its format when it is read. The session ``ID`` of
-the database ``FILE`` has the path ``FILE#ID``; a document has the path of its file. Everything that opens
-sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these paths.
+Those of other programs are presented as read-only logs of JSON lines, made by their format when they are
+read. The session ``ID`` of the database ``FILE`` has the path ``FILE#ID``, also in a database of branchline
+itself; on a server it is ``postgresql://host/db#ID``. A document or a page has the path of its file.
+Everything that opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these
+paths.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from hashlib import blake2b
 from itertools import chain
+from types import ModuleType
 from typing import NamedTuple
 
 from branchline.errors import (
@@ -25,20 +27,25 @@ from branchline.errors import (
     NotSupported,
     ReadOnly,
     SessionNotFound,
+    TooLarge,
 )
 from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, Format, SessionVersion
 from branchline.formats.detect import builtin_format
 from branchline.formats.suffixes import has_suffix
 from branchline.log import Durability, FileLog, Log, Spool, Writer
 from branchline.plugins.formats import installed_formats
-from branchline.stores.files import snapshot_of_file
+from branchline.stores.address import is_address, is_server_address, own_store, shared_store
+from branchline.stores.files import FilesStore, snapshot_of_file
 from branchline.stores.foreign_database import is_database, read_database, reading_database, tables_of
+from branchline.stores.packed import Allowance
 from branchline.stores.protocol import (
     FileStamp,
     Read,
     ScanResult,
     SkippedFile,
+    Store,
     StoredLog,
+    hashed,
     is_key,
     page_of,
 )
@@ -48,17 +55,17 @@ __all__ = [
     "DerivedLog",
     "SessionAddress",
     "address_in",
+    "addressed_store",
     "database_at",
     "gone",
     "open_log",
+    "open_store",
     "snapshot_of",
     "stored_at",
 ]
 
 _HEAD = 1 << 16
 _LARGEST_COMPANION = 1 << 28
-_DIGEST = 7
-"""Bytes of a hash in a stamp. As a time it is in the past, so that no file seems to have changed just now."""
 
 
 class SessionAddress(NamedTuple):
@@ -71,6 +78,8 @@ class SessionAddress(NamedTuple):
 def address_in(path: str) -> SessionAddress | None:
     """The database and the session that ``FILE#ID`` names; None for the path of a file."""
     end = path.find("#")
+    if end >= 0 and is_server_address(path):
+        return SessionAddress(path[:end], path[end + 1 :])
     if end < 0 or os.path.lexists(path):
         return None
     while end >= 0:
@@ -78,6 +87,24 @@ def address_in(path: str) -> SessionAddress | None:
             return SessionAddress(path[:end], path[end + 1 :])
         end = path.find("#", end + 1)
     return None
+
+
+def open_store(where: str | os.PathLike[str]) -> Store:
+    """The store that a text names: a directory, a database of branchline or another program, or a server.
+
+    Nothing is created or connected before it is used. NotSupported if the package for this kind of store is
+    not installed.
+    """
+    text = os.fspath(where)
+    if is_address(text):
+        return own_store(text)
+    path = os.path.expanduser(text)
+    return database_at(path) or FilesStore(path)
+
+
+def addressed_store(address: SessionAddress) -> Store:
+    """The store in which an address is looked up."""
+    return shared_store(address.file) if is_address(address.file) else DatabaseStore(address.file)
 
 
 # -- databases --------------------------------------------------------------------------------------------
@@ -137,7 +164,7 @@ class DatabaseStore:
                 found.append(self._stored(one, status))
             else:
                 hidden.append(SkippedFile(self.path_of(one.id), "its name is not a valid id"))
-        return ScanResult(page_of(found, limit, after, prefix), hidden)
+        return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
 
     def stat(self, key: str) -> StoredLog | None:
         database = self._database
@@ -195,10 +222,10 @@ class DatabaseStore:
     def _stored(self, one: SessionVersion, status: os.stat_result) -> StoredLog:
         stamp = FileStamp(
             status.st_dev,
-            _hashed((status.st_ino, one.id)),
+            hashed((status.st_ino, one.id)),
             one.size,
             one.modified_ms * 1_000_000,
-            _hashed(one.version),
+            hashed(one.version),
         )
         return StoredLog(
             one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
@@ -236,21 +263,17 @@ def _formats_with_databases() -> Iterator[Format]:
     yield from (one for one in installed_formats().formats if one.database is not None)
 
 
-def _hashed(values: tuple[object, ...]) -> int:
-    """A number that is the same in every process."""
-    text = repr(values).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=_DIGEST).digest(), "big")
-
-
 # -- any path ---------------------------------------------------------------------------------------------
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
     """A cheap look at the session at a path, whatever holds it."""
     if (address := address_in(path)) is not None:
-        return DatabaseStore(address.file).snapshot(address.session)
+        return addressed_store(address).snapshot(address.session)
     if (documents := _documents_at(path)) is not None:
         return _document_snapshot(path, documents)
+    if is_page(path):
+        return _page_snapshot(path)
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.snapshot(_only_key(database))
     return snapshot_of_file(path)
@@ -259,7 +282,7 @@ def snapshot_of(path: str) -> AbstractContextManager[Read]:
 def stored_at(path: str, key: str = "") -> StoredLog | None:
     """What is known of the session at a path without reading it; None if there is none."""
     if (address := address_in(path)) is not None:
-        return DatabaseStore(address.file).stat(address.session)
+        return addressed_store(address).stat(address.session)
     try:
         status = os.stat(path)
     except OSError:
@@ -270,10 +293,10 @@ def stored_at(path: str, key: str = "") -> StoredLog | None:
     return StoredLog(key or os.path.basename(path), stamp.size, stamp.modified_ns / 1e9, path, stamp)
 
 
-def open_log(path: str, *, durability: Durability = "fsync") -> FileLog | DerivedLog:
+def open_log(path: str, *, durability: Durability = "fsync") -> Log:
     """The log of the session at a path, whatever holds it. Reading is all that a derived log allows."""
     if (address := address_in(path)) is not None:
-        return DatabaseStore(address.file).open(address.session)
+        return addressed_store(address).open(address.session, durability=durability)
     if (documents := _documents_at(path)) is not None:
         return DerivedLog(
             path,
@@ -281,6 +304,9 @@ def open_log(path: str, *, durability: Durability = "fsync") -> FileLog | Derive
             lambda: _document_content(path, documents),
             lambda: _document_version(path, documents),
         )
+    if is_page(path):
+        key = _page_key(path)
+        return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
     return FileLog(path, durability=durability)
@@ -310,7 +336,7 @@ def gone(paths: Iterable[str]) -> set[str]:
             continue
         if address.file not in keys:
             try:
-                found = DatabaseStore(address.file).scan().found
+                found = addressed_store(address).scan().found
                 keys[address.file] = frozenset(stored.key for stored in found)
             except (BranchlineError, OSError):
                 keys[address.file] = None
@@ -468,3 +494,49 @@ def _document_content(path: str, format_: Format) -> Spool:
 
     with FileLog(path, writable=False) as log:
         return Spool(documents.lines(log, path, companion))
+
+
+# -- pages ------------------------------------------------------------------------------------------------
+
+_PAGES = (".html", ".htm")
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is that of a page, which may hold an exported session."""
+    return path.lower().endswith(_PAGES) and os.path.isfile(path)
+
+
+def _page_content(path: str) -> Spool:
+    """The lines of the session in a page. NotASession if it has none, or if they were changed."""
+    with _page_reader(path) as (pages, read):
+        size = os.path.getsize(path)
+        return Spool(Allowance().check(pages.packed_lines(read), size))
+
+
+def _page_key(path: str) -> str:
+    """What the session was called, else what the page is."""
+    with _page_reader(path) as (pages, read):
+        key = pages.page_provenance(read).key
+    name = os.path.splitext(os.path.basename(path))[0]
+    return key if is_key(key) else name if is_key(name) else "page"
+
+
+@contextlib.contextmanager
+def _page_reader(path: str) -> Iterator[tuple[ModuleType, Read]]:
+    from branchline.views.html import single_page  # noqa: PLC0415  only pages need it
+
+    with FileLog(path, writable=False) as log:
+        try:
+            single_page.require_single_page(log.read(0, 4096))
+            yield single_page, log.read
+        except (NotASession, TooLarge) as problem:
+            raise type(problem)(f"cannot open {path}: {problem}") from None
+
+
+@contextlib.contextmanager
+def _page_snapshot(path: str) -> Iterator[Read]:
+    content = _page_content(path)
+    try:
+        yield content.read
+    finally:
+        content.close()

@@ -28,18 +28,24 @@ from branchline.errors import (
     ReadOnly,
     SessionNotFound,
 )
-from branchline.log import Durability, TornTail, create_directory, filesystem_warning, sync_directory
+from branchline.log import Durability, TornTail, create_directory, filesystem_warning, publish_file
 from branchline.log.protocol import require_lines
-from branchline.log.system import describe_oserror
+from branchline.log.system import describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
-from branchline.stores.foreign_database import SQLITE_STORE
-from branchline.stores.protocol import Read, ScanResult, StoredLog, TrashItem, check_key
+from branchline.stores.protocol import (
+    FileStamp,
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    check_key,
+    hashed,
+)
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import LogRow, cut, rows_of, window
+from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of, window
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
-_APPLICATION = SQLITE_STORE
 _VERSION = 1
 _OFFSET_BITS = 40
 _LONGEST_LOG = 1 << _OFFSET_BITS
@@ -60,9 +66,10 @@ CREATE TABLE session (
 CREATE UNIQUE INDEX session_key ON session (key) WHERE state < 2;
 CREATE INDEX session_newest ON session (state, modified DESC, key);
 CREATE TABLE line (at INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE tree (session INTEGER PRIMARY KEY, covered INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
 """
 _LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
-_COLUMNS = "key, size, modified"
+_COLUMNS = "id, key, size, modified"
 
 
 class _Connection(sqlite3.Connection):
@@ -123,19 +130,23 @@ class SqliteStore:
             table += " INDEXED BY session_key"
             wanted += " AND state < 2 AND key >= ? AND key < ?"
             values += [prefix, prefix + _LAST]
-        select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"  # noqa: S608
+        select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
         rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
-        return ScanResult([_stored(row) for row in rows], [])
+        return ScanResult([self._stored(row) for row in rows], [])
 
     def stat(self, key: str) -> StoredLog | None:
         # The second condition tells SQLite that the partial index covers it.
-        select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"  # noqa: S608
+        select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
         rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
-        return _stored(rows[0]) if rows else None
+        return self._stored(rows[0]) if rows else None
 
     def drafts(self) -> list[StoredLog]:
-        select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"  # noqa: S608
-        return [_stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+        select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
+        return [self._stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+
+    def path_of(self, key: str) -> str:
+        """How a session is addressed."""
+        return f"{self.path}#{key}"
 
     @contextmanager
     def snapshot(self, key: str) -> Iterator[Read]:
@@ -240,13 +251,13 @@ class SqliteStore:
         if not number.isdecimal() or not os.path.exists(self.path):
             raise absent
         with self.writing(f"restore {token!r} from the trash of {self.path}") as connection:
-            select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"  # noqa: S608
+            select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"
             row = _one(connection, select, int(number))
             if row is None:
                 raise absent
-            self._require_free(connection, f"restore {token!r} from the trash", row[0])
+            self._require_free(connection, f"restore {token!r} from the trash", row[1])
             connection.execute("UPDATE session SET state = was WHERE id = ?", (int(number),))
-        return _stored(row)
+        return self._stored(row)
 
     def close(self) -> None:
         while self._idle:
@@ -317,6 +328,12 @@ class SqliteStore:
             return []
         with self.reading(doing) as connection:
             return connection.execute(select, values).fetchall()
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
+        number, key, size, modified = row
+        # A log only grows, so that its number and its size say what is in it.
+        stamp = FileStamp(0, hashed((self.path, number)), size, modified * 1_000_000, hashed((number, size)))
+        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
 
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
         if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
@@ -395,8 +412,9 @@ class SqliteStore:
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error as problem:
             raise self._problem(f"open {self.path}", problem) from problem
-        if application not in (_APPLICATION, 0) or (application == 0 and tables):
-            raise NotASession(f"{self.path} is a SQLite database of another program, not of branchline")
+        if application != APPLICATION:
+            what = "a SQLite database of another program" if tables else "empty"
+            raise NotASession(f"{self.path} is {what}, not a database of branchline")
         if version > _VERSION:
             raise NotSupported(
                 f"cannot open {self.path}: its schema is version {version}, this branchline knows up to "
@@ -404,33 +422,29 @@ class SqliteStore:
             )
 
     def _create(self) -> None:
-        """Make the database, if there is none yet."""
-        if self._idle or (os.path.exists(self.path) and os.path.getsize(self.path)):
+        """Make the database, if there is none yet. Nobody sees it before it is complete."""
+        if self._idle or os.path.exists(self.path):
             return
         if (warning := filesystem_warning(self.path)) is not None:
             raise NotSupported(f"cannot create a database here, use a directory of files: {warning}")
-        directory = os.path.dirname(self.path)
+        folder, name = os.path.split(self.path)
+        temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
-            create_directory(directory)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-            sync_directory(directory)
+            create_directory(folder)
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            try:
+                _write_schema(temporary)
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    publish_file(temporary, self.path)
+            finally:
+                for leftover in (temporary, f"{temporary}-wal", f"{temporary}-shm", f"{temporary}-journal"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(leftover)
+        except sqlite3.Error as problem:
+            raise self._problem(f"create {self.path}", problem) from problem
         except OSError as problem:
             kind = ReadOnly if isinstance(problem, PermissionError) else NotSaved
             raise kind(f"cannot create {self.path}: {describe_oserror(problem)}") from problem
-        with self.reading(f"create {self.path}") as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                if connection.execute("PRAGMA user_version").fetchone() == (0,):
-                    for statement in _SCHEMA.split(";\n"):
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {_VERSION}")
-                connection.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
 
     def _problem(self, doing: str, problem: sqlite3.Error) -> Exception:
         text, name = str(problem), getattr(problem, "sqlite_errorname", "")
@@ -492,6 +506,16 @@ class SqliteLog:
     def unlink(self) -> None:
         with self._store.writing(f"delete {self.name}") as connection:
             _delete(connection, self._number)
+
+    def saved_index(self) -> tuple[int, bytes] | None:
+        select = "SELECT covered, body FROM tree WHERE session = ?"
+        with self._store.reading(f"read {self.name}") as connection:
+            row = _one(connection, select, self._number)
+        return None if row is None else (row[0], row[1])
+
+    def save_index(self, covered: int, index: bytes) -> None:
+        with self._store.writing(f"keep the index of {self.name}", "os") as connection:
+            connection.execute("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (self._number, covered, index))
 
     def close(self) -> None:
         """Do nothing: connections belong to the store."""
@@ -571,6 +595,17 @@ class SqliteWriter:
         self._open = False
 
 
+def _write_schema(path: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript(_SCHEMA)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+
+
 def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow]) -> None:
     """Insert the rows of a log."""
     base = number << _OFFSET_BITS
@@ -580,16 +615,12 @@ def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow])
 def _delete(connection: sqlite3.Connection, number: int) -> None:
     base = number << _OFFSET_BITS
     connection.execute("DELETE FROM line WHERE at >= ? AND at < ?", (base, base + _LONGEST_LOG))
+    connection.execute("DELETE FROM tree WHERE session = ?", (number,))
     connection.execute("DELETE FROM session WHERE id = ?", (number,))
 
 
 def _one(connection: sqlite3.Connection, statement: str, *values: object) -> tuple[Any, ...] | None:
     return connection.execute(statement, values).fetchone()  # type: ignore[no-any-return]
-
-
-def _stored(row: tuple[Any, ...]) -> StoredLog:
-    key, size, modified = row
-    return StoredLog(key, size, modified / 1000)
 
 
 def _now() -> int:

@@ -12,6 +12,8 @@ import msgspec
 
 from branchline.library import SessionRow
 from branchline.views.hits import Hit
+from branchline.views.session_details import SessionDetails
+from branchline.views.session_row import row_name
 from branchline.views.tool_calls import short_path
 from branchline.web.viewed import ViewedLibrary
 
@@ -22,6 +24,7 @@ _DAY_MS = 86_400_000
 _MOST_HITS = 200
 _SNIPPET = 180
 _PROJECTS = 60
+_DETAIL_SECONDS = 0.3
 
 
 class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +61,7 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
     if not asked.words.strip() or asked.sort != "age":
         rows = _sorted(rows, asked)
     window = rows[asked.offset : asked.offset + asked.limit]
+    details = viewed.library.details(window, seconds=_DETAIL_SECONDS)
     return {
         "total": len(rows),
         "offset": asked.offset,
@@ -65,7 +69,7 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
         "projects": sorted(name for name, _ in projects.most_common(_PROJECTS)),
         "rows": [
             {
-                **session_fields(viewed, row),
+                **session_fields(viewed, row, details.get(row_name(row))),
                 **(
                     {"hits": [_hit_fields(hit) for hit in group[:2]], "more": max(0, len(group) - 2)}
                     if (group := hits.get(viewed.id_of(row)))
@@ -78,7 +82,9 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
     }
 
 
-def session_fields(viewed: ViewedLibrary, row: SessionRow) -> dict[str, Any]:
+def session_fields(
+    viewed: ViewedLibrary, row: SessionRow, details: SessionDetails | None = None
+) -> dict[str, Any]:
     """A row as JSON: what a table shows of it."""
     home = os.path.expanduser("~")
     return {
@@ -92,7 +98,8 @@ def session_fields(viewed: ViewedLibrary, row: SessionRow) -> dict[str, Any]:
         "model": row.model or "",
         "messages": row.messages,
         "branches": row.branches or 0,
-        "cost": getattr(row, "cost", None),
+        "cost": None if details is None else details.cost,
+        "estimated": details is not None and details.estimated,
         "modified": row.modified_ms,
         "live": time.time() * 1000 - row.modified_ms < _LIVE_SECONDS * 1000,
         "findings": row.findings or 0,
@@ -143,7 +150,6 @@ def _sorted(rows: Iterable[SessionRow], asked: TableRequest) -> list[SessionRow]
         "project": _project,
         "branch": lambda row: row.git_branch or "",
         "messages": lambda row: -(row.messages or 0),
-        "cost": lambda row: -(getattr(row, "cost", None) or 0),
         "age": lambda row: -row.modified_ms,
     }
     return sorted(rows, key=keys.get(asked.sort, keys["age"]), reverse=asked.reverse)

@@ -75,10 +75,14 @@ def resume_command(
         agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
-        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None})
+        out.result(
+            "resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None, "note": going.note}
+        )
         return
     if show:
         out.line(going.shell_command)
+        if going.keeps is not None and going.note is not None:
+            remark(going.note)
         if going.unusable is not None:
             remark(going.unusable)
         return

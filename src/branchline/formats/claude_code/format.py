@@ -105,6 +105,8 @@ def _joined(one: Content, other: Content) -> Content:
 TRAITS = FormatTraits(
     name="claude-code",
     records_cost=False,
+    keeps_days=30,
+    keeps_days_setting="cleanupPeriodDays",
     file_patterns=("*/*.jsonl",),
     subagent_patterns=("*/*/subagents/**/agent-*.jsonl",),
     unsupported=CANNOT,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from branchline.entries import json_codec
+from branchline.entries import Header, json_codec
 from branchline.formats.protocol import CompanionFile, FormatHome, SessionFacts
 
 __all__ = ["CopilotHome", "WorkspaceFile"]
@@ -17,6 +17,13 @@ class CopilotHome(FormatHome):
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         base = environment.get("COPILOT_HOME") or posixpath.join(home, ".copilot")
         return [posixpath.join(base, "session-state")]
+
+    def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        return [posixpath.join(self.roots(environment, home)[0], header.id)]
+
+    def file_key(self, header: Header) -> str:
+        del header
+        return "events"
 
 
 class WorkspaceFile(CompanionFile):

@@ -7,6 +7,7 @@ from typing import Any
 
 from branchline.context import ContextRules
 from branchline.entries import Entry, Header, json_codec
+from branchline.formats.gemini.documents import GeminiDocuments
 from branchline.formats.gemini.home import GeminiHome, ProjectRoot
 from branchline.formats.gemini.log_index import GeminiLogIndex
 from branchline.formats.gemini.reader import GeminiReader
@@ -20,10 +21,18 @@ _LOOKED_AT = 64
 _TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
 _CUT = re.compile(rb'\s*\{\s*"sessionId"\s*:\s*"[^"\\]*"\s*,\s*"projectHash"\s*:\s*"')
 
-TRAITS = FormatTraits(
+
+class GeminiTraits(FormatTraits, frozen=True, kw_only=True):
+    """Older releases wrote documents, whose names end otherwise."""
+
+    def key_of(self, path: str) -> str:
+        return self.stem_of(path).removesuffix(".json")
+
+
+TRAITS = GeminiTraits(
     name="gemini",
     records_cost=False,
-    file_patterns=("*/chats/session-*.jsonl",),
+    file_patterns=("*/chats/session-*.jsonl", "*/chats/session-*.json"),
     subagent_patterns=("*/chats/*/*.jsonl",),
     links=None,
     compaction_embeds_tail=True,
@@ -82,4 +91,10 @@ def _may_be_ours(fields: dict[str, Any]) -> bool:
     return plain and "content" in fields and "message" not in fields
 
 
-GEMINI = Format(traits=TRAITS, reader=GeminiFormatReader(), home=GeminiHome(), companion=ProjectRoot())
+GEMINI = Format(
+    traits=TRAITS,
+    reader=GeminiFormatReader(),
+    home=GeminiHome(),
+    companion=ProjectRoot(),
+    documents=GeminiDocuments(),
+)

@@ -8,6 +8,7 @@ unless it repeats the old one, as it does whenever a session is resumed: then th
 from __future__ import annotations
 
 import posixpath
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,10 +16,10 @@ from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.formats.common.gemini_parts import prompt_words
 from branchline.formats.gemini.log_index import EntrySource, GeminiLogIndex, parent_of
-from branchline.formats.gemini.rows import Change, MessageRow, Row
+from branchline.formats.gemini.rows import MessageRow, Row
 from branchline.formats.lines import Lines
 from branchline.formats.log_index import ByteRange
-from branchline.formats.typed_rows import TypedReader, row_from
+from branchline.formats.typed_rows import ReplayReader, row_from
 from branchline.tree import ROOT
 
 __all__ = ["CONTEXT_BEGINS", "GeminiReader"]
@@ -29,10 +30,13 @@ _NOTICES = frozenset({"info", "error", "warning"})
 _WHOLE = EntrySource()
 
 
+_Said = tuple[str, str]
+
+
 class _Item(NamedTuple):
     """One message of the list."""
 
-    said: tuple[str, str] | None
+    said: _Said | None
     """Who said what, of prompts and answers; None for everything else."""
     position: int
     """Its entry."""
@@ -40,7 +44,7 @@ class _Item(NamedTuple):
     """What it hangs from."""
 
 
-class GeminiReader(TypedReader[Row]):
+class GeminiReader(ReplayReader[Row]):
     """Reads one session; its path tells the parent of a sub-agent."""
 
     format_name = "gemini"
@@ -53,8 +57,9 @@ class GeminiReader(TypedReader[Row]):
         self._path = path
         self._list: list[_Item] = []
         self._places: dict[str, int] = {}  # of messages in the list, by id
+        self._said: list[tuple[int, _Said]] = []  # the prompts and answers of the list, and their places
+        self._where: dict[_Said, list[int]] = {}
         self._results: set[str] = set()  # the calls whose results have entries
-        self._tip = ROOT
         self._session = self._time = self._kind = self._cwd = ""
         self._summary = self._prompt = self._spoken = ""
 
@@ -68,21 +73,17 @@ class GeminiReader(TypedReader[Row]):
             return
         self.take_one(row, line, offset)
 
-    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
-        if not lines.alone and not all(map(_is_regular, rows)):
-            return False
-        first, counts, start = len(self.reading.tree), [], 0
-        for index, (row, end) in enumerate(zip(rows, lines.ends, strict=True)):
-            before = len(self.reading.tree)
-            self._take_row(row, lines.number + index, ByteRange(lines.offset + start, end - start))
-            counts.append(len(self.reading.tree) - before)
-            start = end + 1
-        self.locate(first, lines, counts)
-        return True
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return all(
+            (row.id and row.type) or row.change is not None or row.session_id or row.rewind_to is not None
+            for row in rows
+        )
 
-    def _take_row(self, row: Row, number: int, span: ByteRange) -> None:
+    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
         if row.change is not None:
-            self._take_change(row.change, number)
+            self._summary = row.change.summary or self._summary
+            if row.change.messages is not None:
+                self._take_list(row.change.messages, number)
         elif row.rewind_to is not None:
             self._rewind(row.rewind_to, number)
         elif row.session_id and not row.type:
@@ -93,67 +94,73 @@ class GeminiReader(TypedReader[Row]):
             if row.directories and not self._cwd:
                 self._cwd = row.directories[0]
         else:
-            self._take_message(row, row.id or f"line-{number}", span)
+            known = self._places.get(row.id) if row.id else None
+            if known is not None and self._is_version(row, self._list[known]):
+                self._replace(row, known, lines.span(index))
+            else:
+                self._take_message(row, row.id or f"line-{number}")
 
-    def _take_change(self, change: Change, number: int) -> None:
-        self._summary = change.summary or self._summary
-        if change.messages is None:
-            return
-        old = [(place, item.said) for place, item in enumerate(self._list) if item.said is not None]
-        new = [(place, _said(message)) for place, message in enumerate(change.messages)]
-        spoken = [(place, said) for place, said in new if said is not None]
-        if [said for _, said in spoken[: len(old)]] == [said for _, said in old]:
-            self._rename(change.messages, spoken, old)
-            start = spoken[len(old)][0] if len(spoken) > len(old) else len(new)
-            for place, message in enumerate(change.messages):
+    def _take_list(self, messages: Sequence[MessageRow], number: int) -> None:
+        """A list of messages in place of the one before."""
+        spoken = [(place, said) for place, one in enumerate(messages) if (said := _said(one))]
+        old = self._said
+        if len(spoken) >= len(old) and [said for _, said in spoken[: len(old)]] == [said for _, said in old]:
+            self._rename(messages, spoken, [place for place, _ in old])
+            start = spoken[len(old)][0] if len(spoken) > len(old) else len(messages)
+            for place, message in enumerate(messages):
                 if place >= start or not old:
-                    source = EntrySource(message=place)
-                    self._take_message(message, message.id or f"line-{number}.{place}", None, source)
-        elif (kept := _subsequence([said for _, said in spoken], old)) is not None:
-            self._rename(change.messages, spoken, kept)
+                    key = message.id or f"line-{number}.{place}"
+                    if message.id not in self._places:
+                        self._take_message(message, key, EntrySource(message=place))
+        elif (kept := self._repeated([said for _, said in spoken])) is not None:
+            self._rename(messages, spoken, kept)
         else:
-            self._compact(change.messages, number)
+            self._compact(messages, number)
+
+    def _repeated(self, new: Sequence[_Said]) -> list[int] | None:
+        """Where a new list stands in the old one, in the same order; None if it has anything else."""
+        found: list[int] = []
+        last = -1
+        for said in new:
+            places = self._where.get(said, ())
+            number = bisect_right(places, last)
+            if number == len(places):
+                return None
+            last = places[number]
+            found.append(last)
+        return found
 
     def _rename(
-        self,
-        messages: Sequence[MessageRow],
-        spoken: Sequence[tuple[int, tuple[str, str]]],
-        old: Sequence[tuple[int, Any]],
+        self, messages: Sequence[MessageRow], spoken: Sequence[tuple[int, _Said]], known: Sequence[int]
     ) -> None:
         """The messages of a list that repeats the old one may have other ids there."""
-        for (place, _), (known, _) in zip(spoken, old, strict=False):
+        for (place, _), old in zip(spoken, known, strict=False):
             if messages[place].id:
-                self._places.setdefault(messages[place].id, known)
+                self._places.setdefault(messages[place].id, old)
 
     def _compact(self, messages: Sequence[MessageRow], number: int) -> None:
         """The whole list was replaced by another one, which stands in this line."""
         position = self._add(f"line-{number}", "compaction", messages[-1].timestamp if messages else "")
-        self._list, self._places = [], {}
+        self._list, self._places, self._said, self._where = [], {}, [], {}
         for message in messages:
             self._remember(message.id, _Item(_said(message), position, position))
 
     def _rewind(self, target: str, number: int) -> None:
         """Cut the list before a message; an unknown one empties it."""
         place = self._places.get(target, 0)
-        before = self._list[place].before if self._list else self._tip
+        before = self._list[place].before if self._list else self.tip
         if target not in self._places:
             before = ROOT
         del self._list[place:]
         self._places = {key: one for key, one in self._places.items() if one < place}
-        self._tip = before
-        self._add(f"line-{number}", "leaf", "")
-        self._tip = before
+        while self._said and self._said[-1][0] >= place:
+            self._where[self._said.pop()[1]].pop()
+        self.move_to(before, f"line-{number}")
 
-    def _take_message(
-        self, message: MessageRow, key: str, span: ByteRange | None, source: EntrySource = _WHOLE
-    ) -> None:
-        known = self._places.get(message.id) if message.id else None
-        if known is not None and self._is_version(message, self._list[known]):
-            if span is not None:
-                self._replace(message, known, span)
-            return
-        before, said = self._tip, _said(message)
-        position = self._add_message(message, key, source)
+    def _take_message(self, message: MessageRow, key: str, source: EntrySource = _WHOLE) -> None:
+        before, texts, calls = self.tip, message.texts, message.answered_calls
+        position = self._add_message(message, key, source, texts, calls)
+        said = None if calls else _said_by(message.type, texts)
         self._remember(message.id, _Item(said, position, before))
 
     def _is_version(self, message: MessageRow, item: _Item) -> bool:
@@ -165,15 +172,16 @@ class GeminiReader(TypedReader[Row]):
         """A newer version of a message; results that it brings follow."""
         reading, item = self.reading, self._list[place]
         reading.versions[item.position] = span
-        self._list[place] = item._replace(said=_said(message))
         if reading.tree.roles[item.position] == "assistant":
             if any(map(str.strip, message.texts)):
                 reading.tree.textless.discard(item.position)
             self._add_results(message, reading.tree.keys[item.position], _WHOLE)
 
-    def _add_message(self, message: MessageRow, key: str, source: EntrySource) -> int:
-        time, texts = message.timestamp, message.texts
-        if calls := message.answered_calls:
+    def _add_message(
+        self, message: MessageRow, key: str, source: EntrySource, texts: list[str], calls: list[str]
+    ) -> int:
+        time = message.timestamp
+        if calls:
             fresh = [call for call in dict.fromkeys(calls) if call not in self._results]
             if not fresh:
                 return self._add(key, "custom", time, source=source)
@@ -181,9 +189,9 @@ class GeminiReader(TypedReader[Row]):
             for number, call in enumerate(fresh):
                 name = key if not number else f"{key}.{number + 1}"
                 self._add(name, "message", time, "toolResult", source._replace(result_of=call))
-            return self._tip
+            return self.tip
         match message.type:
-            case "user" if texts and texts[0].lstrip().startswith(CONTEXT_BEGINS):
+            case "user" if texts and texts[0].startswith(CONTEXT_BEGINS):
                 return self._add(key, "custom_message", time, source=source)
             case "user":
                 self._spoken = max(self._spoken, time)
@@ -216,30 +224,24 @@ class GeminiReader(TypedReader[Row]):
         role: str | None = None,
         source: EntrySource = _WHOLE,
     ) -> int:
-        """Add an entry behind the tip, and make it the tip."""
-        tree = self.reading.tree
-        name, count = key, 1
-        while name in tree.positions:
-            count += 1
-            name = f"{key}#{count}"
-        position = tree.add(name, self._tip, type=type, time=time, role=role)
-        if source != _WHOLE:
+        position = self.add(key, type, time, role)
+        if source is not _WHOLE:
             self.reading.sources[position] = source
-        self._tip = position
         return position
 
     def _remember(self, key: str, item: _Item) -> None:
+        place = len(self._list)
         if key:
-            self._places.setdefault(key, len(self._list))
+            self._places.setdefault(key, place)
+        if item.said is not None:
+            self._said.append((place, item.said))
+            self._where.setdefault(item.said, []).append(place)
         self._list.append(item)
 
     # -- the end --------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
         return b'"timestamp":' in data or data.startswith((b'{"$', b'{"sessionId":'))
-
-    def find_leaf(self) -> int:
-        return self._tip
 
     def on_finish(self) -> None:
         reading = self.reading
@@ -260,30 +262,13 @@ class GeminiReader(TypedReader[Row]):
         )
 
 
-def _is_regular(row: Row) -> bool:
-    return bool(
-        row.change is not None or row.rewind_to is not None or row.session_id or (row.id and row.type)
-    )
-
-
-def _said(message: MessageRow) -> tuple[str, str] | None:
+def _said(message: MessageRow) -> _Said | None:
     """Who said what; None for results, context and notices."""
-    if message.type not in ("user", "gemini") or message.answered_calls:
+    return None if message.answered_calls else _said_by(message.type, message.texts)
+
+
+def _said_by(speaker: str, texts: list[str]) -> _Said | None:
+    if speaker not in ("user", "gemini"):
         return None
-    words = "".join(message.texts)
-    return None if words.lstrip().startswith(CONTEXT_BEGINS) else (message.type, words)
-
-
-def _subsequence(
-    new: Sequence[tuple[str, str]], old: Sequence[tuple[int, Any]]
-) -> list[tuple[int, Any]] | None:
-    """Where the new list stands in the old one, in the same order; None if it has anything else."""
-    found, place = [], 0
-    for said in new:
-        while place < len(old) and old[place][1] != said:
-            place += 1
-        if place == len(old):
-            return None
-        found.append(old[place])
-        place += 1
-    return found
+    words = texts[0] if len(texts) == 1 else "".join(texts)
+    return None if words.startswith(CONTEXT_BEGINS) else (speaker, words)

@@ -45,17 +45,21 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
     @property
     def texts(self) -> list[str]:
         """The words in it, without thoughts."""
+        if isinstance(self.content, str):
+            return [self.content] if self.content else []
         return [part.text for part in self.parts if part.text and not part.thought]
 
     @property
     def answered_calls(self) -> list[str]:
         """The calls whose results the message carries as its parts."""
+        if isinstance(self.content, str):
+            return []
         return [part.function_response.id or "" for part in self.parts if part.function_response is not None]
 
     @property
     def finished_calls(self) -> list[str]:
         """The calls of an answer that have their results in it."""
-        return [call.id for call in self.tool_calls or () if call.result]
+        return [call.id for call in self.tool_calls if call.result] if self.tool_calls else []
 
 
 class Change(msgspec.Struct, gc=False, rename="camel"):

@@ -8,7 +8,7 @@ from typing import Any
 from branchline.context import ContextRules
 from branchline.entries import Entry, Header, json_codec
 from branchline.formats.kimi.home import KimiHome, StateFile
-from branchline.formats.kimi.log_index import KimiLogIndex
+from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
 from branchline.formats.kimi.reader import KimiReader
 from branchline.formats.kimi.records import record_of
 from branchline.formats.lines import head_lines
@@ -22,12 +22,22 @@ _KINDS = re.compile(
     r"(?:context|turn|agent|llm|usage|token_counting|runtime|profile|permission|prompt|plugin)\.[a-z_.]+"
 )
 
-TRAITS = FormatTraits(
+
+class KimiTraits(FormatTraits, frozen=True, kw_only=True):
+    """All files have one name; their folders are named for the sessions and agents."""
+
+    def key_of(self, path: str) -> str:
+        place = wire_path(path)
+        if place is None:
+            return self.stem_of(path)
+        return place.session if place.agent == "main" else f"{place.session}.{place.agent}"
+
+
+TRAITS = KimiTraits(
     name="kimi",
     records_cost=False,
     file_patterns=("*/*/agents/main/wire.jsonl",),
     subagent_patterns=("*/*/agents/*/wire.jsonl",),
-    session_folder=3,
     links=None,
     compaction_embeds_tail=True,
 )

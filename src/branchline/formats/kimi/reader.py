@@ -8,26 +8,40 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from branchline.context import ModelRef
 from branchline.entries import Header
+from branchline.formats.json_values import LAST_INSTANT, iso_time
 from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
 from branchline.formats.kimi.rows import Row
 from branchline.formats.lines import Lines
-from branchline.formats.log_index import ByteRange
-from branchline.formats.typed_rows import TypedReader
+from branchline.formats.typed_rows import ReplayReader
 from branchline.tree import ROOT
 
-__all__ = ["KimiReader", "iso_time"]
+__all__ = ["KimiReader"]
 
 READ_ONLY = "sessions of Kimi Code are read-only; fork it into a native session to continue"
 _MAIN = "main"
-_LAST_INSTANT = 253402300799999  # the end of the year 9999, in milliseconds
+_BOOKKEEPING = frozenset(
+    {
+        "agent.message.appended",
+        "agent.turn.ended",
+        "agent.turn.started",
+        "llm.tools_snapshot",
+        "permission.set_mode",
+        "plugin.session_start",
+        "prompt.completed",
+        "runtime.set_binding",
+        "token_counting.measured",
+        "token_counting.turn_recorded",
+        "turn.ended",
+    }
+)
+"""The most frequent of the events that say nothing about the conversation."""
 
 
-class KimiReader(TypedReader[Row]):
+class KimiReader(ReplayReader[Row]):
     """Reads one log of events; its path names the session."""
 
     format_name = "kimi"
@@ -38,7 +52,6 @@ class KimiReader(TypedReader[Row]):
     def __init__(self, path: str = "") -> None:
         super().__init__(KimiLogIndex())
         self._path = path
-        self._tip = ROOT
         self._prompts: list[int] = []  # of the path
         self._prompt_id: str | None = None
         self._steps: dict[str, int] = {}  # the entry of each answer
@@ -55,23 +68,15 @@ class KimiReader(TypedReader[Row]):
             return
         super().take(fields, line, offset)
 
-    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
-        if not lines.alone and not all(row.type for row in rows):
-            return False
-        tree = self.reading.tree
-        first, counts, start = len(tree), [], 0
-        for index, (row, end) in enumerate(zip(rows, lines.ends, strict=True)):
-            before = len(tree)
-            self._take_row(row, lines.number + index, ByteRange(lines.offset + start, end - start))
-            counts.append(len(tree) - before)
-            start = end + 1
-        self.locate(first, lines, counts)
-        return True
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return "" not in [row.type for row in rows]
 
-    def _take_row(self, row: Row, number: int, span: ByteRange) -> None:
+    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
+        if row.type in _BOOKKEEPING:
+            return
         match row.type:
             case "context.append_loop_event" if row.event is not None:
-                self._take_event(row, number, span)
+                self._take_event(row, number, lines, index)
             case "turn.prompt":
                 self._prompt_id = row.prompt_id
                 self._take_prompt(row, number, _words(row.input))
@@ -89,7 +94,7 @@ class KimiReader(TypedReader[Row]):
                 self._undo(row, number, 1 if row.count is None else row.count)
             case "context.clear":
                 self._prompts.clear()
-                self._move(ROOT, row, number)
+                self.move_to(ROOT, f"line-{number}", iso_time(row.time))
             case "forked":
                 self.reading.copied = len(self.reading.tree)
             case "profile.bind":
@@ -125,7 +130,7 @@ class KimiReader(TypedReader[Row]):
             case _:
                 self._add("custom_message", row, number)
 
-    def _take_event(self, row: Row, number: int, span: ByteRange) -> None:
+    def _take_event(self, row: Row, number: int, lines: Lines, index: int) -> None:
         event, reading = row.event, self.reading
         assert event is not None
         if event.type == "tool.result":
@@ -144,7 +149,7 @@ class KimiReader(TypedReader[Row]):
             reading.tree.textless.add(position)
             self._speak(row)
         else:
-            reading.pieces.setdefault(position, []).append(span)
+            reading.pieces.setdefault(position, []).append(lines.span(index))
         if says:
             reading.tree.textless.discard(position)
 
@@ -154,34 +159,19 @@ class KimiReader(TypedReader[Row]):
             place = max(len(self._prompts) - count, 0)
             target = self.reading.tree.parent_position(self._prompts[place])
             del self._prompts[place:]
-            self._move(target, row, number)
-
-    def _move(self, target: int, row: Row, number: int) -> None:
-        self._tip = target
-        self._add("leaf", row, number)
-        self._tip = target
+            self.move_to(target, f"line-{number}", iso_time(row.time))
 
     def _add(self, type: str, row: Row, number: int, role: str | None = None) -> int:  # noqa: A002
-        """Add an entry behind the tip, and make it the tip."""
-        tree = self.reading.tree
-        key, count = f"line-{number}", 1
-        while key in tree.positions:  # two events in one line
-            count += 1
-            key = f"line-{number}#{count}"
-        self._tip = tree.add(key, self._tip, type=type, time=iso_time(row.time), role=role)
-        return self._tip
+        return self.add(f"line-{number}", type, iso_time(row.time), role)
 
     def _speak(self, row: Row) -> None:
-        if row.time is not None and 0 < row.time <= _LAST_INSTANT:
+        if row.time is not None and 0 < row.time <= LAST_INSTANT:
             self._spoken = row.time if self._spoken is None else max(self._spoken, row.time)
 
     # -- the end --------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
         return b'"time":' in data or b'"protocol_version":' in data
-
-    def find_leaf(self) -> int:
-        return self._tip
 
     def on_finish(self) -> None:
         reading = self.reading
@@ -205,14 +195,6 @@ class KimiReader(TypedReader[Row]):
             parent_session=parent,
             metadata={"protocolVersion": self._version} if self._version else None,
         )
-
-
-def iso_time(milliseconds: float | None) -> str:
-    """A time in milliseconds as text; "" for none, or for one beyond all dates."""
-    if milliseconds is None or not 0 < milliseconds <= _LAST_INSTANT:
-        return ""
-    time = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _words(content: Any) -> str:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, json_codec
+from branchline.entries import Entry, Header, json_codec
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, FormatReader, FormatTraits
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
+from branchline.formats.qwen.copies import copied_lines
 from branchline.formats.qwen.home import QwenHome
 from branchline.formats.qwen.log_index import QwenLogIndex
 from branchline.formats.qwen.reader import QwenReader
 from branchline.formats.qwen.records import record_of
+from branchline.formats.qwen.writer import CANNOT, QwenWriter, header_line
+from branchline.tree import ROOT
 
 __all__ = ["QWEN"]
 
@@ -28,6 +34,10 @@ TRAITS = FormatTraits(
     file_patterns=("*/chats/*.jsonl",),
     subagent_patterns=("*/subagents/*/agent-*.jsonl",),
     compaction_embeds_tail=True,
+    unsupported=CANNOT,
+    appendable=False,
+    active_branch_last=True,
+    ends_with_position=True,
 )
 
 
@@ -63,6 +73,31 @@ class QwenFormatReader(FormatReader[QwenLogIndex]):
         return record_of(line, index, position)
 
 
+class QwenFormatWriter(FormatWriter[QwenLogIndex]):
+    """Writes new sessions for Qwen Code; it does not append to those of the program."""
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return uuid4_from(fresh)
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        del file
+        return session_id
+
+    def encode_header(self, header: Header) -> bytes:
+        return header_line(header)
+
+    def encode(self, entries: Sequence[Entry], index: QwenLogIndex) -> bytes:
+        return QwenWriter(index, TRAITS.unsupported_error, record_of).write(entries)
+
+    def fork(self, transcript: EntryLog[QwenLogIndex], leaf: int, header: Header) -> bytes:
+        path = [] if leaf == ROOT else transcript.tree.path_positions(leaf)
+        return b"".join(copied_lines(transcript, path, header))
+
+    def copy(self, transcript: EntryLog[QwenLogIndex], header: Header) -> bytes:
+        return b"".join(copied_lines(transcript, range(len(transcript.tree)), header))
+
+
 def _is_ours(fields: dict[str, Any]) -> bool:
     if len(_RECORD & fields.keys()) < len(_RECORD) - 1:  # one of them may be damaged
         return False
@@ -74,4 +109,4 @@ def _message(fields: dict[str, Any]) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-QWEN = Format(traits=TRAITS, reader=QwenFormatReader(), home=QwenHome())
+QWEN = Format(traits=TRAITS, reader=QwenFormatReader(), writer=QwenFormatWriter(), home=QwenHome())

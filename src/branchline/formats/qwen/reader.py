@@ -9,7 +9,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.common.gemini_parts import prompt_words
-from branchline.formats.qwen.log_index import QwenLogIndex, agent_of
+from branchline.formats.qwen.log_index import ORIGIN, QwenLogIndex, agent_of
 from branchline.formats.qwen.rows import Row
 from branchline.formats.typed_rows import LinkedReader, RowPlace
 
@@ -18,6 +18,8 @@ __all__ = ["QwenReader"]
 _SYSTEM = {"custom_title": "session_info", "chat_compression": "compaction"}
 _IDS = re.compile(rb'"uuid"\s*:\s*"([^"\\]+)"\s*,\s*"parentUuid"\s*:\s*(?:null|"([^"\\]*)")')
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+READ_ONLY = "sessions of Qwen Code are read-only; fork it into a native session to continue"
 
 
 class QwenReader(LinkedReader[Row]):
@@ -70,6 +72,8 @@ class QwenReader(LinkedReader[Row]):
             self._spoken = max(self._spoken, row.timestamp)
         if role == "user" and not self._prompt and row.message is not None:
             self._prompt = prompt_words(row.message.texts)
+        if row.subtype == ORIGIN and position == 0 and row.system_payload is not None:
+            reading.origin = row.system_payload.parent
         if row.subtype == "custom_title" and row.system_payload is not None:
             self._title = row.system_payload.custom_title or self._title
 
@@ -84,6 +88,8 @@ class QwenReader(LinkedReader[Row]):
         reading = self.reading
         reading.title = self._title.strip() or self._prompt or None
         reading.last_message_time = milliseconds(self._spoken)
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
         if reading.lines:
             reading.header = self._header()
 
@@ -91,7 +97,7 @@ class QwenReader(LinkedReader[Row]):
         reading = self.reading
         name = posixpath.basename(self._path).removesuffix(".jsonl")
         agent = agent_of(self._path)
-        parent = reading.forked_from
+        parent = reading.forked_from or reading.origin
         if agent is not None:
             parent, name = agent
         elif self._session and _UUID.fullmatch(name) is None:

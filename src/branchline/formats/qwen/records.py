@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from branchline.context import milliseconds
+from branchline.context import milliseconds, unlabelled_summary
 from branchline.entries import (
     AssistantMessage,
     Block,
     Compaction,
     Custom,
     CustomMessage,
+    Damaged,
     Entry,
+    Image,
     Message,
     MessageEntry,
     SessionInfo,
@@ -23,6 +25,7 @@ from branchline.entries import (
 )
 from branchline.formats.common.gemini_parts import (
     answer_blocks,
+    blocks_of,
     prompt_blocks,
     response_blocks,
     response_failed,
@@ -45,6 +48,8 @@ def record_of(line: bytes, reading: QwenLogIndex, position: int) -> Entry:
         "parent": None if parent == ROOT else tree.keys[parent],
         "timestamp": time,
     }
+    if position in tree.placeholders:
+        return Damaged(**common, text=line.decode("utf-8", "replace"))
     fields = json_codec.loads(line)
     payload = dict_of(fields.get("systemPayload"))
     content = dict_of(fields.get("message")).get("parts")
@@ -105,7 +110,10 @@ def _result(parts: Any, about: dict[str, Any], time: int | None) -> ToolResult:
     return ToolResult(
         tool_call_id=text_of(first.get("id")) or text_of(about.get("callId")),
         tool_name=text_of(first.get("name")),
-        content=tuple(block for response in found for block in response_blocks(response)),
+        content=(
+            *(block for response in found for block in response_blocks(response)),
+            *(block for block in blocks_of(parts) if isinstance(block, Image)),
+        ),
         is_error=any(map(response_failed, found)) or about.get("status") in ("error", "cancelled"),
         timestamp=time,
     )
@@ -116,8 +124,9 @@ def _compaction(common: dict[str, Any], payload: dict[str, Any], time: str) -> C
     history = payload.get("compressedHistory")
     kept = [_kept(dict_of(item), milliseconds(time)) for item in list_of(history)]
     summary = ""
-    if kept and isinstance(kept[0], UserMessage):
-        summary = blocks_text(kept.pop(0).content, "\n")  # type: ignore[union-attr]
+    if kept and "branchline" not in payload and isinstance(first := kept[0], UserMessage):
+        summary = unlabelled_summary(blocks_text(first.content, "\n"))
+        del kept[0]
     before = whole_number(dict_of(payload.get("info")).get("originalTokenCount"))
     return Compaction(
         **common,
