@@ -68,6 +68,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
         "plugins": ("plugins", "List installed plugins and their problems."),
+        "store": ("store", "Prepare a database for sessions, or show what a store holds."),
         "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
 }

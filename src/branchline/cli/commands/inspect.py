@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The same for a person, in a dozen lines."""
     from branchline.formats.integrity import check_log
     from branchline.library.branch_count import count_branches
+    from branchline.stores import stored_at
     from branchline.tree import severity
 
     reading, index, header = session.transcript.reading, session.index, session.header
@@ -56,8 +56,8 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if session.title:
         rows.append(("title", session.title))
     rows.append(("directory", session.cwd or "(none)"))
-    if session.file is not None:
-        rows.append(("file", f"{session.file}  ({format_size(os.path.getsize(session.file))})"))
+    if session.file is not None and (stored := stored_at(session.file)) is not None:
+        rows.append(("file", f"{session.file}  ({format_size(stored.size)})"))
     if header.timestamp:
         rows.append(("begun", local_time(header.timestamp)))
     if session.parent_session not in (None, session.id):
