@@ -10,6 +10,7 @@ from branchline.formats.log_index import ByteRange, LabelState, LogIndex
 from branchline.formats.peek import Peek, peek, unpacked_head
 from branchline.formats.pi import PI
 from branchline.formats.protocol import (
+    CompanionFile,
     CompressedFiles,
     Content,
     DatabaseSessions,
@@ -20,9 +21,11 @@ from branchline.formats.protocol import (
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ImportedFiles,
     LogReader,
     Query,
     ReadingLimits,
+    SessionFacts,
     SessionVersion,
     SplitFiles,
     TitleFiles,
@@ -30,25 +33,42 @@ from branchline.formats.protocol import (
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
+    from branchline.formats.cline import CLINE
     from branchline.formats.codex import CODEX
+    from branchline.formats.copilot import COPILOT
+    from branchline.formats.gemini import GEMINI
+    from branchline.formats.goose import GOOSE
     from branchline.formats.induscode import INDUSCODE
+    from branchline.formats.kimi import KIMI
+    from branchline.formats.llm import LLM
     from branchline.formats.oh_my_pi import OH_MY_PI
+    from branchline.formats.opencode import OPENCODE
     from branchline.formats.operator import OPERATOR
     from branchline.formats.piglet import PIGLET
+    from branchline.formats.qwen import QWEN
     from branchline.formats.zot import ZOT
 
 __all__ = [
     "BUILTIN_FORMATS",
     "CLAUDE_CODE",
+    "CLINE",
     "CODEX",
+    "COPILOT",
+    "GEMINI",
+    "GOOSE",
     "INDUSCODE",
+    "KIMI",
+    "LLM",
     "OH_MY_PI",
+    "OPENCODE",
     "OPERATOR",
     "PI",
     "PIGLET",
+    "QWEN",
     "ZOT",
     "BuiltinFormat",
     "ByteRange",
+    "CompanionFile",
     "CompressedFiles",
     "Content",
     "DatabaseSessions",
@@ -60,6 +80,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "JsonlReader",
     "LabelState",
     "LogIndex",
@@ -67,6 +88,7 @@ __all__ = [
     "Peek",
     "Query",
     "ReadingLimits",
+    "SessionFacts",
     "SessionVersion",
     "SplitFiles",
     "TitleFiles",

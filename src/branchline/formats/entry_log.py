@@ -13,7 +13,7 @@ from branchline.entries import Entry, json_codec
 from branchline.errors import LogReplaced, LogShrank
 from branchline.formats.feed import feed_log
 from branchline.formats.log_index import LineChunk, LogIndex
-from branchline.formats.protocol import Format, LogReader
+from branchline.formats.protocol import Format, LogReader, SessionFacts
 from branchline.formats.saved_index import dump, load
 from branchline.tree import ROOT, Finding, Tree
 
@@ -50,7 +50,7 @@ class EntryLog(Generic[IndexT_co]):
         """``saved`` is what :meth:`save` returned for the same log: only what follows it is read."""
         self.format = format
         self.name = name
-        self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
+        self._facts = SessionFacts()
         self._read = read
         self._mark = (0, b"")  # where reading stopped, and the bytes before it
         reader = format.reader.log_reader(name)
@@ -70,6 +70,7 @@ class EntryLog(Generic[IndexT_co]):
         self.reading: IndexT_co = reader.reading
         self.tree: Tree = reader.reading.tree
         self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
+        self._complete_header()
 
     @property
     def context_rules(self) -> ContextRules:
@@ -88,7 +89,16 @@ class EntryLog(Generic[IndexT_co]):
     @property
     def title(self) -> str | None:
         """What the session is called, where anything names it."""
-        return self.external_title or self.reading.title
+        return self._facts.title or self.reading.title
+
+    def describe(self, facts: SessionFacts) -> None:
+        """Take in what other files say about the session."""
+        self._facts = facts
+        self._complete_header()
+
+    def _complete_header(self) -> None:
+        if self.reading.header is not None:
+            self.reading.header = self._facts.completed(self.reading.header)
 
     @property
     def findings(self) -> list[Finding]:
@@ -114,6 +124,7 @@ class EntryLog(Generic[IndexT_co]):
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
+        self._complete_header()
         before = self._mark[1] if len(data) < _MARK else b""
         self._mark = (self.reading.consumed, (before + data)[-_MARK:])
 
@@ -215,7 +226,8 @@ class EntryLog(Generic[IndexT_co]):
                 found += [decode(json_codec.bounded(line), reading, position) for line, position in lines]
                 continue
             data = self._lines_of(block)
-            if 2 * len(wanted) > len(ends) and _is_shallow(data, ends):
+            shallow = 2 * len(wanted) > len(ends) and _is_shallow(data, ends)
+            if shallow:
                 records = self.format.reader.decode_block(data, reading, block)
                 if records is not None:
                     found += _taken(records, wanted, first)
@@ -225,7 +237,7 @@ class EntryLog(Generic[IndexT_co]):
                 line = data[start : ends[position - first]]
                 if self.is_restored:
                     self._require_line(position, line)
-                found.append(decode(json_codec.bounded(line), reading, position))
+                found.append(decode(line if shallow else json_codec.bounded(line), reading, position))
         return found
 
     def _require_line(self, position: int, line: bytes) -> None:
@@ -253,6 +265,7 @@ class EntryLog(Generic[IndexT_co]):
 
     def _feed(self) -> None:
         feed_log(self._reader, self._read)
+        self._complete_header()
         self._set_mark()
 
     def _set_mark(self) -> None:

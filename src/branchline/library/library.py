@@ -20,22 +20,16 @@ from branchline import places, settings
 from branchline.catalog import Catalog
 from branchline.clock import Clock, SystemClock
 from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
-from branchline.library import turns
-from branchline.library.catalog_rows import CatalogRows
-from branchline.library.description import describe
-from branchline.library.inferred_parents import ParentInference
 from branchline.library.listing import LazyListing, Progress
 from branchline.library.lookup import by_id, by_title, require_one
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import deep_row, shallow_row
 from branchline.library.rows import BranchNode, Prompt, PruneResult
 from branchline.library.scanner import MachineScanner, Scanner, SeenFile, StoredSession, StoreScanner
-from branchline.library.search_text import contents_of, may_match
 from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
-from branchline.session import OnConflict, Session
 from branchline.stores import (
     Store,
     StoredLog,
@@ -49,7 +43,6 @@ from branchline.stores import (
     trash_of,
 )
 from branchline.stores.protocol import chunks
-from branchline.views.forest import Forest, build_forest
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
@@ -57,7 +50,10 @@ if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
+    from branchline.session import OnConflict, Session
+    from branchline.views.forest import Forest
     from branchline.views.hits import Hits
+    from branchline.views.session_details import SessionDetails
     from branchline.views.stats import Dimension, Group
 
 __all__ = ["SessionLibrary"]
@@ -163,11 +159,24 @@ class SessionLibrary(LibraryShortcuts):
 
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
+        from branchline.library.annotations import Annotations  # noqa: PLC0415  searches need none of it
+
         files, hidden = self._scanner.scan()
+        notes = Annotations()
         if not deep:
-            return LazyListing(files, self._scanner.shallow_row, hidden, limit=limit)
+            return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
+        from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
+
         rows = CatalogRows(self._scanner, files, self._open_catalog)
-        return LazyListing(files, rows, hidden, limit=limit, done=rows.flush, notes=lambda: rows.notes)
+        told = [] if notes.problem is None else [notes.problem]
+        return LazyListing(
+            files,
+            notes.applying(rows),
+            hidden,
+            limit=limit,
+            done=rows.flush,
+            notes=lambda: [*rows.notes, *told],
+        )
 
     def list(
         self,
@@ -185,6 +194,20 @@ class SessionLibrary(LibraryShortcuts):
         there are so many rows. An exception that ``progress`` raises ends the listing.
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
+
+    def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
+        """The rows of the sessions with these paths, in the order of lists; others are not read."""
+        wanted = {os.path.realpath(path) for path in paths}
+        files, _hidden = self._scanner.scan()
+        from branchline.library.annotations import Annotations  # noqa: PLC0415  as above
+
+        row_of = Annotations().applying(self._scanner.header_row)
+        chosen = (
+            file
+            for file in files
+            if (path := self._scanner.stored_log(file).path) is not None and os.path.realpath(path) in wanted
+        )
+        return [row for row in map(row_of, chosen) if isinstance(row, SessionRow)]
 
     def earlier_parts(self) -> builtins.list[SessionRow]:
         """The files that a listed session continues: not listed themselves, but paid for as well."""
@@ -239,6 +262,9 @@ class SessionLibrary(LibraryShortcuts):
         Reads headers only; with ``deep`` each file is read, so that rows tell what is in it, and what Claude
         Code copies without saying so is found by the records that the copies share.
         """
+        from branchline.library.inferred_parents import ParentInference  # noqa: PLC0415  lists need none
+        from branchline.views.forest import build_forest  # noqa: PLC0415
+
         files, hidden = self._scanner.scan()
         if not deep:
             return build_forest(
@@ -266,6 +292,8 @@ class SessionLibrary(LibraryShortcuts):
 
     def describe(self, id: str | SessionRow) -> Description:  # noqa: A002
         """A session at a glance. SessionNotFound when there is none."""
+        from branchline.library.description import describe  # noqa: PLC0415
+
         row = self._require(id)
         with self._scanner.read(row) as (stored, transcript):
             return describe(stored, transcript, draft=row.draft)
@@ -303,6 +331,8 @@ class SessionLibrary(LibraryShortcuts):
         that was given, the header has the parts in ``metadata.name``. NotSupported in a library of more than
         one store.
         """
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
         store = self._one_store("get_or_create")
         key = key_for(*parts)
         found = self._get(store, key, parts, on_conflict)
@@ -380,6 +410,8 @@ class SessionLibrary(LibraryShortcuts):
 
     def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
         """What is said inside a session; None when a quick look shows that the query cannot match."""
+        from branchline.library.search_text import contents_of, may_match  # noqa: PLC0415
+
         if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
             with snapshot_of(row.path) as read:
                 if not may_match(query, b"".join(chunks(read))):
@@ -449,6 +481,20 @@ class SessionLibrary(LibraryShortcuts):
         with self.statistics(since=since, until=until) as found:
             return found.groups(*((by,) if isinstance(by, str) else by))
 
+    def details(
+        self, rows: Sequence[SessionRow], *, seconds: float | None = None
+    ) -> dict[str, SessionDetails]:
+        """What these sessions did: tokens, cost, models, tools, files, errors.
+
+        The keys are the paths of the rows. Sessions that the index does not have yet are read; those that
+        cannot be read within ``seconds`` are left out.
+        """
+        from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
+        from branchline.library.details import session_details  # noqa: PLC0415  as above
+
+        prices = PriceList(filter(is_price, settings.load().settings.prices))
+        return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
+
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
         """The answer to a SELECT statement over the views of the index, which is brought up to date first.
 
@@ -514,6 +560,8 @@ class SessionLibrary(LibraryShortcuts):
         raise NotSupported(f"{verb}() needs a library of one store, not one of {self.name}")
 
     def _get(self, store: Store, key: str, parts: tuple[str, ...], on_conflict: OnConflict) -> Session | None:
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
         session: Session | None = None
         for wait in _WAITS:
             stored = store.stat(key)
@@ -557,10 +605,14 @@ class SessionLibrary(LibraryShortcuts):
 
     def tree(self, session: Session) -> builtins.list[BranchNode]:
         """Every entry of every root, depth first, with what it says on one line."""
+        from branchline.library import turns  # noqa: PLC0415
+
         return builtins.list(turns.branch_nodes(session))
 
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
         """What the person said on the active path, oldest first."""
+        from branchline.library import turns  # noqa: PLC0415
+
         return builtins.list(turns.prior_turns(session))
 
 

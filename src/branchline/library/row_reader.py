@@ -11,17 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from branchline.catalog.documents import git_branch_of
 from branchline.context import ModelRef, milliseconds
-from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
 from branchline.library.branch_count import count_branches
-from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect
-from branchline.session.locator import assembled_content
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
@@ -158,6 +154,8 @@ class _Content(NamedTuple):
 
 def _assembled(log: _Log, stored: StoredLog) -> _Log:
     """The log with everything that it begins with in other files, unpacked."""
+    from branchline.session.locator import assembled_content  # noqa: PLC0415  searches assemble nothing
+
     content = assembled_content(
         log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
     )
@@ -195,6 +193,10 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 def _transcript(log: _Log) -> EntryLog:
     transcript = EntryLog(log.format, log.read, log.name)
+    if log.format.companion is not None:
+        from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+        transcript.describe(external_facts(log.format, log.name, transcript.reading.header))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
@@ -202,6 +204,9 @@ def _transcript(log: _Log) -> EntryLog:
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
     """What the whole file tells."""
+    from branchline.catalog.documents import git_branch_of  # noqa: PLC0415  searches read no rows
+    from branchline.context.selection import model_of  # noqa: PLC0415  as above
+
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
     path = tree.path_positions(reading.leaf)
@@ -210,7 +215,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         header,
         model_of(transcript, path),
         draft=draft,
-        title=reading.title,
+        title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
         prompts=sum(tree.roles[place] == "user" for place in path),
@@ -263,6 +268,8 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
         entry = transcript.entry(position)
         if isinstance(entry, MessageEntry):
             text = message_text(entry.message, " ")
+            from branchline.library.harness_text import spoken_text  # noqa: PLC0415  as above
+
             if words := one_line(spoken_text(text) if "<" in text or text[:1] in "#C[T" else text):
                 return words
         position += 1

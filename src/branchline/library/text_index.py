@@ -14,7 +14,6 @@ import msgspec
 
 from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate
 from branchline.catalog.database import delete_database
-from branchline.library.catalog_rows import file_update
 from branchline.library.scanner import Scanner, SeenFile
 from branchline.settings import Settings
 from branchline.stores import SkippedFile
@@ -112,6 +111,8 @@ def index_text(
 
     CatalogUnavailable when the catalog cannot take it.
     """
+    from branchline.library.catalog_rows import file_update  # noqa: PLC0415  who has nothing to read needs none
+
     end = None if seconds is None else time.monotonic() + seconds
     checked_ns = time.time_ns()
     waiting: list[FileUpdate] = []

@@ -204,7 +204,7 @@ class Session(SessionShortcuts, SessionQueries):
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=log.key if isinstance(log, DerivedLog) else format_.traits.key_of(log.name),
+                    key=log.key if isinstance(log, DerivedLog) else format_.traits.stem_of(log.name),
                     draft=draft is not None,
                     durability=durability,
                 )
@@ -213,8 +213,8 @@ class Session(SessionShortcuts, SessionQueries):
             log.close()
             raise
         pen.waits = draft is not None
+        pen.transcript.describe(locator.external_facts(format_, log.name, pen.transcript.reading.header))
         header = pen.transcript.reading.header
-        pen.transcript.external_title = locator.external_title(format_, log.name, header)
         known = locator.known_cwd(format_, header, log.name)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
@@ -596,8 +596,8 @@ class Session(SessionShortcuts, SessionQueries):
         format_ = self._pen.format
         return type(self).create(
             self.cwd or None,
-            store=self.store if format_.writer is not None else None,
-            format=format_.name if format_.writer is not None else None,
+            store=self.store if format_.is_appendable else None,
+            format=format_.name if format_.is_appendable else None,
             durability=self._pen.durability,
             clock=self._clock,
         )

@@ -20,7 +20,6 @@ import os
 import time
 import zlib
 from collections.abc import Callable
-from hashlib import blake2b
 
 import msgspec
 
@@ -107,7 +106,7 @@ class _Skeleton:
         self._format = format_
         self._log = log
         self._real = os.path.realpath(log.path)
-        name = blake2b(os.fsencode(self._real), digest_size=20).hexdigest()
+        name = _hash(os.fsencode(self._real)).hex()
         self._root = places.skeleton_directory()
         self._path = os.path.join(self._root, name[:2], f"{name}.skel")
 
@@ -237,12 +236,18 @@ def _unpacked(data: bytes) -> tuple[_Stamp, memoryview]:
 
 
 def _head(read: Callable[[int, int], bytes], end: int) -> bytes:
-    return blake2b(read(0, min(end, _HEAD)), digest_size=16).digest()
+    return _hash(read(0, min(end, _HEAD)))
 
 
 def _tail(read: Callable[[int, int], bytes], end: int) -> bytes:
     size = min(end, _TAIL)
-    return blake2b(read(end - size, size), digest_size=16).digest()
+    return _hash(read(end - size, size))
+
+
+def _hash(data: bytes) -> bytes:
+    from hashlib import blake2b  # noqa: PLC0415  few sessions are large
+
+    return blake2b(data, digest_size=20).digest()
 
 
 def _changes(status: os.stat_result) -> tuple[int, ...]:

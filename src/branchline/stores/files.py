@@ -8,6 +8,7 @@ beside a file goes where that goes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -213,6 +214,12 @@ class FilesStore:
             return False
         sync_directory(self._draft_directory, self._system)
         return True
+
+    def drop_empty_folders(self) -> None:
+        """Remove the folder for drafts if nothing is in it, from the directory of another program."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self._draft_directory)
+            os.rmdir(os.path.dirname(self._draft_directory))
 
     # -- moving ---------------------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ class _Connection:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
         if 2 not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
             try:
-                live = _connect(self.path, "mode=ro")
+                live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:
                 if not _needs_copy(problem):
                     raise
@@ -176,23 +176,26 @@ class _Reading:
         self._connection: _Connection
 
     def __enter__(self) -> Self:
-        with _explained(self._path), opening(self._path):
-            files = _files(self._path)
-            recent: _Connection | None = getattr(_recent, "connection", None)
-            if recent is None or (recent.path, recent.files) != (self._path, files):
-                _recent.connection = None
-                recent = _Connection(self._path, files)
-            else:
+        try:
+            with opening(self._path):
+                files = _files(self._path)
+                recent: _Connection | None = getattr(_recent, "connection", None)
                 _recent.connection = None  # nobody else may use it now
-            self._connection = recent
-            recent.connection.execute("BEGIN")
+                if recent is None or (recent.path, recent.files) != (self._path, files):
+                    recent = _Connection(self._path, files)
+                self._connection = recent
+                if recent.is_live:
+                    recent.connection.execute("BEGIN")
+        except _sqlite_error() as problem:
+            raise _explained(self._path, problem) from problem
         return self
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
         connection = self._connection
         if kind is None or not issubclass(kind, Exception) or isinstance(problem, BranchlineError):
             with contextlib.suppress(_sqlite_error()):
-                connection.connection.rollback()
+                if connection.is_live:
+                    connection.connection.rollback()
                 _recent.connection = connection
                 return
         connection.close()
@@ -202,8 +205,10 @@ class _Reading:
         return self._connection.is_live or _files(self._path)[:2] == self._connection.files[:2]
 
     def query(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        with _explained(self._path):
+        try:
             yield from self._connection.connection.execute(sql, values)
+        except _sqlite_error() as problem:
+            raise _explained(self._path, problem) from problem
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
@@ -240,21 +245,13 @@ def _needs_copy(problem: Exception) -> bool:
     return "unable to open" in text or "readonly" in text or "disk I/O" in text
 
 
-@contextlib.contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """Turn what SQLite raises into a sentence about the database."""
-    try:
-        yield
-    except _sqlite_error() as problem:
-        text = str(problem)
-        if "locked" in text or "busy" in text:
-            raise LogError(f"cannot read {path}: another program has locked the database; try again") from (
-                problem
-            )
-        if "not a database" in text or "malformed" in text or "encrypted" in text:
-            raise NotASession(f"cannot read {path}: the database is damaged ({text})") from problem
-        if "no such table" in text or "no such column" in text:
-            raise NotASession(
-                f"cannot read {path}: {text}; the database is of another version of the program"
-            ) from problem
-        raise LogError(f"cannot read {path}: {text}") from problem
+def _explained(path: str, problem: sqlite3.Error) -> BranchlineError:
+    """What SQLite raised, as a sentence about the database."""
+    text = str(problem)
+    if "locked" in text or "busy" in text:
+        return LogError(f"cannot read {path}: another program has locked the database; try again")
+    if "not a database" in text or "malformed" in text or "encrypted" in text:
+        return NotASession(f"cannot read {path}: the database is damaged ({text})")
+    if "no such table" in text or "no such column" in text:
+        return NotASession(f"cannot read {path}: {text}; the database is of another version of the program")
+    return LogError(f"cannot read {path}: {text}")

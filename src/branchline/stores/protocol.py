@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from branchline.entries import Header
 from branchline.errors import InvalidId, NotSupported
 from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
@@ -70,6 +71,8 @@ class StoredLog(NamedTuple):
     """Where the file lies; None where there are no files."""
     stamp: FileStamp | None = None
     """None where there are no files."""
+    header: Header | None = None
+    """The header, where the store knows it without opening the log."""
 
 
 class ScanResult(NamedTuple):

@@ -1,9 +1,10 @@
-"""Sessions that are not files of lines: one of many in a database, or a document.
+"""Sessions that are not files of lines: one of many in a database, a document, or packed into a page.
 
 Those of other programs are presented as read-only logs of JSON lines, made by their format when they are
 read. The session ``ID`` of the database ``FILE`` has the path ``FILE#ID``, also in a database of branchline
-itself; on a server it is ``postgresql://host/db#ID``. A document has the path of its file. Everything that
-opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these paths.
+itself; on a server it is ``postgresql://host/db#ID``. A document or a page has the path of its file.
+Everything that opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these
+paths.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
+from types import ModuleType
 from typing import NamedTuple
 
 from branchline.errors import (
@@ -25,6 +27,7 @@ from branchline.errors import (
     NotSupported,
     ReadOnly,
     SessionNotFound,
+    TooLarge,
 )
 from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, Format, SessionVersion
 from branchline.formats.detect import builtin_format
@@ -34,6 +37,7 @@ from branchline.plugins.formats import installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, shared_store
 from branchline.stores.files import FilesStore, snapshot_of_file
 from branchline.stores.foreign_database import is_database, read_database, reading_database, tables_of
+from branchline.stores.packed import Allowance
 from branchline.stores.protocol import (
     FileStamp,
     Read,
@@ -135,20 +139,14 @@ class DatabaseStore:
     def format(self) -> Format:
         """The format of its sessions. NotASession if no known program has such tables."""
         if self._format is None:
-            self._format = self._recognized()
+            status = os.stat(self.path)
+            self._format = _format_of(self.path, (status.st_dev, status.st_ino, status.st_mtime_ns))
         return self._format
 
-    def _recognized(self) -> Format:
+    def is_recognized(self) -> bool:
+        """Whether the tables are those of the format; of a database without any, nobody knows."""
         tables = read_database(self.path, tables_of)
-        for format_ in _formats_with_databases():
-            if format_.database is not None and format_.database.recognizes(tables):
-                return format_
-        if not tables:
-            raise NotASession(
-                f"cannot read {self.path}: the database has no tables; "
-                "if it was copied, its -wal file may be missing"
-            )
-        raise NotASession(f"{self.path} is a database of no known agent")
+        return not tables or self._database.recognizes(tables)
 
     def path_of(self, key: str) -> str:
         """How a session is addressed."""
@@ -229,7 +227,9 @@ class DatabaseStore:
             one.modified_ms * 1_000_000,
             hashed(one.version),
         )
-        return StoredLog(one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp)
+        return StoredLog(
+            one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
+        )
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"no session named {key!r} in {self.path}")
@@ -239,6 +239,21 @@ class DatabaseStore:
             f"cannot {doing} in {self.path}: databases of {self.format.name} are only read; "
             "fork or convert the session instead"
         )
+
+
+@lru_cache(64)
+def _format_of(path: str, state: tuple[int, ...]) -> Format:
+    """The format of a database; ``state`` tells one file at this path from another."""
+    del state
+    tables = read_database(path, tables_of)
+    for format_ in _formats_with_databases():
+        if format_.database is not None and format_.database.recognizes(tables):
+            return format_
+    if not tables:
+        raise NotASession(
+            f"cannot read {path}: the database has no tables; if it was copied, its -wal file may be missing"
+        )
+    raise NotASession(f"{path} is a database of no known agent")
 
 
 def _formats_with_databases() -> Iterator[Format]:
@@ -257,6 +272,8 @@ def snapshot_of(path: str) -> AbstractContextManager[Read]:
         return addressed_store(address).snapshot(address.session)
     if (documents := _documents_at(path)) is not None:
         return _document_snapshot(path, documents)
+    if is_page(path):
+        return _page_snapshot(path)
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.snapshot(_only_key(database))
     return snapshot_of_file(path)
@@ -287,6 +304,9 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
             lambda: _document_content(path, documents),
             lambda: _document_version(path, documents),
         )
+    if is_page(path):
+        key = _page_key(path)
+        return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
     return FileLog(path, durability=durability)
@@ -474,3 +494,49 @@ def _document_content(path: str, format_: Format) -> Spool:
 
     with FileLog(path, writable=False) as log:
         return Spool(documents.lines(log, path, companion))
+
+
+# -- pages ------------------------------------------------------------------------------------------------
+
+_PAGES = (".html", ".htm")
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is that of a page, which may hold an exported session."""
+    return path.lower().endswith(_PAGES) and os.path.isfile(path)
+
+
+def _page_content(path: str) -> Spool:
+    """The lines of the session in a page. NotASession if it has none, or if they were changed."""
+    with _page_reader(path) as (pages, read):
+        size = os.path.getsize(path)
+        return Spool(Allowance().check(pages.packed_lines(read), size))
+
+
+def _page_key(path: str) -> str:
+    """What the session was called, else what the page is."""
+    with _page_reader(path) as (pages, read):
+        key = pages.page_provenance(read).key
+    name = os.path.splitext(os.path.basename(path))[0]
+    return key if is_key(key) else name if is_key(name) else "page"
+
+
+@contextlib.contextmanager
+def _page_reader(path: str) -> Iterator[tuple[ModuleType, Read]]:
+    from branchline.views.html import single_page  # noqa: PLC0415  only pages need it
+
+    with FileLog(path, writable=False) as log:
+        try:
+            single_page.require_single_page(log.read(0, 4096))
+            yield single_page, log.read
+        except (NotASession, TooLarge) as problem:
+            raise type(problem)(f"cannot open {path}: {problem}") from None
+
+
+@contextlib.contextmanager
+def _page_snapshot(path: str) -> Iterator[Read]:
+    content = _page_content(path)
+    try:
+        yield content.read
+    finally:
+        content.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -116,6 +117,7 @@ def _line(call: Call, home: str, *, command: int = _LONGEST_LINE) -> str:
     return f"{name}: {_first(subject, command) if tool is _SHELL else subject}"
 
 
+@lru_cache(maxsize=1024)
 def _tool(name: str) -> _Tool | None:
     server, _, inner = name.rpartition("__")
     if server.startswith("mcp"):

@@ -361,7 +361,7 @@ def test_the_skeleton_has_a_row_for_each_entry_and_text_where_the_tree_shows_it(
     columns = skeleton_columns(source, "e2", labels=source.reading.labels)
 
     assert columns.ids == ["e1", "e2", "e3", "e4"]
-    assert columns.parents == [-1, 0, 1, 2]
+    assert columns.steps == [1, 1, 1, 1]
     assert columns.kinds == "ua-c"
     assert columns.texts[0] == "first prompt"
     assert columns.texts[1] == "an answer"

@@ -56,8 +56,10 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if session.title:
         rows.append(("title", session.title))
     rows.append(("directory", session.cwd or "(none)"))
-    if session.file is not None and (stored := stored_at(session.file)) is not None:
-        rows.append(("file", f"{session.file}  ({format_size(stored.size)})"))
+    if session.file is not None:
+        stored = stored_at(session.file)
+        size = "" if stored is None else f"  ({format_size(stored.size)})"
+        rows.append(("file", f"{session.file}{size}"))
     if header.timestamp:
         rows.append(("begun", local_time(header.timestamp)))
     if session.parent_session not in (None, session.id):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from branchline.cli.resolver import everywhere_library, local_library
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
+    import subprocess
+
     from branchline.views.hits import Hit, Hits
 
 __all__ = ["search_command"]
@@ -167,6 +168,8 @@ def _open(context: click.Context, hit: Hit) -> None:
 
 def _index_behind() -> None:
     """Let a process of its own bring the index up to date; nobody waits for it."""
+    import subprocess
+
     from branchline.programs import own_command, safe_environment
 
     with contextlib.suppress(OSError):

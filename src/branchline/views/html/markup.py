@@ -36,7 +36,7 @@ def escape(text: str) -> Html:
 
 
 def _escaped(text: str) -> str:
-    if not text.isascii() or _CONTROL.search(text):
+    if not text.isascii() or not (text.isprintable() or _CONTROL.search(text) is None):
         text = safe(text)
     if "&" in text:
         text = text.replace("&", "&amp;")
@@ -61,16 +61,15 @@ def _markup(value: Value) -> str:
 class Template:
     """Markup with a ``{}`` for each value. Attributes must be quoted."""
 
-    __slots__ = ("_literals",)
+    __slots__ = ("_places", "_text")
 
     def __init__(self, markup: str) -> None:
-        self._literals = markup.split("{}")
+        self._places = markup.count("{}")
+        self._text = markup.replace("%", "%%").replace("{}", "%s")
 
     def __call__(self, *values: Value) -> Html:
-        literals = self._literals
-        if len(values) != len(literals) - 1:
-            raise ValueError(f"the template has {len(literals) - 1} places, not {len(values)}")
-        parts = [literals[0]]
-        for value, literal in zip(values, literals[1:], strict=True):
-            parts += (value if type(value) is Html else _markup(value), literal)
-        return Html("".join(parts))
+        if len(values) != self._places:
+            raise ValueError(f"the template has {self._places} places, not {len(values)}")
+        return Html(
+            self._text % tuple([value if type(value) is Html else _markup(value) for value in values])
+        )

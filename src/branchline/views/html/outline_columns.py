@@ -61,14 +61,14 @@ class SkeletonColumns(msgspec.Struct, frozen=True, kw_only=True):
     """Columns with one item per entry, in file order, and what is rare by position."""
 
     ids: list[str]
-    parents: list[int]
-    """Positions of the parents; -1 for roots."""
+    steps: list[int]
+    """How far above each entry its parent is: 1 is the entry before it; position + 1 means a root."""
     kinds: str
     """One letter per entry; see ``KINDS``."""
     times: list[str]
     """As the session has them: ISO 8601, or empty."""
     texts: dict[int, str]
-    """The beginning of prompts, of entries after a branch point, of labelled entries and of tips."""
+    """The beginning of prompts, of entries at and after a branch point, of labelled entries and of tips."""
     labels: dict[int, str]
     leaf: int
     """The current position, or -1."""
@@ -94,14 +94,14 @@ def skeleton_columns(
         if tree.positions.get(key, ROOT) >= start
     }
     texts = RowTexts(source, home=home)
-    tips = set(tree.tip_positions())
+    tips = {tree.nearest_conversation_entry(tip) for tip in tree.tip_positions()}
     parents = tree.parents
     branching = _branch_points(parents)
     shown = [
         at
         for at in positions
         if (kind := kinds[at - start]) != "-"
-        and (kind == "u" or at in named or parents[at] in branching or (at in tips and kind != "-"))
+        and (kind == "u" or at in named or at in tips or at in branching or parents[at] in branching)
     ]
     short: dict[int, str] = {}
     for at, entry in zip(shown, source.entries(shown), strict=True):
@@ -110,7 +110,7 @@ def skeleton_columns(
         short[at] = words[:_LONGEST]
     return SkeletonColumns(
         ids=tree.keys[start:],
-        parents=parents[start:],
+        steps=[at - parents[at] for at in positions],
         kinds="".join(kinds),
         times=tree.times[start:],
         texts=short,

@@ -420,7 +420,7 @@ class PieceRenderer:
         return _SECTION(title, *self._plain(position, section.text[:_LONGEST_OUTPUT]))
 
     def _output(self, position: int, text: str, row: int) -> Html:
-        lines = count(text.rstrip("\n").count("\n") + 1, "line")
+        lines = count(_lines(text), "line")
         shown = text[:_LONGEST_OUTPUT]
         left = len(text) - len(shown)
         title = f"Output, {lines}" + (f", {left:,} more characters not shown" if left else "")
@@ -578,7 +578,11 @@ def _gist(kind: str, sections: Sequence[ToolSection], text: str, facts: Sequence
         return str(found[-1])
     if not end:
         return ""
-    return count(text.rstrip("\n").count("\n") + 1, "line")
+    return count(_lines(text), "line")
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 def _margin(answer: AssistantMessage | None) -> Html:
@@ -595,14 +599,14 @@ def _margin(answer: AssistantMessage | None) -> Html:
 
 def _usage(usage: Usage) -> Iterator[Html]:
     if usage.cost.total:
-        yield _COST(money(as_float(usage.cost.total)))
-    read = as_float(usage.input + usage.cache_read + usage.cache_write)
+        yield _COST(Html(money(as_float(usage.cost.total))))
+    read = usage.input + usage.cache_read + usage.cache_write
     if read or usage.output:
-        yield _TOKENS(_grouped(read), _grouped(as_float(usage.output)))
+        yield _TOKENS(_grouped(read), _grouped(usage.output))
 
 
-def _grouped(number: float) -> str:
-    return f"{number:,.0f}" if abs(number) < 1e15 else number_text(number)
+def _grouped(number: float) -> Html:
+    return Html(f"{number:,.0f}" if -1e15 < number < 1e15 else number_text(number))
 
 
 def _mark(line: str) -> str:

@@ -24,8 +24,8 @@ _LONGEST = 16_000
 """Characters of one text that are shown at once; the rest is folded."""
 _LONGEST_MARKDOWN = 400_000
 """Characters of one text that are read as Markdown; longer ones are shown as they are written."""
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|~!&\t\r]|://|^[ ]|  $|^(?:[#=+\-]|\d{1,9}[.)])", re.MULTILINE)
-"""What Markdown may give a meaning to. Text without it consists of paragraphs."""
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~!&\t\r]")
+_LINE_START = re.compile(r"\n(?:[ #=+\-]|\d{1,9}[.)])")
 _PARAGRAPHS = re.compile(r"\n{2,}")
 _REMOTE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _P = Template("<p>{}</p>\n")
@@ -51,11 +51,22 @@ def prose(text: str) -> Html:
 
 def is_plain(text: str) -> bool:
     """Whether a text, as Markdown, consists of nothing but paragraphs between blank lines, and is short."""
-    return len(text) <= _LONGEST and _SPECIAL.search(text) is None
+    return len(text) <= _LONGEST and not _has_markdown(text)
+
+
+def _has_markdown(text: str) -> bool:
+    """Whether Markdown may give anything in a text a meaning. Text without it consists of paragraphs."""
+    return (
+        _SPECIAL.search(text) is not None
+        or _LINE_START.match("\n" + text[:16]) is not None
+        or _LINE_START.search(text) is not None
+        or "  \n" in text
+        or "://" in text
+    )
 
 
 def _rendered(text: str) -> Html:
-    if _SPECIAL.search(text) is None:
+    if not _has_markdown(text):
         return join([_P(part) for part in _PARAGRAPHS.split(text) if part])
     if len(text) > _LONGEST_MARKDOWN:
         return _PRE(text)
