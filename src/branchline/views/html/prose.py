@@ -24,7 +24,8 @@ _LONGEST = 16_000
 """Characters of one text that are shown at once; the rest is folded."""
 _LONGEST_MARKDOWN = 400_000
 """Characters of one text that are read as Markdown; longer ones are shown as they are written."""
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|~!&\t\r]")
+_SPECIAL = b"\\`*_[]<>|~!&\t\r"
+_ORDINARY = bytes(set(range(256)) - set(_SPECIAL))
 _LINE_START = re.compile(r"\n(?:[ #=+\-]|\d{1,9}[.)])")
 _PARAGRAPHS = re.compile(r"\n{2,}")
 _REMOTE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
@@ -57,7 +58,7 @@ def is_plain(text: str) -> bool:
 def _has_markdown(text: str) -> bool:
     """Whether Markdown may give anything in a text a meaning. Text without it consists of paragraphs."""
     return (
-        _SPECIAL.search(text) is not None
+        text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY) != b""
         or _LINE_START.match("\n" + text[:16]) is not None
         or _LINE_START.search(text) is not None
         or "  \n" in text
