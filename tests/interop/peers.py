@@ -31,7 +31,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["GoPeer", "Peer", "PeerMissing", "codex", "oh_my_pi", "pi_073", "pi_150", "piglet", "zot"]
+__all__ = [
+    "GoPeer",
+    "Peer",
+    "PeerMissing",
+    "axe_core",
+    "codex",
+    "oh_my_pi",
+    "pi_073",
+    "pi_150",
+    "piglet",
+    "zot",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 NPM_SECONDS = 300
@@ -131,6 +142,13 @@ def codex() -> Path:
         if os.access(binary, os.X_OK):
             return binary
     raise PeerMissing("the package of Codex has no program for this machine")
+
+
+@cache
+def axe_core() -> Path:
+    """The script of axe-core 4.11.0, which looks for barriers in a page."""
+    place = _once("axe-core-4.11.0", lambda place: _install("axe-core@4.11.0", place))
+    return place / "node_modules" / "axe-core" / "axe.min.js"
 
 
 class GoPeer:
