@@ -1,6 +1,6 @@
 """The real programs, so that tests can compare with what they do and how fast they are.
 
-`pi_073()`, `pi_150()`, `oh_my_pi()` and `codex()` return a program that runs, or raise `PeerMissing` with the reason. Each is
+`pi_073()`, `pi_150()`, `oh_my_pi()`, `codex()`, `opencode()` and `qwen()` return a program that runs, or raise `PeerMissing` with the reason. Each is
 fetched once, by package name, with the npm of this machine, into `.cache/peers` (`BRANCHLINE_PEERS` names another
 place). A lock makes that safe when several test processes ask at once, and a failure is remembered for ten minutes,
 so that a machine without a network does not wait again for every test.
@@ -38,9 +38,11 @@ __all__ = [
     "axe_core",
     "codex",
     "oh_my_pi",
+    "opencode",
     "pi_073",
     "pi_150",
     "piglet",
+    "qwen",
     "zot",
 ]
 
@@ -135,6 +137,22 @@ def oh_my_pi() -> Peer:
 
 
 @cache
+def opencode() -> Path:
+    """The binary of opencode 1.18.33; its package has one for each platform."""
+    place = _once("opencode-1.18.33", lambda place: _install("opencode-ai@1.18.33", place))
+    for binary in sorted(
+        (place / "node_modules").glob("opencode-*/bin/opencode"), key=lambda path: len(str(path))
+    ):
+        try:
+            done = subprocess.run([binary, "--version"], capture_output=True, timeout=60, check=False)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if done.returncode == 0:
+            return binary
+    raise PeerMissing("the opencode from npm does not start")
+
+
+@cache
 def codex() -> Path:
     """Codex 0.166.0, the program itself: one binary, which its package brings for this machine."""
     place = _once("codex-0.166.0", lambda place: _install("@openai/codex@0.166.0", place))
@@ -149,6 +167,16 @@ def axe_core() -> Path:
     """The script of axe-core 4.11.0, which looks for barriers in a page."""
     place = _once("axe-core-4.11.0", lambda place: _install("axe-core@4.11.0", place))
     return place / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@cache
+def qwen() -> Path:
+    """Qwen Code 0.15.10, as the script that its package brings; it runs with the node of this machine."""
+    place = _once("qwen-0.15.10", lambda place: _install("@qwen-code/qwen-code@0.15.10", place))
+    script = place / "node_modules" / ".bin" / "qwen"
+    if not script.exists():
+        raise PeerMissing("the package of Qwen Code has no program")
+    return script
 
 
 class GoPeer:

@@ -435,6 +435,9 @@ class MachineScanner:
             if format_.database is None or path is None or has_suffix(path):
                 yield stored, identity
                 continue
+            if not stored.size:
+                hidden[path] = SkippedFile(path, "empty")
+                continue
             store = DatabaseStore(path, format_)
             try:
                 if not store.is_recognized():

@@ -123,7 +123,7 @@ class _Connection:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
         if 2 not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
             try:
-                live = _connect(self.path, "mode=ro")
+                live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:
                 if not _needs_copy(problem):
                     raise

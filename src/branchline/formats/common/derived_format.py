@@ -7,10 +7,9 @@ not decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -25,6 +24,7 @@ __all__ = [
     "EntryLines",
     "RowDecoder",
     "begins",
+    "instant",
     "is_nothing",
     "is_object",
     "is_string",
@@ -76,6 +76,7 @@ class EntryLines:
         self._begins = begins(name)
         self.last: str | None = None
         """The id of the last conversation entry."""
+        self._behind: tuple[str | None, str] | None = None  # that, and the last side record behind it
 
     def header(self, header: Header) -> bytes:
         """The first line."""
@@ -99,7 +100,15 @@ class EntryLines:
         above = self.last if isinstance(parent, msgspec.UnsetType) else parent
         if not is_side_record:
             self.last = entry_id
-        return _encode({"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}) + b"\n"
+        elif parent is msgspec.UNSET:
+            if self._behind is not None and self._behind[0] == self.last:
+                above = self._behind[1]  # one behind the other, so that a path has all of them
+            self._behind = (self.last, entry_id)
+        told = {"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}
+        try:
+            return _encode(told) + b"\n"
+        except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a huge number
+            return json_codec.dumps(_decoded(told)) + b"\n"
 
     def title(self, entry_id: str, time: str, title: str) -> bytes:
         return self.entry("session_info", entry_id, time, {"name": title}, is_side_record=True)
@@ -107,6 +116,19 @@ class EntryLines:
     def leaf(self, entry_id: str, time: str, target: str | None) -> bytes:
         """Where the session stands, if that is not the last entry."""
         return self.entry("leaf", entry_id, time, {"targetId": target}, parent=target, is_side_record=True)
+
+
+def _decoded(value: Any) -> Any:
+    """A value without JSON that was not decoded."""
+    match value:
+        case dict():
+            return {name: _decoded(one) for name, one in value.items()}
+        case list():
+            return list(map(_decoded, value))
+        case msgspec.Raw():
+            return json_codec.loads(bytes(value))
+        case _:
+            return value
 
 
 # -- values of a database, which may be anything ----------------------------------------------------------
@@ -123,6 +145,12 @@ def iso_time(ms: object) -> str:
 @lru_cache(1024)  # several entries share a second
 def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
+def instant(*times: object) -> int:
+    """The latest of these Unix milliseconds, without those that are not times; 0 if none is."""
+    valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= _LAST_MS]
+    return int(max(valid, default=0))
 
 
 def one_line(data: object) -> bytes:
@@ -181,17 +209,14 @@ def _value_from(kind: Any, value: Any) -> Any:
     """A value as this type; UNSET if it is none."""
     if kind is msgspec.Raw:
         return msgspec.Raw(json_codec.dumps(value))
-    for option in get_args(kind) or (kind,):
-        if isinstance(option, type) and issubclass(option, msgspec.Struct) and isinstance(value, dict):
-            return _struct_from(option, value)
-    inner = [option for option in get_args(kind) if isinstance(option, type)]
-    if isinstance(value, list) and (structs := list(_structs(inner))):
-        return tuple(_struct_from(structs[0], item) for item in value if isinstance(item, dict))
+    if get_origin(kind) is tuple and isinstance(value, list):
+        inner = get_args(kind)[0]
+        return tuple(_struct_from(inner, item) for item in value if isinstance(item, dict))
+    if isinstance(value, dict):
+        for option in get_args(kind) or (kind,):
+            if isinstance(option, type) and issubclass(option, msgspec.Struct):
+                return _struct_from(option, value)
     try:
         return msgspec.convert(value, kind)
     except (msgspec.MsgspecError, ValueError):
         return msgspec.UNSET
-
-
-def _structs(kinds: list[type]) -> Iterator[type[msgspec.Struct]]:
-    return (kind for kind in kinds if issubclass(kind, msgspec.Struct))

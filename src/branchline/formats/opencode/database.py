@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from branchline.entries import Header, json_codec
-from branchline.formats.common.derived_format import EntryLines, iso_time, one_line
+from branchline.formats.common.derived_format import EntryLines, instant, iso_time, one_line
 from branchline.formats.opencode.entries import MessageEntries, StoredMessage
 from branchline.formats.opencode.rows import decode_event, decode_message, decode_part, decode_revert
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
@@ -72,12 +72,11 @@ class OpencodeDatabase(DatabaseSessions):
 def _version(row: tuple[Any, ...]) -> SessionVersion:
     messages, changed, size, parts, parts_changed, parts_size = row[8:]
     updated = row[7]
-    times = [time for time in (updated, changed, parts_changed) if isinstance(time, int | float)]
     header = _header(row)
     return SessionVersion(
         header.id,
         _whole(size) + _whole(parts_size) + 256 * (_whole(messages) + 1) + 128 * _whole(parts),
-        int(max(times, default=0)),
+        instant(updated, changed, parts_changed),
         row,
         header,
     )

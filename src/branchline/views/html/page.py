@@ -39,7 +39,7 @@ _BODY = Template(
     '<nav class="tree outline" id="prompts" aria-label="Prompts"></nav></div>'
     '<div class="pane-foot"><span id="counts"></span><span id="position" class="num"></span></div></aside>\n'
     '<main class="main" id="main" tabindex="-1"><div><header class="session-head"><h1>{}</h1>'
-    '<div class="facts">{}</div></header>\n<div class="path" id="path" role="feed" aria-label="Conversation">{}</div>\n{}</div></main></div>\n{}'
+    '<div class="facts">{}</div></header>\n<div class="path" id="path">{}</div>\n{}</div></main></div>\n{}'
 )
 _BRAND = Template(
     '<span class="brand"><i class="i brand"></i><span class="only-wide">branchline</span></span>'
