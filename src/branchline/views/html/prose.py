@@ -22,6 +22,7 @@ __all__ = ["is_plain", "prose"]
 
 _LONGEST = 16_000
 """Characters of one text that are shown at once; the rest is folded."""
+_LONGEST_SHOWN = 1_000_000
 _LONGEST_MARKDOWN = 400_000
 """Characters of one text that are read as Markdown; longer ones are shown as they are written."""
 _SPECIAL = b"\\`*_[]<>|~!&\t\r"
@@ -29,6 +30,7 @@ _ORDINARY = bytes(set(range(256)) - set(_SPECIAL))
 _LINE_START = re.compile(r"\n(?:[ #=+\-]|\d{1,9}[.)])")
 _PARAGRAPHS = re.compile(r"\n{2,}")
 _REMOTE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
+_MISSING = Template('<p class="omitted">{} more characters are not shown</p>')
 _P = Template("<p>{}</p>\n")
 _PRE = Template('<pre class="plain" tabindex="0">{}</pre>')
 _FOLD = Template(
@@ -37,8 +39,11 @@ _FOLD = Template(
 
 
 def prose(text: str) -> Html:
-    """Somebody's Markdown as HTML. The end of a long text is folded."""
+    """Somebody's Markdown as HTML. The end of a long text is folded, that of a huge one is only counted."""
     text = text.strip("\n")
+    if len(text) > _LONGEST_SHOWN:
+        missing = len(text) - _LONGEST_SHOWN
+        return join((prose(text[:_LONGEST_SHOWN]), _MISSING(f"{missing:,}")))
     if len(text) <= _LONGEST:
         return _rendered(text)
     end = text.rfind("\n\n", _LONGEST // 2, _LONGEST)
