@@ -48,6 +48,7 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 	$(BIN)/python -m bench $(ARGS)
 	$(BIN)/python -m bench.terminal
 	$(BIN)/python -m bench.catalog
+	$(BIN)/python -m bench.html
 
 screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions tree compare
