@@ -80,6 +80,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "help": ("help", "Show the help of a command."),
         "version": ("help", "Show the version."),
         "plugins": ("plugins", "List installed plugins and their problems."),
+        "sync": ("sync", "Bring two stores to the same sessions."),
         "store": ("store", "Prepare a database for sessions, or show what a store holds."),
         "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
