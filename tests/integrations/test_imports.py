@@ -12,6 +12,8 @@ ADAPTERS = {
     "openai_agents": ("agents", "openai-agents"),
     "langgraph": ("langgraph", "langgraph"),
     "pydantic_ai": ("pydantic_ai", "pydantic-ai"),
+    "adk": ("google", "adk"),
+    "agent_framework": ("agent_framework", "agent-framework"),
 }
 
 

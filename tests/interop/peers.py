@@ -1,6 +1,6 @@
 """The real programs, so that tests can compare with what they do and how fast they are.
 
-`pi_073()`, `pi_150()`, `oh_my_pi()`, `codex()` and `opencode()` return a program that runs, or raise `PeerMissing` with the reason. Each is
+`pi_073()`, `pi_150()`, `oh_my_pi()`, `codex()`, `opencode()` and `qwen()` return a program that runs, or raise `PeerMissing` with the reason. Each is
 fetched once, by package name, with the npm of this machine, into `.cache/peers` (`BRANCHLINE_PEERS` names another
 place). A lock makes that safe when several test processes ask at once, and a failure is remembered for ten minutes,
 so that a machine without a network does not wait again for every test.
@@ -41,6 +41,7 @@ __all__ = [
     "pi_073",
     "pi_150",
     "piglet",
+    "qwen",
     "zot",
 ]
 
@@ -158,6 +159,16 @@ def codex() -> Path:
         if os.access(binary, os.X_OK):
             return binary
     raise PeerMissing("the package of Codex has no program for this machine")
+
+
+@cache
+def qwen() -> Path:
+    """Qwen Code 0.15.10, as the script that its package brings; it runs with the node of this machine."""
+    place = _once("qwen-0.15.10", lambda place: _install("@qwen-code/qwen-code@0.15.10", place))
+    script = place / "node_modules" / ".bin" / "qwen"
+    if not script.exists():
+        raise PeerMissing("the package of Qwen Code has no program")
+    return script
 
 
 class GoPeer:

@@ -48,6 +48,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 
 from branchline.entries import Custom, UnknownMessage
 from branchline.errors import SessionNotFound
+from branchline.integrations.event_messages import native_entries, new_entries, tool_result
 from branchline.integrations.threads import Worker
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, Session
@@ -317,49 +318,21 @@ def _copy(record: ConversationRecord) -> ConversationRecord:
 # -- messages ---------------------------------------------------------------------------------------------
 
 
-class _Native(msgspec.Struct):
-    format: str = ""
-    message: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Said(msgspec.Struct):
-    native: _Native | None = None
-
-
-class _Line(msgspec.Struct):
-    id: str = ""
-    message: _Said | None = None
-
-
-_decoder = msgspec.json.Decoder(_Line)
-
-
 def _entries(session: Session, path: list[str]) -> list[ConversationEntry]:
     """The entries of a path that pydantic-ai wrote, each with the one before it."""
     found: list[ConversationEntry] = []
     parent: str | None = None
-    for line in session.raws(path):
-        said = _decoder.decode(line)
-        native = None if said.message is None else said.message.native
-        if native is not None and native.format == _FORMAT:
-            message = _MESSAGE.validate_json(bytes(native.message))
-            found.append(ConversationEntry(id=said.id, parent_id=parent, message=message))
-            parent = said.id
+    for key, native in native_entries(session, path, _FORMAT):
+        message = _MESSAGE.validate_json(bytes(native.message))
+        found.append(ConversationEntry(id=key, parent_id=parent, message=message))
+        parent = key
     return found
 
 
 def _written(entry: ConversationEntry) -> list[NewEntry]:
-    """A message as entries. The last one has its id and its original form, the others are for readers."""
+    """A message as entries; the last one has its id and its original form."""
     native = {"format": _FORMAT, "v": 1, "message": msgspec.Raw(_MESSAGE.dump_json(entry.message))}
-    messages = _messages(entry.message)
-    made = []
-    for number, message in enumerate(messages):
-        last = number == len(messages) - 1
-        fields = {**message, "native": native} if last else message
-        said = UnknownMessage(role=fields["role"], fields=fields)
-        options: Fields = {"parent": entry.parent_id} if number == 0 else {}
-        made.append(NewEntry.message(said, id=entry.id if last else None, **options))
-    return made
+    return new_entries(_messages(entry.message), native, id=entry.id, parent=entry.parent_id)
 
 
 def _messages(message: ModelMessage) -> list[Fields]:
@@ -379,23 +352,14 @@ def _request(part: Any) -> Fields | None:
                 return {"role": "user", "content": part.content}
             return {"role": "user", "content": [_block(item) for item in part.content]}
         case ToolReturnPart():
-            return _result(part, part.model_response_str(), failed=part.outcome != "success")
+            failed = part.outcome != "success"
+            return tool_result(part.tool_call_id, part.tool_name, part.model_response_str(), failed=failed)
         case RetryPromptPart() if part.tool_name is not None:
-            return _result(part, part.model_response(), failed=True)
+            return tool_result(part.tool_call_id, part.tool_name, part.model_response(), failed=True)
         case RetryPromptPart():
             return {"role": "user", "content": part.model_response()}
         case _:
             return None
-
-
-def _result(part: ToolReturnPart | RetryPromptPart, text: str, *, failed: bool) -> Fields:
-    return {
-        "role": "toolResult",
-        "toolCallId": part.tool_call_id,
-        "toolName": part.tool_name,
-        "content": [{"type": "text", "text": text}],
-        "isError": failed,
-    }
 
 
 def _block(item: Any) -> Fields:
