@@ -66,7 +66,8 @@ _RELATED: Mapping[str, str] = {
     "show": "tree, diff, export",
     "sql": "stats, search, index",
     "stats": "ls, inspect, sql",
-    "store": "ls, import, check",
+    "store": "ls, import, sync",
+    "sync": "store, import, ls",
     "tree": "show, branch, label, diff",
 }
 _FIRST_STEPS = "ls, show, tree"
