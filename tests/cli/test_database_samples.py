@@ -8,7 +8,7 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import AssistantMessage, Compaction, MessageEntry, Thinking, ToolResult, UserMessage
-from branchline.library.description import count_branches
+from branchline.library.branch_count import count_branches
 from cli.test_more_samples import told
 from support import SHARED, load
 

@@ -244,7 +244,7 @@ def test_what_an_extension_said_is_a_message_of_the_person_where_there_is_nothin
 
     assert said(written(made.data, TARGETS[target])) == [("UserMessage", [("words", "remember the tests")])]
     assert bool(reasons(made, "approximated", "custom message")) == (
-        target in ("zot", "claude-code", "codex")
+        target in ("zot", "claude-code", "codex", "qwen", "copilot")
     )
 
 

@@ -1,8 +1,8 @@
 """A model server on the loopback interface that stores every request and gives short answers.
 
-It speaks the two APIs that the agents in these tests use: OpenAI's Responses (`/v1/responses`) and Anthropic's
-Messages (`/v1/messages`), both as server-sent events. What an agent sends shows which conversation it took from its
-session file.
+It speaks the APIs that the agents in these tests use: OpenAI's Responses (`/v1/responses`) and Chat Completions
+(`/v1/chat/completions`), and Anthropic's Messages (`/v1/messages`), all as server-sent events. What an agent sends shows
+which conversation it took from its session file.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/v1/responses"):
             self.server.requests.append(request)
             self._send("text/event-stream", _events(_responses_events()))
+        elif self.path.startswith("/v1/chat/completions"):
+            self.server.requests.append(request)
+            self._send_chat_answer(streams=request.get("stream") is True)
         elif self.path.startswith("/v1/messages/count_tokens"):
             self._send("application/json", b'{"input_tokens":1}')
         elif self.path.startswith("/v1/messages"):
@@ -72,6 +75,23 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_messages_answer(streams=request.get("stream") is True)
         else:
             self._send("application/json", b"{}")
+
+    def _send_chat_answer(self, *, streams: bool) -> None:
+        answer = {"id": "chat_fake", "created": 1, "model": "fake"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        message = {"role": "assistant", "content": ANSWER}
+        if not streams:
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            whole = {**answer, "object": "chat.completion", "choices": [choice], "usage": usage}
+            self._send("application/json", json.dumps(whole).encode())
+            return
+        chunk = {**answer, "object": "chat.completion.chunk"}
+        chunks = [
+            {**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+            {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage},
+        ]
+        lines = [b"data: %s\n\n" % json.dumps(one).encode() for one in chunks]
+        self._send("text/event-stream", b"".join([*lines, b"data: [DONE]\n\n"]))
 
     def _send_messages_answer(self, *, streams: bool) -> None:
         message: dict[str, Any] = {

@@ -39,6 +39,11 @@ PICTURE = "(a picture)"
 OMITTED = "image content omitted"
 CONTEXT = ("<environment_context>", "# AGENTS.md", "<skills_instructions>", "<permissions")
 
+OTHERWISE = {
+    "badutf8.jsonl": "a block whose type cannot be read becomes text",
+    "branches.jsonl": "oh-my-pi leaves out an answer whose call has no result; here the call gets one",
+}
+
 Item = tuple[Any, ...]
 
 
@@ -113,7 +118,7 @@ def said(source: EntryLog) -> list[Item]:
     found: list[Item] = []
     for message in close_tool_calls(_paired(messages)):
         found += _items(message, calls)
-    return _joined(found)
+    return joined(found)
 
 
 def _paired(messages: list[Message]) -> Iterator[Message]:
@@ -180,7 +185,7 @@ def sent(items: list[dict[str, Any]]) -> list[Item]:
             case _:
                 continue
     assert found.pop() == ("user", [PROMPT])
-    return _joined(found)
+    return joined(found)
 
 
 def _part(part: dict[str, Any]) -> str:
@@ -188,7 +193,7 @@ def _part(part: dict[str, Any]) -> str:
     return PICTURE if text.startswith(OMITTED) else text
 
 
-def _joined(items: list[Item]) -> list[Item]:
+def joined(items: list[Item]) -> list[Item]:
     """Texts of one speaker that follow each other are one item: no API tells them apart."""
     found: list[Item] = []
     for item in items:
@@ -223,6 +228,8 @@ def test_codex_sends_the_conversation_of_every_golden(codex: Codex, path: Path):
 def test_codex_sends_the_conversation_of_every_sample(codex: Codex, program: str):
     different = []
     for path in samples(program):
+        if path.name in OTHERWISE:
+            continue
         source = read(path.read_bytes(), name=str(path))
         if sent(codex.resumed(installed(codex, source))) != said(source):
             different.append(path.name)

@@ -130,11 +130,10 @@ def database(path, *, wal=False):
 
 
 def state(directory):
-    """Names, bytes and times of everything in a directory; the lock file of a WAL may be mapped."""
+    """Names, bytes and times of everything in a directory; only locks may change in the index of a WAL."""
     return {
-        item.name: (item.read_bytes(), item.stat().st_mtime_ns)
+        item.name: (b"" if item.name.endswith("-shm") else item.read_bytes(), item.stat().st_mtime_ns)
         for item in directory.iterdir()
-        if not item.name.endswith("-shm")
     }
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from branchline import places
 from branchline.errors import NotSupported, SessionNotFound
-from branchline.formats.suffixes import has_suffix
 from branchline.log import create_directory, replace_file
-from branchline.stores import snapshot_of
 from branchline.stores.companion_folders import companion_folder, copy_folder
-from branchline.stores.protocol import chunks
+from branchline.stores.sources import address_in
 from branchline.views.session_row import SessionRow
 
 __all__ = ["ArchiveResult", "archive_sessions"]
+
+_CHUNK = 1 << 20
 
 
 class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,8 +49,7 @@ def _archived(row: SessionRow) -> ArchiveResult:
         if _is_copied(target, status):
             return ArchiveResult(session=row.id, path=path, copy=target, unchanged=True)
         create_directory(os.path.dirname(target))
-        with snapshot_of(path) as read:
-            replace_file(target, chunks(read), backup=False)
+        replace_file(target, _content(path), backup=False)
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         if companion_folder(path) is not None and companion_folder(target) is None:
             copy_folder(path, target)
@@ -67,15 +66,22 @@ def _file_of(row: SessionRow) -> str:
         raise NotSupported(f"{path} is branchline's own, which deletes no session")
     if row.archived:
         raise NotSupported(f"{path} is an archived copy itself")
+    if address_in(path) is not None:
+        raise NotSupported(f"{path} is kept in a database with others; `branchline export` writes a copy")
     try:
         is_file = stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:
         raise SessionNotFound(f"{path} no longer exists") from None
-    except NotADirectoryError:
-        is_file = False
-    if not is_file or not has_suffix(path):
-        raise NotSupported(f"{path} is not a file of its own; `branchline export` writes one")
+    if not is_file:
+        raise NotSupported(f"{path} is not a regular file")
     return path
+
+
+def _content(path: str) -> Iterator[bytes]:
+    """The bytes of a file as they are, whatever its format makes of them."""
+    with open(path, "rb") as file:
+        while data := file.read(_CHUNK):
+            yield data
 
 
 def _place_for(row: SessionRow, path: str) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from branchline import places
+from branchline.actions.document_import import import_document
 from branchline.actions.output_file import output_directory, require_new_path, write_new
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
@@ -26,6 +27,8 @@ from branchline.formats.resume_commands import (
     directory_problem,
 )
 from branchline.log import create_directory
+from branchline.places import NATIVE_AGENT
+from branchline.plugins.formats import format_named
 from branchline.session import Session
 from branchline.session.forks import fork_position, time_after
 from branchline.session.locator import record_title, store_of, written_format
@@ -35,7 +38,7 @@ __all__ = ["TARGETS", "ConvertRequest", "ConvertResult", "ConvertedFile", "conve
 
 TARGETS = (
     *("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet"),
-    *("claude-code", "codex", "qwen", "copilot"),
+    *("claude-code", "codex", "qwen", "copilot", "opencode"),
 )
 """The agents whose sessions can be written."""
 
@@ -110,10 +113,12 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
             raise NotSupported(
                 f"cannot write several branches to {path}: with the same id they have one name"
             )
-        require_new_path(path)
+        if not request.install or target.imports is None:
+            require_new_path(path)
         made[path] = converted
+    files = []
     for path, converted in made.items():
-        write_new(path, converted.data)
+        files.append(_written(request, target, path, converted))
         if request.install and session.title:
             record_title(target, path, converted.header, session.title)
     return ConvertResult(
@@ -121,7 +126,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
         source_file=session.file,
         source_format=session.transcript.format.name,
         target=request.to,
-        files=tuple(_file(request, path, converted) for path, converted in made.items()),
+        files=tuple(files),
     )
 
 
@@ -132,6 +137,8 @@ def _takes_several(request: ConvertRequest) -> bool:
 def target_format(name: str) -> Format:
     """Return the format of an agent whose sessions can be written. Raises ValueError for an unknown agent."""
     try:
+        if agent_name(name) != NATIVE_AGENT and format_named(name).imports is not None:
+            return format_named(name).for_import()
         return written_format(name)
     except ValueError:
         raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
@@ -167,8 +174,12 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
     name = check_key(target.home.file_key(header)) + target.traits.suffix
+    if request.install and target.imports is not None:
+        return name  # the program itself puts it somewhere
     if request.install:
-        _require_new_session(target, header)
+        if not target.is_appendable:
+            _require_directory(target, header)
+            _require_new_session(target, header)
         directory = store_of(request.to, header).directory
         create_directory(directory)
         return os.path.join(directory, name)
@@ -177,13 +188,17 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     return os.path.abspath(output) if within is None else os.path.join(within, name)
 
 
+def _require_directory(target: Format, header: Header) -> None:
+    """Raise NotSupported if the new session would not name a directory in which it can be continued."""
+    if (problem := directory_problem(header.cwd)) is not None:
+        raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
+
+
 def _require_new_session(target: Format, header: Header) -> None:
     """Raise FileExists if the program has a session with this id, in whatever directory.
 
     Two files of one session would confuse it, the more so while it runs.
     """
-    if target.is_appendable:
-        return
     for root in places.roots_of(target):
         for directory, _, names in os.walk(root):
             for name in names:
@@ -192,13 +207,19 @@ def _require_new_session(target: Format, header: Header) -> None:
                     raise FileExists(errno.EEXIST, os.strerror(errno.EEXIST), taken)
 
 
-def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:
+def _written(request: ConvertRequest, target: Format, path: str, made: Converted) -> ConvertedFile:
+    """Write a new file, or have the program import it."""
+    data = made.data if target.imports is None else target.imports.document(made.data)
+    if request.install and target.imports is not None:
+        path = import_document(target, data, made.header)
+    else:
+        write_new(path, data)
     resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())
     return ConvertedFile(
         session=made.header.id,
         path=path,
         cwd=made.header.cwd,
-        size=len(made.data),
+        size=len(data),
         fidelity=made.fidelity,
         resume=resume,
         problems=problems,

@@ -94,4 +94,6 @@ def require_handover(
     if problem is None and not os.path.isdir(cwd):
         problem = f"the directory of this session no longer exists: {cwd}"
     if problem is not None:
-        raise NotSupported(f"cannot continue {session.id} in {to}: {problem}; name another with cwd")
+        raise NotSupported(
+            f"cannot continue {session.id} in {to}: {problem}; choose another directory (--cwd)"
+        )

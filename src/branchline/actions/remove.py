@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from branchline.errors import SessionNotFound
+from branchline.errors import NotSupported, SessionNotFound
 from branchline.formats.suffixes import SUFFIXES, has_suffix, without_suffix
 from branchline.library import PruneResult, SessionLibrary
 from branchline.places import NATIVE_AGENT
-from branchline.stores import FilesStore, TrashItem
+from branchline.stores import FilesStore, TrashItem, address_in
 from branchline.stores.files import SIDE_FOLDER, draft_at, store_at
 
 __all__ = [
@@ -76,6 +76,10 @@ def undo(removed: RemovedSession) -> None:
 def _removable(path: str) -> str:
     if (draft := draft_at(path)) is not None:
         return draft[0].draft_path(draft[1])
+    if address_in(path) is not None:
+        raise NotSupported(
+            f"cannot remove {path}: it is part of a database of another agent; delete it in that agent"
+        )
     if not os.path.lexists(path):
         raise SessionNotFound(f"cannot remove {path}: no such file")
     if not has_suffix(path) or not os.path.isfile(path):

@@ -17,12 +17,12 @@ from branchline.actions.page_assets import page_assets
 from branchline.actions.redactor import Redactor
 from branchline.clock import SystemClock, iso
 from branchline.context import totals
+from branchline.conversion import branch_tips
 from branchline.errors import NotSaved
 from branchline.formats import EntryLog
 from branchline.log import Spool
 from branchline.plugins.formats import detect
 from branchline.session import Session
-from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import copy_text
 from branchline.views.html.pieces import PieceOptions
@@ -87,7 +87,7 @@ def page_of(
         created=session.header.timestamp,
         exported=iso(SystemClock().now()),
         entries=len(content.tree),
-        branches=max(1, _branches(content)),
+        branches=max(1, len(branch_tips(content))),
         left_out=left_out,
         redacted=None if replaced is None else {each.kind: each.count for each in replaced},
         size=size,
@@ -154,12 +154,6 @@ def _digest(content: EntryLog) -> tuple[int, str]:
         digest.update(block)
         size += len(block)
     return size, digest.hexdigest()
-
-
-def _branches(content: EntryLog) -> int:
-    return len(
-        {content.tree.nearest_conversation_entry(tip) for tip in content.tree.tip_positions()} - {ROOT}
-    )
 
 
 def _title(session: Session, content: EntryLog, path: list[str]) -> str:

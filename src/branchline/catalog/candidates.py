@@ -22,6 +22,7 @@ __all__ = [
     "TitleMatch",
     "candidates",
     "documents_in",
+    "documents_marked",
     "files_matching",
     "is_indexable",
     "recency",
@@ -105,6 +106,14 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
             (file, *values),
         )
         return list(map(Candidate._make, rows))
+
+
+def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate]:
+    """The documents with these marks: messages and all their copies."""
+    wanted = list(marks)
+    query = f"SELECT {_COLUMNS} FROM doc WHERE mark IN ({','.join('?' * len(wanted))})"
+    with catalog.guarded():
+        return list(map(Candidate._make, catalog.connection.execute(query, wanted)))
 
 
 class TitleMatch(NamedTuple):

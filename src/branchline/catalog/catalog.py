@@ -127,6 +127,14 @@ class Catalog:
             (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
             return int(count)
 
+    def reading_of(self, file: CatalogFile) -> bytes | None:
+        """The saved index of a log as far as its text is in the catalog; None where there is none."""
+        with self.guarded():
+            row = self.connection.execute(
+                "SELECT data FROM reading WHERE file = ? AND consumed = ?", (file.id, file.indexed)
+            ).fetchone()
+            return None if row is None or not file.is_indexed else row[0]
+
     def git_branches(self) -> dict[int, str]:
         """The git branches of files that name one."""
         with self.guarded():
@@ -276,6 +284,10 @@ class Catalog:
             if not text.start and entries:
                 self._drop_text(file)
             self._add_text(file, update.consumed, text, texts)
+            if update.reading is not None:
+                self.connection.execute(
+                    "INSERT OR REPLACE INTO reading VALUES (?, ?, ?)", (file, update.consumed, update.reading)
+                )
 
     def _add_text(self, file: int, consumed: int, text: TextUpdate, texts: list[tuple[str, str]]) -> None:
         run, many = self.connection.execute, self.connection.executemany
@@ -437,7 +449,7 @@ class Catalog:
             " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
-        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool"):
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool", "reading"):
             run(f"DELETE FROM {table} WHERE file = ?", (file,))
         run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)

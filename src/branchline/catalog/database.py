@@ -30,7 +30,7 @@ __all__ = [
     "is_damage",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -82,6 +82,7 @@ CREATE TABLE rollup (
 CREATE INDEX rollup_file ON rollup (file);
 CREATE TABLE rollup_tool (file INTEGER NOT NULL, quarter INTEGER, tool TEXT NOT NULL, calls INTEGER NOT NULL);
 CREATE INDEX rollup_tool_file ON rollup_tool (file);
+CREATE TABLE reading (file INTEGER PRIMARY KEY, consumed INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE touched (file INTEGER NOT NULL, doc INTEGER NOT NULL, path TEXT NOT NULL);
 CREATE INDEX touched_file ON touched (file);
 CREATE TABLE label (file INTEGER NOT NULL, entry TEXT NOT NULL, text TEXT NOT NULL);

@@ -111,6 +111,8 @@ class FileUpdate(NamedTuple):
     base: int = -1
     """The id of the file that this one only extends; -1 where it was rewritten or is new."""
     text: TextUpdate | None = None
+    reading: bytes | None = None
+    """The index of the log (:meth:`EntryLog.save`), so that only the tail of a file that grows is read."""
 
 
 def shape_hash(tree: Tree, end: int) -> bytes:
@@ -129,6 +131,6 @@ def tail_hash(read: Read, end: int) -> bytes:
     return blake2b(read(end - size, size), digest_size=16).digest()
 
 
-_TAIL = 4096
+_TAIL = 1024
 _RACE_NS = 2_000_000_000
 _decode = msgspec.msgpack.Decoder(FileRecord).decode

@@ -172,6 +172,9 @@ def resolve_entry(session: Session, name: str) -> str:
     if len(labelled) > 1:
         some = ", ".join(labelled[:_SHOWN]) + (" …" if len(labelled) > _SHOWN else "")
         raise Ambiguous(f"{len(labelled)} entries of {session.id} have the label {name!r}: {some}")
+    named = next((branch for branch in session.named_branches() if branch.name == name), None)
+    if named is not None:
+        return named.tip
     if found:
         some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")

@@ -15,8 +15,9 @@ from branchline.conversion.converter import UNREADABLE, Converter
 from branchline.conversion.fidelity import Fidelity, FidelityRecorder
 from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import origin_reader_for
+from branchline.conversion.output_buffer import OutputBuffer
 from branchline.conversion.state import ConversionState
-from branchline.entries import Header
+from branchline.entries import Header, Leaf
 from branchline.errors import NotSupported
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
@@ -115,6 +116,13 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
     """A path in the program's own form, with the labels and the title that are not on it."""
     made = ConversionState(source, target, header, leaf, None)
-    made.adopt(target.required_writer().fork(source, leaf, header))
+    data = target.required_writer().fork(source, leaf, header)
+    if target.traits.splits_answers:  # entries are named after their lines, and end where they shall stand
+        out = OutputBuffer(target, data, target.home.file_key(header) + target.traits.suffix)
+        end = out.transcript.leaf
+        if end is not None:
+            out.write([Leaf(id="end", parent=end, timestamp=header.timestamp, target=end)])
+        return out.content()
+    made.adopt(data)
     finish(made)
     return made.out.content()

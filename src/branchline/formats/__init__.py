@@ -1,5 +1,6 @@
 """One package per program: how it writes sessions. Formats do not know each other."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, agent_name, builtin_formats, detect
@@ -21,6 +22,7 @@ from branchline.formats.protocol import (
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ImportedFiles,
     LogReader,
     Query,
     ReadingLimits,
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
     from branchline.formats.cline import CLINE
     from branchline.formats.codex import CODEX
+    from branchline.formats.conformance import FormatContract
     from branchline.formats.copilot import COPILOT
     from branchline.formats.gemini import GEMINI
+    from branchline.formats.goose import GOOSE
     from branchline.formats.induscode import INDUSCODE
     from branchline.formats.kimi import KIMI
     from branchline.formats.llm import LLM
@@ -53,6 +57,7 @@ __all__ = [
     "CODEX",
     "COPILOT",
     "GEMINI",
+    "GOOSE",
     "INDUSCODE",
     "KIMI",
     "LLM",
@@ -73,10 +78,12 @@ __all__ = [
     "EntryLog",
     "ExternalParts",
     "Format",
+    "FormatContract",
     "FormatHome",
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "JsonlReader",
     "LabelState",
     "LogIndex",
@@ -98,7 +105,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the format of another program when it is first asked for."""
+    """Load the format of another program, or the suite for formats, when it is first asked for."""
+    if name == "FormatContract":
+        return import_module("branchline.formats.conformance").FormatContract
     for program in BUILTIN_FORMATS:
         if name == program.name.replace("-", "_").upper():
             return program.load()

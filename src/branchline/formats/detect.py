@@ -125,6 +125,14 @@ BUILTIN_FORMATS = (
         begins=b'{"type":"session","version":3,"agent":"llm",',
         has_database=True,
     ),
+    BuiltinFormat(
+        "goose",
+        (".local/share/goose",),
+        ("GOOSE_PATH_ROOT", "XDG_DATA_HOME"),
+        begins=b'{"type":"session","version":3,"agent":"goose",',
+        has_database=True,
+        documents=r"/goose/sessions/[^/]+\.jsonl$",
+    ),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"

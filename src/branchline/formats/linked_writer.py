@@ -8,10 +8,10 @@ before anything else is said. Where none was recorded, one that says so is writt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from branchline.context.tool_pairs import NO_RESULT
+from branchline.context.tool_pairs import NO_RESULT, close_tool_calls, told_result
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -30,6 +30,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_times import entry_time
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
@@ -119,6 +120,22 @@ class LinkedWriter(Generic[IndexT]):
             seed += "+"
         return found
 
+    def paired(self, messages: Iterable[Message]) -> list[Message]:
+        """Messages that a record holds, with one result for each call; other results are told as words."""
+        found: list[Message] = []
+        asked: set[str] = set()
+        for message in messages:
+            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+                asked = {block.id for block in message.content if isinstance(block, ToolCall)}
+            elif isinstance(message, ToolResult):
+                if message.tool_call_id not in asked:
+                    found.append(told_result(message))
+                    continue
+            else:
+                asked = set()
+            found.append(message)
+        return close_tool_calls(found)
+
     def _is_taken(self, name: str) -> bool:
         return name in self._written or name in self.index.tree.positions
 
@@ -138,7 +155,7 @@ class LinkedWriter(Generic[IndexT]):
                 if entry.target is None:
                     raise self.refuse("reset")
                 name, parent = self.new_id(entry.id), self._named(entry.target)
-                self.write_position(Placed(name, parent, self._time(entry.timestamp, parent)))
+                self.write_position(Placed(name, parent, self._time(entry, parent)))
                 self._written[name] = _Written(parent, None)
             case _:
                 raise self.refuse(entry.type)
@@ -167,7 +184,7 @@ class LinkedWriter(Generic[IndexT]):
         name = self.new_id(entry.id)
         self._ids[entry.id] = name
         self._written[name] = _Written(parent, message)
-        return Placed(name, parent, self._time(entry.timestamp, parent))
+        return Placed(name, parent, self._time(entry, parent))
 
     def _close(self, parent: str | None, entry: Entry) -> str | None:
         for call, tool in self._unanswered(parent).items():
@@ -175,7 +192,7 @@ class LinkedWriter(Generic[IndexT]):
             message = ToolResult(
                 tool_call_id=call, tool_name=tool, content=(Text(text=NO_RESULT),), is_error=True
             )
-            self.write_result(Placed(name, parent, self._time(entry.timestamp, parent)), message)
+            self.write_result(Placed(name, parent, self._time(entry, parent)), message)
             self._written[name] = _Written(parent, message)
             parent = name
         return parent
@@ -214,7 +231,7 @@ class LinkedWriter(Generic[IndexT]):
         entry = self._decode(self.index.read(*self.index.span(position)), self.index, position)
         return _Written(above, entry.message if isinstance(entry, MessageEntry) else None)
 
-    def _time(self, time: str, parent: str | None) -> str:
+    def _time(self, entry: Entry, parent: str | None) -> str:
         position = self.index.tree.positions.get(parent or "", ROOT)
         above = "" if position == ROOT else self.index.tree.times[position]
-        return time or above or self._started
+        return entry_time(entry) or above or self._started

@@ -42,6 +42,7 @@ __all__ = [
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "LinkFields",
     "LogReader",
     "Query",
@@ -331,6 +332,21 @@ class DocumentFiles(Protocol):
         ...
 
 
+class ImportedFiles(Protocol[IndexT]):
+    """Sessions that a program takes only through a command of its own, as documents."""
+
+    unsupported: Mapping[str, str] = {}
+    """What such a session cannot hold, as in :class:`FormatTraits`."""
+    command: tuple[str, ...] = ()
+    """The command that imports a document; the path of the document follows."""
+    writer: FormatWriter[IndexT]
+    """Writes lines that the reader of this format reads, and that :meth:`document` understands."""
+
+    def document(self, lines: bytes) -> bytes:
+        """The document of a session that the writer has written."""
+        ...
+
+
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
 
@@ -451,6 +467,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the program keeps lone surrogates; else it reads U+FFFD for them."""
     removes_empty_sessions: bool = False
     """Whether the program deletes sessions without a message that it finds in its directory."""
+    leaves_stubs: bool = False
+    """Whether the program leaves files under the id of another session in which nobody said anything."""
     title_in_header: bool = False
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
@@ -504,6 +522,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     limits: ReadingLimits | None = None
     database: DatabaseSessions | None = None
     documents: DocumentFiles | None = None
+    imports: ImportedFiles[IndexT] | None = None
 
     @property
     def name(self) -> str:
@@ -515,6 +534,13 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
         if self.writer is None:
             raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
+
+    def for_import(self) -> Format[IndexT]:
+        """The format with the writer of the documents that the program imports, where it imports any."""
+        if self.imports is None:
+            return self
+        traits = msgspec.structs.replace(self.traits, unsupported=self.imports.unsupported)
+        return msgspec.structs.replace(self, writer=self.imports.writer, traits=traits)
 
     @property
     def is_appendable(self) -> bool:

@@ -17,13 +17,14 @@ from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
-from branchline.plugins.formats import detect
+from branchline.plugins.formats import detect, format_named
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
 
 __all__ = [
     "ReadLog",
+    "continue_row",
     "deep_row",
     "first_prompt_line",
     "header_row",
@@ -114,6 +115,17 @@ def read_row(
     transcript = _transcript(_assembled(log, stored))
     row = deep_row(stored, transcript, draft=draft)
     return ReadLog(row, log.format, transcript.reading.header, transcript)
+
+
+def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) -> ReadLog | None:
+    """The row of a log that grew since its index was saved; None where the saved index cannot be used."""
+    format_ = format_named(format_name)
+    if format_.companion is not None or format_.splitting is not None or format_.documents is not None:
+        return None  # other files may have changed too
+    transcript = EntryLog(format_, read, stored.path or stored.key, saved=saved)
+    if not transcript.is_restored:
+        return None
+    return ReadLog(deep_row(stored, transcript), format_, transcript.reading.header, transcript)
 
 
 def read_log(

@@ -68,6 +68,7 @@ _T = TypeVar("_T")
 _NO_HEADER = "no header, so its working directory is unknown"
 _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
+_STUB = "a stub: nothing was said in it"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
 _CONTINUED = "a later file continues the same session"
@@ -435,6 +436,9 @@ class MachineScanner:
             if format_.database is None or path is None or has_suffix(path):
                 yield stored, identity
                 continue
+            if not stored.size:
+                hidden[path] = SkippedFile(path, "empty")
+                continue
             store = DatabaseStore(path, format_)
             try:
                 if not store.is_recognized():
@@ -578,6 +582,9 @@ class MachineScanner:
         """Why a session is not one of those that were asked for; None when it is."""
         if not self.subagents and record.starter is not None:
             return _SUBAGENT
+        traits = file.place.format.traits
+        if traits.leaves_stubs and record.deep and record.row.total_messages == 0:
+            return _STUB
         if self.cwd is None or _is_only_ours(file):
             return None
         if not record.row.cwd:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from branchline.catalog.candidates import (
     Candidate,
     candidates,
     documents_in,
+    documents_marked,
     files_matching,
     is_indexable,
     recency,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
-__all__ = ["search"]
+__all__ = ["search", "show_marked"]
 
 _AT_ONCE = 4 << 20
 """Bytes of new text that are indexed before a search; more is read as it is, and indexed by others."""
@@ -91,6 +92,20 @@ def search(
             return run.with_index(catalog)
     except CatalogUnavailable as problem:
         return run.without_index(str(problem))
+
+
+def show_marked(
+    scanner: Scanner[Any],
+    open_catalog: Callable[[], Catalog],
+    scores: Mapping[int, float],
+    *,
+    limit: int,
+    context: int,
+) -> Hits:
+    """The messages with these marks as hits, the highest score first. CatalogUnavailable without an index."""
+    run = _Run(scanner, Query(), limit=limit, budget=0.0, context=context)
+    with open_catalog() as catalog:
+        return run.marked_messages(catalog, scores)
 
 
 class _Run:
@@ -170,6 +185,26 @@ class _Run:
                 self._read_lines(catalog, inside)
         total += len(self.found) - shown
         return self._hits(len(covered) + len(left), at_least=at_least, total=total, unindexed=len(missing))
+
+    def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
+        paths = [path for file in self.files if (path := self._path(file))]
+        known = catalog.files(paths)
+        covered = {}
+        for file in self.files:
+            one = known.get(self._path(file))
+            if one is not None and one.is_indexed and one.stamp == self.scanner.stored_log(file).stamp:
+                covered[one.id] = _Known(file, one)
+        groups: dict[int, list[Candidate]] = {}
+        for found in documents_marked(catalog, scores):
+            if found.file in covered:
+                groups.setdefault(found.mark, []).append(found)
+        for mark, group in groups.items():
+            group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
+            self._take(scores[mark], group, covered)
+        self.searched = len(covered)
+        return self._hits(
+            len(covered), at_least=False, total=len(self.found), unindexed=len(self.files) - len(covered)
+        )
 
     def _begin(self) -> None:
         self.deadline = time.monotonic() + self.budget

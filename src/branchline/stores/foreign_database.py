@@ -30,7 +30,7 @@ from branchline.log.system import opening
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "tables_of"]
+__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "state_of", "tables_of"]
 
 MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = slice(18, 20)
@@ -78,6 +78,14 @@ def reading_database(path: str) -> Iterator[Query]:
             raise _unsettled(path)
 
 
+def state_of(path: str) -> object:
+    """What changes whenever a program writes to a database; None if the database is gone."""
+    try:
+        return _files(path)[:2]
+    except (OSError, NotASession):
+        return None
+
+
 class _Files(NamedTuple):
     """What tells one state of a database from another, without opening it."""
 
@@ -123,7 +131,7 @@ class _Connection:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
         if 2 not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
             try:
-                live = _connect(self.path, "mode=ro")
+                live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:
                 if not _needs_copy(problem):
                     raise

@@ -26,6 +26,7 @@ _EVERYWHERE = (
 
 BROWSER = (
     Key("enter", "go_on", "continue in the agent that owns the session", "continue"),
+    Key("i", "hand_over", "continue in another agent: convert it, install it there, start it"),
     Key("right,o", "transcript", "read the conversation", "read"),
     Key("t", "tree", "its tree: branches, labels, forks", "tree"),
     Key(

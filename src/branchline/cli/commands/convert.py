@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["convert_command", "run_conversion", "tell_fidelity"]
 
-_TARGETS = "branchline, pi, oh-my-pi, operator, induscode, zot, piglet, claude-code, codex, qwen, copilot"
+_TARGETS = (
+    "branchline, pi, oh-my-pi, operator, induscode, zot, piglet, claude-code, codex, qwen, copilot, opencode"
+)
 _SHOWN = 3  # ids of entries that are named in a line of the report
 
 

@@ -42,6 +42,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 )
 @click.option("--files", is_flag=True, help="Only the session files, each once.")
 @click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
+@click.option("--similar", is_flag=True, help="Search by meaning, with the embedder of the settings.")
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
 @click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
 @agent_option
@@ -54,6 +55,7 @@ def search_command(
     context: int,
     files: bool,  # noqa: FBT001
     open_first: bool,  # noqa: FBT001
+    similar: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
     directory: str | None,
     agents: tuple[str, ...],
@@ -74,7 +76,10 @@ def search_command(
     else:
         library = everywhere_library(names_of(agents), everywhere=not here, subagents=True)
     try:
-        hits = library.search(" ".join(map(_quoted, words)), limit=limit, context=context)
+        if similar:
+            hits = library.search_similar(" ".join(words), limit=limit, context=context)
+        else:
+            hits = library.search(" ".join(map(_quoted, words)), limit=limit, context=context)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
     if out.json:

@@ -36,7 +36,9 @@ class ClaudeCodeHome(FormatHome):
         return None if len(slug) > _LONGEST else posixpath.join(self.roots(environment, home)[0], slug)
 
     def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """That directory; for a long path one that the program has made."""
+        """That directory; for a long path one that the program has made. A session must name its project."""
+        if not header.cwd:
+            return ()
         slug = _slug(header.cwd)
         if len(slug) > _LONGEST:
             slug = f"{slug[:_LONGEST]}-??????"

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ["CANNOT"]
 
 CANNOT = {
-    "reset": "Claude Code has no empty branch; start a new session instead",
     "label": "Claude Code has no labels",
     "untitle": "Claude Code keeps the last title",
     "branch_summary": "Claude Code does not summarize branches",

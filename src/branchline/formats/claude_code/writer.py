@@ -42,7 +42,7 @@ from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import ANSWER, ASIDE, BOUNDARY, PROVENANCE, RESULT
 from branchline.formats.derived_ids import call_ids, uuid4_from
-from branchline.formats.entry_times import entry_time
+from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
 from branchline.tree import ROOT
 
 __all__ = ["VERSION", "TranscriptWriter", "provenance_line", "record_line"]
@@ -55,6 +55,7 @@ _LONGEST_NAME = 64
 _LONGEST_PROMPT = 2000
 _STOPS = {"stop": "end_turn", "toolUse": "tool_use", "length": "max_tokens"}
 _CALL = "toolu_"
+_SYNTHETIC = "<synthetic>"  # the model of records that are no answers
 
 
 class _Record(NamedTuple):
@@ -78,7 +79,7 @@ class TranscriptWriter:
         header = reading.header
         self._session = "" if header is None else header.id
         self._cwd = "" if header is None else header.cwd
-        self._started = "" if header is None else header.timestamp
+        self._started = NO_TIME if header is None else usual_time(header.timestamp) or NO_TIME
         self._fresh: dict[str, _Record] = {}
         self._calls: set[str] = set()
         self._uuids: dict[str, str] = {}  # of entries that this writer has written, by their ids
@@ -140,7 +141,7 @@ class TranscriptWriter:
                 "id": response,
                 "type": "message",
                 "role": "assistant",
-                "model": message.model or NO_MODEL,
+                "model": message.model if message.model not in (None, "", _SYNTHETIC) else NO_MODEL,
                 "content": content,
                 "stop_reason": self._stop_reason(message, calls),
                 "stop_sequence": None,
@@ -238,7 +239,7 @@ class TranscriptWriter:
         about: dict[str, Any] = {"trigger": "manual", "preTokens": entry.tokens_before or 0}
         if entry.first_kept not in (None, entry.id) and before is not None:
             head = self._named(entry.first_kept)
-            if not self._is_unbroken(head, before):
+            if not self._is_unbroken(head, before) or self._begins_with_result(head):
                 raise self._refuse("kept messages")
             about["preservedSegment"] = {"headUuid": head, "anchorUuid": summary, "tailUuid": before}
         fields = {
@@ -265,15 +266,23 @@ class TranscriptWriter:
             here = None if record.kind == BOUNDARY else record.parent
         return here is not None
 
+    def _begins_with_result(self, head: str | None) -> bool:
+        """Whether the call of the first record that is kept would not be kept."""
+        return head is not None and self._known_record(head).kind == RESULT
+
     def _write_position(self, entry: Leaf) -> None:
-        """The record that names the end of the active branch, with the last thing that a person said."""
-        if entry.target is None:
-            raise self._refuse("reset")
-        leaf = self._closed(self._named(entry.target), entry)
-        if leaf is not None and self._is_inner(leaf):
+        """The record that names the end of the active branch, with the last thing that a person said.
+
+        The program has no empty branch: a session that stands before its first entry stands at its last one.
+        """
+        target = self._last if entry.target is None else self._named(entry.target)
+        leaf = self._closed(target, entry)
+        if leaf is None:
+            return
+        if self._is_inner(leaf):
             leaf = self._repeat(leaf)
         fields = {"type": "last-prompt", "leafUuid": leaf, "sessionId": self._session}
-        prompt = self._last_prompt(self._named(entry.target))
+        prompt = self._last_prompt(target)
         self._aside(fields if prompt is None else {"type": "last-prompt", "lastPrompt": prompt, **fields})
 
     def _is_inner(self, uuid: str) -> bool:
@@ -454,7 +463,7 @@ def provenance_line(header: Header) -> bytes:
         "type": PROVENANCE,
         "sessionId": header.id,
         "cwd": header.cwd,
-        "timestamp": header.timestamp,
+        "timestamp": usual_time(header.timestamp) or NO_TIME,
     }
     if header.parent_session is not None:
         fields["from"] = header.parent_session

@@ -42,7 +42,7 @@ from branchline.errors import NotSupported
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
-from branchline.formats.entry_times import entry_time
+from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
 from branchline.tree import ROOT
 
 __all__ = ["VERSION", "RolloutWriter", "header_lines"]
@@ -60,19 +60,20 @@ Item = dict[str, Any]
 
 def header_lines(header: Header) -> bytes:
     """The first lines of a rollout: what Codex needs, and where the conversation came from."""
+    time = usual_time(header.timestamp) or NO_TIME
     meta = {
         "id": header.id,
         "session_id": header.id,
-        "timestamp": header.timestamp,
+        "timestamp": time,
         "cwd": header.cwd,
         "originator": "branchline",
         "cli_version": VERSION,
         "source": "cli",
         "history_mode": "legacy",
     }
-    lines = _line("session_meta", meta, header.timestamp)
+    lines = _line("session_meta", meta, time)
     if header.parent_session is not None:
-        lines += _line(PROVENANCE, {"from": header.parent_session}, header.timestamp)
+        lines += _line(PROVENANCE, {"from": header.parent_session}, time)
     return lines
 
 
@@ -94,7 +95,7 @@ class RolloutWriter:
         ):
             self._last_words = reading.last_answer[1]
         self._calls: set[str] = set()
-        self._time = "" if reading.header is None else reading.header.timestamp
+        self._time = NO_TIME if reading.header is None else reading.header.timestamp
         if len(reading.tree):
             self._time = reading.tree.times[-1] or self._time
         self._lines: list[bytes] = []

@@ -7,10 +7,11 @@ not decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeVar, get_args
+from itertools import islice
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -25,6 +26,7 @@ __all__ = [
     "EntryLines",
     "RowDecoder",
     "begins",
+    "instant",
     "is_nothing",
     "is_object",
     "is_string",
@@ -34,6 +36,7 @@ __all__ = [
 
 _encode = msgspec.json.Encoder().encode
 _LAST_MS = 253402300799999
+_TOGETHER = 512  # rows that are decoded by one call
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
@@ -76,6 +79,7 @@ class EntryLines:
         self._begins = begins(name)
         self.last: str | None = None
         """The id of the last conversation entry."""
+        self._behind: tuple[str | None, str] | None = None  # that, and the last side record behind it
 
     def header(self, header: Header) -> bytes:
         """The first line."""
@@ -99,7 +103,15 @@ class EntryLines:
         above = self.last if isinstance(parent, msgspec.UnsetType) else parent
         if not is_side_record:
             self.last = entry_id
-        return _encode({"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}) + b"\n"
+        elif parent is msgspec.UNSET:
+            if self._behind is not None and self._behind[0] == self.last:
+                above = self._behind[1]  # one behind the other, so that a path has all of them
+            self._behind = (self.last, entry_id)
+        told = {"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}
+        try:
+            return _encode(told) + b"\n"
+        except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a huge number
+            return json_codec.dumps(_decoded(told)) + b"\n"
 
     def title(self, entry_id: str, time: str, title: str) -> bytes:
         return self.entry("session_info", entry_id, time, {"name": title}, is_side_record=True)
@@ -107,6 +119,19 @@ class EntryLines:
     def leaf(self, entry_id: str, time: str, target: str | None) -> bytes:
         """Where the session stands, if that is not the last entry."""
         return self.entry("leaf", entry_id, time, {"targetId": target}, parent=target, is_side_record=True)
+
+
+def _decoded(value: Any) -> Any:
+    """A value without JSON that was not decoded."""
+    match value:
+        case dict():
+            return {name: _decoded(one) for name, one in value.items()}
+        case list():
+            return list(map(_decoded, value))
+        case msgspec.Raw():
+            return json_codec.loads(bytes(value))
+        case _:
+            return value
 
 
 # -- values of a database, which may be anything ----------------------------------------------------------
@@ -123,6 +148,12 @@ def iso_time(ms: object) -> str:
 @lru_cache(1024)  # several entries share a second
 def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
+def instant(*times: object) -> int:
+    """The latest of these Unix milliseconds, without those that are not times; 0 if none is."""
+    valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= _LAST_MS]
+    return int(max(valid, default=0))
 
 
 def one_line(data: object) -> bytes:
@@ -156,7 +187,22 @@ class RowDecoder:
 
     def __init__(self, kind: type[_T]) -> None:
         self._kind = kind
-        self._decode = msgspec.json.Decoder(kind).decode
+        decoder = msgspec.json.Decoder(kind)
+        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
+
+    def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Rows whose last value is an object, with that object decoded; many are decoded together."""
+        waiting = iter(rows)
+        while chunk := list(islice(waiting, _TOGETHER)):
+            texts = [one_line(row[-1]) for row in chunk]
+            try:
+                found = self._decode_lines(b"\n".join(texts))
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                found = []
+            if len(found) != len(chunk):
+                found = [self(text) for text in texts]
+            for row, one in zip(chunk, found, strict=True):
+                yield (*row[:-1], one)
 
     def __call__(self, data: bytes) -> Any:
         try:
@@ -181,17 +227,14 @@ def _value_from(kind: Any, value: Any) -> Any:
     """A value as this type; UNSET if it is none."""
     if kind is msgspec.Raw:
         return msgspec.Raw(json_codec.dumps(value))
-    for option in get_args(kind) or (kind,):
-        if isinstance(option, type) and issubclass(option, msgspec.Struct) and isinstance(value, dict):
-            return _struct_from(option, value)
-    inner = [option for option in get_args(kind) if isinstance(option, type)]
-    if isinstance(value, list) and (structs := list(_structs(inner))):
-        return tuple(_struct_from(structs[0], item) for item in value if isinstance(item, dict))
+    if get_origin(kind) is tuple and isinstance(value, list):
+        inner = get_args(kind)[0]
+        return tuple(_struct_from(inner, item) for item in value if isinstance(item, dict))
+    if isinstance(value, dict):
+        for option in get_args(kind) or (kind,):
+            if isinstance(option, type) and issubclass(option, msgspec.Struct):
+                return _struct_from(option, value)
     try:
         return msgspec.convert(value, kind)
     except (msgspec.MsgspecError, ValueError):
         return msgspec.UNSET
-
-
-def _structs(kinds: list[type]) -> Iterator[type[msgspec.Struct]]:
-    return (kind for kind in kinds if issubclass(kind, msgspec.Struct))

@@ -44,6 +44,7 @@ TRAITS = CopilotTraits(
     compaction_embeds_tail=True,
     unsupported=CANNOT,
     appendable=False,
+    title_in_header=True,
 )
 
 
@@ -86,9 +87,8 @@ class CopilotFormatWriter(FormatWriter[CopilotLogIndex]):
         return uuid4_from(fresh)
 
     def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """None: its files do not say where a session came from."""
-        del session_id, file
-        return None
+        del file
+        return session_id
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)

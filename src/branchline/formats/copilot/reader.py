@@ -36,7 +36,8 @@ class CopilotReader(LinkedReader[Row]):
         super().__init__(CopilotLogIndex())
         self._path = path
         self._session = self._cwd = self._branch = self._version = self._time = ""
-        self._prompt = self._spoken = ""
+        self._prompt = self._spoken = self._title = ""
+        self._origin: str | None = None
 
     def place(self, row: Row) -> RowPlace:
         kind, role, quiet = "custom", None, False
@@ -80,6 +81,8 @@ class CopilotReader(LinkedReader[Row]):
             self._session = self._session or data.session_id
             self._version = self._version or data.copilot_version
             self._time = self._time or data.start_time
+            if data.branchline is not None:  # a file that was written here
+                self._origin, self._title = data.branchline.parent, data.branchline.title or ""
         if data.context is not None:
             self._cwd = self._cwd or data.context.cwd
             self._branch = self._branch or data.context.branch or ""
@@ -99,7 +102,7 @@ class CopilotReader(LinkedReader[Row]):
 
     def on_finish(self) -> None:
         reading = self.reading
-        reading.title = self._prompt or None
+        reading.title = self._title or self._prompt or None
         reading.last_message_time = milliseconds(self._spoken)
         if reading.read_only is None:
             reading.read_only = READ_ONLY
@@ -111,5 +114,6 @@ class CopilotReader(LinkedReader[Row]):
             id=self._session or folder,
             timestamp=self._time or next((time for time in reading.tree.times if time), ""),
             cwd=self._cwd,
+            parent_session=self._origin,
             metadata={key: value for key, value in about.items() if value} or None,
         )

@@ -11,6 +11,7 @@ from branchline.entries import (
     Compaction,
     Custom,
     CustomMessage,
+    Damaged,
     Entry,
     Image,
     Message,
@@ -42,6 +43,8 @@ def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
         "parent": None if parent == ROOT else tree.keys[parent],
         "timestamp": time,
     }
+    if position in tree.placeholders:
+        return Damaged(**common, text=line.decode("utf-8", "replace"))
     fields = json_codec.loads(line)
     data = dict_of(fields.get("data"))
     match tree.types[position]:

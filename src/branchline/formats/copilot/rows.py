@@ -17,6 +17,11 @@ class _ToolRequest(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
 
 
+class _Origin(msgspec.Struct, gc=False):
+    parent: str | None = msgspec.field(name="from", default=None)
+    title: str | None = None
+
+
 class _Data(msgspec.Struct, gc=False, rename="camel"):
     content: str | None = None
     source: str | None = None
@@ -25,6 +30,7 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     copilot_version: str = ""
     context: _Context | None = None
     success: bool | None = None
+    branchline: _Origin | None = None
     tool_call_id: str | None = None
     tool_name: str | None = None
     tool_requests: tuple[_ToolRequest, ...] | None = None

@@ -63,6 +63,9 @@ def header_line(header: Header) -> bytes:
         "startTime": header.timestamp,
         "context": {"cwd": header.cwd},
     }
+    about = {"from": header.parent_session, "title": (header.metadata or {}).get("title")}
+    if origin := {name: value for name, value in about.items() if isinstance(value, str) and value}:
+        data["branchline"] = origin
     if isinstance(model, str) and model:
         data["selectedModel"] = model
     event = {

@@ -102,7 +102,7 @@ class _Parts:
         self._tables = tables(query)
 
     def _rows(self, table: str, statement: str, row: _Row) -> Iterator[tuple[Any, ...]]:
-        return self._query(statement, row["id"]) if table in self._tables else iter(())
+        return self._query(statement, text_of(row["id"])) if table in self._tables else iter(())
 
     def _fragments(self, table: str, row: _Row) -> list[str]:
         statement = f"""

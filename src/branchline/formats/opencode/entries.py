@@ -14,6 +14,7 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.formats.common.derived_format import (
     EntryLines,
+    instant,
     is_nothing,
     is_object,
     is_string,
@@ -129,10 +130,10 @@ class MessageEntries:
             fields["provider"] = row.providerID
         if row.modelID:
             fields["model"] = row.modelID
-        if is_first and is_last:
-            fields["usage"] = _usage(row.tokens, row.cost)
-        elif finished is not None:
+        if finished is not None and not (is_first and is_last):
             fields["usage"] = _usage(finished.tokens, finished.cost)
+        elif is_last:  # of one step, or of several whose tokens are only known together
+            fields["usage"] = _usage(row.tokens, row.cost)
         reason = row.finish if is_last else finished and finished.reason
         if is_last and row.error is not None:
             is_abort = row.error.name == "MessageAbortedError" and bool(content)
@@ -145,9 +146,10 @@ class MessageEntries:
         self._note(step[0][0] if step else message.id, entry_id)
         yield self._lines.message(entry_id, time, fields)
         for part_id, part in calls:
-            yield from self._result(part_id, part, time, row)
+            yield from self.result(part_id, part, time, row)
 
-    def _result(self, part_id: str, part: PartRow, time: str, row: MessageRow) -> Iterator[bytes]:
+    def result(self, part_id: str, part: PartRow, time: str, row: MessageRow) -> Iterator[bytes]:
+        """The lines of the result of a call, if it has one."""
         state = part.state
         if state.status not in ("completed", "error"):
             return  # it runs, or was interrupted
@@ -192,6 +194,8 @@ class MessageEntries:
 
 def _steps(parts: Sequence[tuple[str, PartRow]]) -> list[list[tuple[str, PartRow]]]:
     """The parts of each step; a message without any part is one step."""
+    if sum(part.type == "step-start" for _, part in parts) < 2:
+        return [list(parts)]
     steps: list[list[tuple[str, PartRow]]] = [[]]
     for part_id, part in parts:
         if part.type == "step-start" and any(one.type != "step-start" for _, one in steps[-1]):
@@ -285,4 +289,4 @@ def _usage(tokens: Tokens | None, cost: float) -> dict[str, Any] | None:
 
 
 def _ms(created: float) -> int | None:
-    return int(created) or None
+    return instant(created) or None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from branchline.formats.common.derived_format import DerivedFormatReader
 from branchline.formats.opencode.database import NAME, OpencodeDatabase
 from branchline.formats.opencode.home import OpencodeHome
+from branchline.formats.opencode.writer import OpencodeImport
 from branchline.formats.protocol import Format, FormatTraits
 
 __all__ = ["OPENCODE"]
 
 OPENCODE = Format(
-    traits=FormatTraits(name=NAME, suffix=".db", file_patterns=("*.db",)),
+    traits=FormatTraits(name=NAME, suffix=".json", file_patterns=("*.db",)),
     reader=DerivedFormatReader(NAME),
     home=OpencodeHome(),
     database=OpencodeDatabase(),
+    imports=OpencodeImport(),
 )

@@ -6,7 +6,10 @@ import re
 
 from branchline.formats.log_index import LogIndex
 
-__all__ = ["QwenLogIndex", "agent_of"]
+__all__ = ["ORIGIN", "QwenLogIndex", "agent_of"]
+
+ORIGIN = "branchline"
+"""The subtype of the record with which a file begins that was written here."""
 
 _AGENT_FILE = re.compile(r"[/\\]subagents[/\\]([^/\\]+)[/\\](agent-[^/\\]+)\.jsonl$")
 
@@ -19,6 +22,8 @@ class QwenLogIndex(LogIndex):
         self.copied = 0
         """How many entries at the beginning are copies of another session's."""
         self.forked_from: str | None = None
+        self.origin: str | None = None
+        """The session that this one was converted from."""
 
     @property
     def inherited_entries(self) -> int:

@@ -9,7 +9,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.common.gemini_parts import prompt_words
-from branchline.formats.qwen.log_index import QwenLogIndex, agent_of
+from branchline.formats.qwen.log_index import ORIGIN, QwenLogIndex, agent_of
 from branchline.formats.qwen.rows import Row
 from branchline.formats.typed_rows import LinkedReader, RowPlace
 
@@ -72,6 +72,8 @@ class QwenReader(LinkedReader[Row]):
             self._spoken = max(self._spoken, row.timestamp)
         if role == "user" and not self._prompt and row.message is not None:
             self._prompt = prompt_words(row.message.texts)
+        if row.subtype == ORIGIN and position == 0 and row.system_payload is not None:
+            reading.origin = row.system_payload.parent
         if row.subtype == "custom_title" and row.system_payload is not None:
             self._title = row.system_payload.custom_title or self._title
 
@@ -95,7 +97,7 @@ class QwenReader(LinkedReader[Row]):
         reading = self.reading
         name = posixpath.basename(self._path).removesuffix(".jsonl")
         agent = agent_of(self._path)
-        parent = reading.forked_from
+        parent = reading.forked_from or reading.origin
         if agent is not None:
             parent, name = agent
         elif self._session and _UUID.fullmatch(name) is None:

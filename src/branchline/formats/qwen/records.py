@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from branchline.context import milliseconds
+from branchline.context import milliseconds, unlabelled_summary
 from branchline.entries import (
     AssistantMessage,
     Block,
     Compaction,
     Custom,
     CustomMessage,
+    Damaged,
     Entry,
     Image,
     Message,
@@ -47,6 +48,8 @@ def record_of(line: bytes, reading: QwenLogIndex, position: int) -> Entry:
         "parent": None if parent == ROOT else tree.keys[parent],
         "timestamp": time,
     }
+    if position in tree.placeholders:
+        return Damaged(**common, text=line.decode("utf-8", "replace"))
     fields = json_codec.loads(line)
     payload = dict_of(fields.get("systemPayload"))
     content = dict_of(fields.get("message")).get("parts")
@@ -121,8 +124,9 @@ def _compaction(common: dict[str, Any], payload: dict[str, Any], time: str) -> C
     history = payload.get("compressedHistory")
     kept = [_kept(dict_of(item), milliseconds(time)) for item in list_of(history)]
     summary = ""
-    if kept and isinstance(kept[0], UserMessage):
-        summary = blocks_text(kept.pop(0).content, "\n")  # type: ignore[union-attr]
+    if kept and "branchline" not in payload and isinstance(first := kept[0], UserMessage):
+        summary = unlabelled_summary(blocks_text(first.content, "\n"))
+        del kept[0]
     before = whole_number(dict_of(payload.get("info")).get("originalTokenCount"))
     return Compaction(
         **common,

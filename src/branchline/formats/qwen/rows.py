@@ -28,7 +28,7 @@ class _Message(msgspec.Struct, gc=False):
 
 class _SystemPayload(msgspec.Struct, gc=False, rename="camel"):
     custom_title: str | None = None
-    user_text: str | None = None
+    parent: str | None = msgspec.field(name="from", default=None)
 
 
 class _ForkedFrom(msgspec.Struct, gc=False, rename="camel"):

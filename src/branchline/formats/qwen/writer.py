@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from branchline.context import labelled_summary
 from branchline.entries import (
     AssistantMessage,
     Block,
@@ -28,14 +29,12 @@ from branchline.entries import (
 )
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.linked_writer import LinkedWriter, Placed
-from branchline.formats.qwen.log_index import QwenLogIndex
+from branchline.formats.qwen.log_index import ORIGIN, QwenLogIndex
 
-__all__ = ["CANNOT", "ORIGIN", "VERSION", "QwenWriter", "header_line"]
+__all__ = ["CANNOT", "VERSION", "QwenWriter", "header_line"]
 
 VERSION = "0.15.10"
 """The version of Qwen Code that records name."""
-ORIGIN = "branchline"
-"""The subtype of the record with which a file begins that was written here."""
 
 CANNOT = {
     "reset": "Qwen Code has no empty branch; start a new session instead",
@@ -93,12 +92,16 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
 
     def write_compaction(self, placed: Placed, entry: Compaction) -> None:
         """The history that the program sends from here on: the summary, then what is kept."""
-        if not entry.summary.strip():
-            raise self.refuse("empty")
-        history = [{"role": "user", "parts": [{"text": entry.summary}]}]
-        history += map(self._said, entry.retained_tail or ())
-        info = {"originalTokenCount": entry.tokens_before or 0, "newTokenCount": 0, "compressionStatus": 1}
-        payload = {"info": info, "compressedHistory": history}
+        history = list(map(self._said, self.paired(entry.retained_tail or ())))
+        told = bool(entry.summary.strip())
+        if told:
+            history.insert(0, {"role": "user", "parts": [{"text": labelled_summary(entry.summary)}]})
+        info: dict[str, Any] = {
+            "originalTokenCount": entry.tokens_before or 0,
+            "newTokenCount": 0,
+            "compressionStatus": 1,
+        }
+        payload = {"info": info, "compressedHistory": history, **({} if told else {ORIGIN: "no summary"})}
         self._record(placed, "system", subtype="chat_compression", systemPayload=payload)
 
     def write_title(self, placed: Placed, title: str) -> None:

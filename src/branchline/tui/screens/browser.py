@@ -12,18 +12,22 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.worker import get_current_worker
 
+from branchline.actions.handover import destinations, hand_over
 from branchline.actions.remove import RemovedSession, remove, undo
 from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
+from branchline.programs import is_usable_directory
+from branchline.session import Session
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog
+from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog, SelectDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.agent_menu import agent_menu
 from branchline.views.browser.state import BrowserState, Pill
 from branchline.views.humanize import count
 from branchline.views.session_lines import reason_words
@@ -339,6 +343,38 @@ class BrowserScreen(SessionListScreen):
             words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
         words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
         self.ask(ConfirmDialog("\n\n".join(words), "continue there"), answered)
+
+    def action_hand_over(self) -> None:
+        row = self.row
+        if row is None or row.problem is not None:
+            return
+        options = agent_menu(destinations(self.source.agent(row)))
+        if not options:
+            self.tell("no other agent that sessions can be written for is installed")
+            return
+
+        def picked(agent: str | None) -> None:
+            if agent is None:
+                return
+            if is_usable_directory(row.cwd or ""):
+                self.branchline.with_session(row, partial(self._hand_over, agent, row.cwd))
+                return
+            cwd = self.source.cwd
+            words = f"The directory of this session cannot be used.\n\nContinue in {cwd} instead?"
+
+            def answered(yes: bool | None) -> None:  # noqa: FBT001
+                if yes:
+                    self.branchline.with_session(row, partial(self._hand_over, agent, cwd))
+
+            self.ask(ConfirmDialog(words, "continue there"), answered)
+
+        self.ask(SelectDialog("Continue in", options), picked)
+
+    def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
+        with self.branchline.telling(), session:
+            done = hand_over(session, agent, cwd=cwd)
+            self.branchline.forked()
+            self.branchline.go_on(done.plan, cwd=done.plan.cwd)
 
     def action_tree(self) -> None:
         if self.row is not None:

@@ -8,10 +8,11 @@ and quick to make: no other entry is decoded.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import msgspec
 
-from branchline.entries import SIDE_TYPES, MessageEntry
+from branchline.entries import SIDE_TYPES
 from branchline.formats import LabelState
 from branchline.tree import ROOT, EntrySource
 from branchline.views.cards import CLEARED_TYPES
@@ -20,7 +21,8 @@ from branchline.views.text import one_line
 
 __all__ = ["KINDS", "SkeletonColumns", "skeleton_columns"]
 
-_LONGEST = 100
+_LONGEST = 80
+_MARKS = str.maketrans("", "", "`*")
 KINDS: dict[str, str] = {
     "u": "prompt",
     "a": "answer",
@@ -65,8 +67,8 @@ class SkeletonColumns(msgspec.Struct, frozen=True, kw_only=True):
     """How far above each entry its parent is: 1 is the entry before it; position + 1 means a root."""
     kinds: str
     """One letter per entry; see ``KINDS``."""
-    times: list[str]
-    """As the session has them: ISO 8601, or empty."""
+    times: list[int | None]
+    """Seconds since the entry before it (the first: since 1970); None where the time is unreadable."""
     texts: dict[int, str]
     """The beginning of prompts, of entries at and after a branch point, of labelled entries and of tips."""
     labels: dict[int, str]
@@ -105,19 +107,34 @@ def skeleton_columns(
     ]
     short: dict[int, str] = {}
     for at, entry in zip(shown, source.entries(shown), strict=True):
-        text = copy_text(entry) if isinstance(entry, MessageEntry) else ""
-        words = one_line(text[: 4 * _LONGEST]) or one_line(texts.of(at, entry)[: 4 * _LONGEST])
-        short[at] = words[:_LONGEST]
+        said = copy_text(entry) if kinds[at - start] in "ua" else ""
+        words = one_line(said[: 4 * _LONGEST]) or one_line(texts.of(at, entry)[: 4 * _LONGEST])
+        short[at] = words.translate(_MARKS)[:_LONGEST]
     return SkeletonColumns(
         ids=tree.keys[start:],
         steps=[at - parents[at] for at in positions],
         kinds="".join(kinds),
-        times=tree.times[start:],
+        times=_seconds_between(tree.times[start:]),
         texts=short,
         labels=named,
         leaf=ROOT if leaf is None else tree.position(leaf),
         first=start,
     )
+
+
+def _seconds_between(times: list[str]) -> list[int | None]:
+    found: list[int | None] = []
+    last = 0
+    for time in times:
+        try:
+            moment = datetime.fromisoformat(time)
+            seconds = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        except (ValueError, OverflowError):
+            found.append(None)
+            continue
+        found.append(seconds - last)
+        last = seconds
+    return found
 
 
 def _kind(type_: str, role: str | None) -> str:

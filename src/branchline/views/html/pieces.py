@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -42,7 +43,6 @@ from branchline.entries import (
     Unknown,
     UnknownBlock,
     UnknownMessage,
-    Usage,
     UserMessage,
     blocks_text,
 )
@@ -81,8 +81,8 @@ class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The home directory, shown as ``~`` in paths."""
 
 
-Reference = Callable[[int, str], str | None]
-"""Where a text is in the line of an entry (``offset:size``); None if it is not there as it is."""
+Reference = Callable[[int, str], int | None]
+"""Where the JSON string of a text begins in the line of an entry; None if it is not there as it is."""
 
 
 class PieceRenderer:
@@ -196,19 +196,21 @@ class PieceRenderer:
 
     # -- texts ----------------------------------------------------------------------------------------
 
-    def _place(self, position: int, text: str) -> str | None:
+    def _place(self, position: int, text: str, row: int | None = None) -> str | None:
+        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another."""
         if self._reference is None or len(text) < _WORTH_A_REFERENCE:
             return None
-        return self._reference(position, text)
+        at = self._reference(position, text)
+        if at is None:
+            return None
+        return str(at) if row is None else f"{at}:{position - row}"
 
     def _plain(self, position: int, text: str, row: int | None = None) -> tuple[Html, Html]:
         """The attribute and the content of an element that shows this text of an entry.
 
         ``row`` is the entry whose piece this is, if it is another one: places count from there.
         """
-        place = self._place(position, text)
-        if place is not None and row is not None:
-            place = f"{place}:{position - row}"
+        place = self._place(position, text, row)
         return (EMPTY, output(text)) if place is None else (_TEXT(place), EMPTY)
 
     def _prose(self, position: int, text: str) -> Html:
@@ -269,7 +271,7 @@ class PieceRenderer:
         match message:
             case UserMessage():
                 text = self._prose(position, blocks_text(message.content, "\n\n"))
-                body = _BODY(join((text, *self._images(message.content), self._chips(entry))))
+                body = join((text, *self._images(message.content), self._chips(entry)))
                 return self._article(entry, "user", "Prompt", body)
             case AssistantMessage():
                 return self._answer(position, entry, message)
@@ -339,11 +341,13 @@ class PieceRenderer:
             parts.append(_OMITTED("No content"))
         parts.append(self._chips(entry))
         kind = "assistant bare" if bare else "assistant"
-        return self._article(entry, kind, "Answer", _BODY(join(parts)), message)
+        return self._article(entry, kind, "Answer", join(parts), message)
 
     def _article(
         self, entry: Entry, kind: str, name: str, body: Html, answer: AssistantMessage | None = None
     ) -> Html:
+        if self._reference is not None:  # the page knows the time and the address
+            return _PACKED_ARTICLE(Html(kind), entry.id, name, body, _margin(answer))
         return _ARTICLE(Html(kind), entry.id, name, body, entry.id, _time(entry), _margin(answer))
 
     def _chips(self, entry: Entry) -> Html:
@@ -378,7 +382,7 @@ class PieceRenderer:
         return self._tool_article(entry, "shell", "Command", self._line(position, call, (position, view)))
 
     def _tool_article(self, entry: Entry, kind: str, name: str, line: Html) -> Html:
-        return self._article(entry, kind, name, _BODY(join((*_toolset([line]), self._chips(entry)))))
+        return self._article(entry, kind, name, join((*_toolset([line]), self._chips(entry))))
 
     def _line(
         self,
@@ -445,13 +449,13 @@ class PieceRenderer:
         first = single_line(text[:400])
         title = join((name, *(f", {fact}" for fact in facts)))
         return self._article(
-            entry, "note", "Note", _BODY(join((_NOTE(title, first, prose(text)), self._chips(entry))))
+            entry, "note", "Note", join((_NOTE(title, first, prose(text)), self._chips(entry)))
         )
 
     def _raw(self, entry: Entry, name: str, text: str, *, bad: bool = False) -> Html:
         shown = text[:_LONGEST_OUTPUT]
         kind = Html("note bad") if bad else Html("note")
-        return self._article(entry, kind, "Entry", _BODY(_NOTE(name, single_line(text[:200]), _PRE(shown))))
+        return self._article(entry, kind, "Entry", _NOTE(name, single_line(text[:200]), _PRE(shown)))
 
     def _images(self, content: Content) -> list[Html]:
         if isinstance(content, str):
@@ -471,10 +475,13 @@ class PieceRenderer:
 # -- parts of a piece -------------------------------------------------------------------------------------
 
 _ARTICLE = Template(
-    '<article class="entry {}" id="e-{}" aria-label="{}">{}'
+    '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
     '<div class="margin"><a href="#e-{}">{}</a>{}</div></article>'
 )
-_BODY = Template('<div class="body">{}</div>')
+_PACKED_ARTICLE = Template(
+    '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
+    '<div class="margin"><a><time></time></a>{}</div></article>'
+)
 _PROSE = Template('<div class="prose">{}</div>')
 _CHIPS = Template('<div class="chips"><span class="chip">{}</span></div>')
 _TOOLSET = Template('<div class="toolset">{}</div>')
@@ -522,8 +529,6 @@ _SETTING = Template('<div class="setting" id="e-{}"><span>{}</span> <b>{}</b>{}<
 _IMAGE = Template('<figure><img src="data:{};base64,{}" alt=""><figcaption>{}, {}</figcaption></figure>')
 _TIME = Template('<time datetime="{}">{}</time>')
 _MODEL = Template('<span class="mdl">{}</span>')
-_COST = Template('<span class="more cost">{}</span>')
-_TOKENS = Template('<span class="more tok">{} in, {} out</span>')
 _ICONS = {kind: _ICON(Html(kind)) for kind in (
     "shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other", "warn", "ok", "bad",
     "note", "wait",
@@ -573,8 +578,8 @@ def _gist(kind: str, sections: Sequence[ToolSection], text: str, facts: Sequence
             elif section.kind == "code":
                 added += section.text.count("\n") + 1
         return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
-    end = text[-2_000:].rstrip()
-    if kind == "shell" and (found := _TESTS.findall(end)):
+    end = text[-400:].rstrip()
+    if kind == "shell" and ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
         return str(found[-1])
     if not end:
         return ""
@@ -590,23 +595,26 @@ def _margin(answer: AssistantMessage | None) -> Html:
     if answer is None:
         return EMPTY
     model = answer.response_model or answer.model
-    parts = [_MODEL(model)] if model else []
+    shown = _model(model) if model else ""
     usage = answer.usage
-    if usage is not None and usage.context_tokens:
-        parts += _usage(usage)
-    return join(parts)
+    if usage is None:
+        return Html(shown)
+    # Numbers cannot be markup: no template is needed for them, and there are very many.
+    if total := usage.cost.total:
+        shown += f'<span class="more cost">{money(as_float(total))}</span>'
+    read, wrote = usage.input + usage.cache_read + usage.cache_write, usage.output
+    if read or wrote:
+        shown += f'<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>'
+    return Html(shown)
 
 
-def _usage(usage: Usage) -> Iterator[Html]:
-    if usage.cost.total:
-        yield _COST(Html(money(as_float(usage.cost.total))))
-    read = usage.input + usage.cache_read + usage.cache_write
-    if read or usage.output:
-        yield _TOKENS(_grouped(read), _grouped(usage.output))
+@lru_cache(maxsize=256)
+def _model(name: str) -> Html:
+    return _MODEL(name)
 
 
-def _grouped(number: float) -> Html:
-    return Html(f"{number:,.0f}" if -1e15 < number < 1e15 else number_text(number))
+def _grouped(number: float) -> str:
+    return f"{number:,.0f}" if -1e15 < number < 1e15 else number_text(number)
 
 
 def _mark(line: str) -> str:

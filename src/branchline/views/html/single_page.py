@@ -20,6 +20,7 @@ import msgspec
 
 from branchline.errors import NotASession
 from branchline.formats import EntryLog
+from branchline.formats.log_index import ByteRange, LogIndex
 from branchline.views.html.markup import Html, Template, join
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
@@ -41,7 +42,7 @@ _CHUNK = 1 << 20
 _LARGE = 32 << 20
 """Bytes of lines from which on compressing fast matters more than compressing well."""
 _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_ESCAPED = (b"\\u00", b"\\r", b"\\b", b"\\f", b"\x7f")
 
 Read = Callable[[int, int], bytes]
 
@@ -184,7 +185,7 @@ class _Packer:
     def frames(self, positions: range, *, last: bool) -> Iterator[bytes]:
         source, reading = self._source, self._source.reading
         start = self._cursor
-        spans = [reading.span(position) for position in positions]
+        spans = _spans(reading, positions)
         end = max([start, *(span.offset + span.size for span in spans)])
         block = source.bytes_between(start, end + 1)
         cuts: list[tuple[bytes, int]] = []
@@ -200,38 +201,55 @@ class _Packer:
             self._cursor = stop
         for (lines, begins), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
             markup = _encoded(piece)
-            yield b"%d %d %d\n" % (len(lines), begins, len(markup))
-            yield lines
-            yield markup
+            yield b"%d %d %d\n%b%b" % (len(lines), begins, len(markup), lines, markup)
         if last:
             rest = source.bytes_between(self._cursor, None)
             self._cursor += len(rest)
             yield b"%d 0 0\n" % len(rest)
             yield rest
 
-    def _reference(self, position: int, text: str) -> str | None:
+    def _reference(self, position: int, text: str) -> int | None:
         line = self._lines.get(position)
-        if line is None or ((not text.isascii() or _CONTROL.search(text)) and safe(text) != text):
+        if line is None:
             return None
         try:
             literal = msgspec.json.encode(text)
         except (UnicodeError, msgspec.MsgspecError):
             return None
+        # JSON escapes control characters, which is quicker to see than the characters themselves.
+        if (not text.isascii() or any(map(literal.__contains__, _ESCAPED))) and safe(text) != text:
+            return None
         at = line.find(literal)
-        return None if at < 0 else f"{at}:{len(literal)}"
+        return None if at < 0 else at
 
 
 def _chunks(source: EntryLog) -> list[range]:
     """The entries of each chunk; one empty chunk if there are none."""
-    reading, size = source.reading, len(source.tree)
     chunks: list[range] = []
     first = held = 0
-    for position in range(size):
-        held += reading.span(position).size
+    for block in source.reading.blocks:  # blocks are decoded as a whole
+        held += block.ends[-1]
+        end = block.first + len(block.ends)
         if held >= _CHUNK:
-            chunks.append(range(first, position + 1))
-            first, held = position + 1, 0
+            chunks.append(range(first, end))
+            first, held = end, 0
+    size = len(source.tree)
     return [*chunks, range(first, size)] if first < size or not chunks else chunks
+
+
+def _spans(reading: LogIndex, positions: range) -> list[ByteRange]:
+    """Where the lines of neighbouring entries are."""
+    spans: list[ByteRange] = []
+    position = positions.start
+    while position < positions.stop:
+        block = reading.block_of(position)
+        skipped = position - block.first
+        start = block.ends[skipped - 1] + 1 if skipped else 0
+        for end in block.ends[skipped : skipped + positions.stop - position]:
+            spans.append(ByteRange(block.offset + start, end - start))
+            start = end + 1
+        position = positions.start + len(spans)
+    return spans
 
 
 def _data(name: str, content: bytes, kind: str) -> bytes:

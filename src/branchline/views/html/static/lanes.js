@@ -25,7 +25,7 @@ export function layTree(tree, path, open, shown) {
     };
     for (let k = 0; k < chain.length; k++) {
       const at = chain[k], end = k === chain.length - 1;
-      if (worthARow(at) || end || (k === 0 && tree.kinds[at] !== "s")) {
+      if (worthARow(at) || end || (k === 0 && before < 0 && tree.kinds[at] !== "s")) {
         let stop = k, prompts = 0;
         if (tree.kinds[at] === "u" && !shown.has(at)) while (stop < chain.length - 1 && isPlain(chain[stop])) { if (tree.kinds[chain[stop]] === "u") prompts++; stop++; }
         if (prompts > LONG_RUN) {

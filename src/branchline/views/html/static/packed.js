@@ -33,11 +33,8 @@ export class PackedSource {
     return Promise.all(positions.map(async (position) => { const { bytes, at } = await this.frame(position); return decoder.decode(bytes.subarray(at[1], at[2])); }));
   }
 
-  // The text of a string in the line of an entry.
-  async text(position, offset, size) {
-    const { bytes, at } = await this.frame(position);
-    return JSON.parse(decoder.decode(bytes.subarray(at[0] + offset, at[0] + offset + size)));
-  }
+  // The text of the string that begins at an offset in the line of an entry.
+  async text(position, offset) { const { bytes, at } = await this.frame(position); return stringAt(bytes, at[0] + offset); }
 
   // The entries that contain some words, chunk by chunk; ask(number of entries done) may end it.
   async search(words, found, stopped) {
@@ -56,16 +53,14 @@ export class PackedSource {
     if (kept) return kept;
     kept = [];
     const { bytes, starts, first } = framed(await this.bytes(number), this.places[number]);
-    const text = (at, offset, size) => { try { return JSON.parse(decoder.decode(bytes.subarray(at + offset, at + offset + size))); } catch { return ""; } };
     for (let k = 0; k < starts.length; k += 3) {
       const piece = decoder.decode(bytes.subarray(starts[k + 1], starts[k + 2]));
       if (!piece) continue;
       const parts = [plainText(piece)];
       for (const [, places] of piece.matchAll(/ data-(?:text|paragraphs|diff)="([^"]*)"/g)) for (const place of places.split("|")) {
-        const [offset, size, delta] = place.split(":").map(Number);
-        const other = k + 3 * (delta || 0);
-        if (size && other < starts.length) parts.push(text(starts[other], offset, size));
-        else if (size) parts.push(await this.text(first + other / 3, offset, size));
+        if (!/^\d+(?::\d+)?$/.test(place)) continue;
+        const [offset, delta] = place.split(":").map(Number), other = k + 3 * (delta || 0);
+        parts.push(other < starts.length ? stringAt(bytes, starts[other] + offset) : await this.text(first + other / 3, offset));
       }
       const whole = parts.join("\n");
       kept.push([first + k / 3, whole, whole.toLowerCase()]);
@@ -78,6 +73,13 @@ export class PackedSource {
 }
 
 const decoder = new TextDecoder();
+
+// A JSON string out of the bytes of a line: up to the next quote that is not escaped.
+function stringAt(bytes, start) {
+  let end = start + 1;
+  while (bytes[end] !== 34) end += bytes[end] === 92 ? 2 : 1;
+  return JSON.parse(decoder.decode(bytes.subarray(start, end + 1)));
+}
 const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&" };
 const plainText = (piece) => piece.replace(/<[^>]*>/g, " ").replace(/&(?:lt|gt|quot|#39|amp);/g, (found) => ENTITIES[found]);
 

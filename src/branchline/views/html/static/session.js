@@ -1,7 +1,7 @@
 // One session on a page: the path in a windowed list, the tree beside it, branches switched in place, find, keys.
 //
-// `source` knows the session: skeleton() -> columns, pieces(positions) -> HTML of these entries, text(position, offset,
-// size) -> a text that a piece refers to, search(words, found, stopped). The single file answers from its packed
+// `source` knows the session: skeleton() -> columns, pieces(positions) -> HTML of these entries, text(position,
+// offset) -> a text that a piece refers to, search(words, found, stopped). The single file answers from its packed
 // chunks, a server by requests. Pieces are made by branchline's renderer, in which text is escaped; everything
 // else on this page is made of text nodes.
 import { SessionTree } from "./tree.js";
@@ -77,13 +77,13 @@ export class SessionPage {
     if (this.cache.size > 3000 && !this.list.everything) for (const key of [...this.cache.keys()].slice(0, 1000)) this.cache.delete(key);
   }
 
-  text(at, place) { const [offset, size, delta] = place.split(":").map(Number); return this.source.text(at + (delta || 0), offset, size); }
+  text(at, place) { const [offset, delta] = place.split(":").map(Number); return this.source.text(at + (delta || 0), offset); }
 
   node(at, index) {
     const known = this.cache.get(at);
     if (!known) return null;
     const node = element("div", "node"); node.dataset.id = this.tree.ids[at];
-    const before = index > 0 ? this.path[index - 1] : -1, time = this.tree.times[at], last = before >= 0 ? this.tree.times[before] : "";
+    const before = index > 0 ? this.path[index - 1] : -1, time = this.tree.times[at], last = before >= 0 ? this.tree.times[before] : null;
     const day = dayOf(time);
     if (day && day !== dayOf(last)) node.append(element("h2", "day", day));
     if (this.tree.isFork(at)) node.append(this.switcher(at, index));
@@ -92,7 +92,7 @@ export class SessionPage {
       this.prepare(template.content, at, known.paragraphs);
       const label = template.content.querySelector("article")?.getAttribute("aria-label"), clock = clockOf(time);
       if (label) template.content.querySelector("article").setAttribute("aria-label", `${label}, ${clock}`);
-      for (const shown of template.content.querySelectorAll(".margin time")) shown.textContent = clockOf(shown.dateTime);
+      for (const link of template.content.querySelectorAll(".margin > a")) { link.href = "#e-" + encodeURIComponent(this.tree.ids[at]); link.title = "Link to this entry"; link.firstChild.textContent = clock; link.firstChild.dateTime = time === null ? "" : new Date(time).toISOString(); }
       if (clock && clock === clockOf(last) && this.tree.kinds[at] !== "u") node.classList.add("same-minute");
       if (known.model && known.model === this.modelBefore(index)) node.classList.add("same-model");
       node.append(template.content);
@@ -339,9 +339,8 @@ export class SessionPage {
 const WHO = { u: "Prompt", a: "Answer", t: "Result", h: "Command", c: "Summary", b: "Summary", m: "Note" };
 const dayFormat = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
 const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const moment = (time) => { const found = new Date(time); return Number.isNaN(found.getTime()) ? null : found; };
-const dayOf = (time) => { const found = time && moment(time); return found ? dayFormat.format(found) : ""; };
-const clockOf = (time) => { const found = time && moment(time); return found ? clockFormat.format(found) : ""; };
+const dayOf = (time) => (time === null ? "" : dayFormat.format(time));
+const clockOf = (time) => (time === null ? "" : clockFormat.format(time));
 const paragraphsOf = (text) => text.replace(/^\n+|\n+$/g, "").split(/\n{2,}/).filter(Boolean).map((part) => element("p", "", part));
 
 const LINE_KINDS = { "+": " add", "-": " del", "@": " at", "*": " at" };

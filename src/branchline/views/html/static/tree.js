@@ -10,7 +10,7 @@ export class SessionTree {
 
   // Take in columns: all of a session, or the entries that were appended to it.
   add(columns) {
-    this.ids = this.ids.concat(columns.ids); this.times = this.times.concat(columns.times); this.parents = this.parents.concat(columns.steps.map((step, at) => columns.first + at - step));
+    this.ids = this.ids.concat(columns.ids); let last = 0; for (const step of columns.times) this.times.push(step === null ? null : (last += step) * 1000); this.parents = this.parents.concat(columns.steps.map((step, at) => columns.first + at - step));
     this.kinds += columns.kinds;
     for (const [at, text] of Object.entries(columns.texts)) this.texts.set(+at, text);
     for (const [at, text] of Object.entries(columns.labels)) this.labels.set(+at, text);

@@ -116,11 +116,12 @@ export class WindowedList {
   async go(at, block = "start", ready = () => Promise.resolve()) {
     const space = block === "start" ? 76 : innerHeight / 3;
     for (let tries = 0; tries < 6; tries++) {
-      scrollTo(0, this.offset() + this.heights.before(at) - space);
+      scrollTo(0, at === 0 ? 0 : this.offset() + this.heights.before(at) - space);
       this.range = null; this.render();
       await ready(at);
       this.range = null; this.render();
       const node = this.nodes.get(at);
+      if (at === 0 && node && !node.dataset.waits) break;
       if (node && !node.dataset.waits && Math.abs(node.getBoundingClientRect().top - space) < 2) break;
       if (node && scrollY + innerHeight >= document.documentElement.scrollHeight - 2 && !node.dataset.waits && tries > 1) break;
     }
