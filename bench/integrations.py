@@ -62,9 +62,10 @@ def measured(work: Callable[[], Any]) -> tuple[float, float]:
     return (time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000
 
 
-def disk(path: str) -> float:
-    """Megabytes of a database that was closed, what is left of its log included."""
-    return sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)) / 1e6
+def disk(path: str) -> str:
+    """The size of a database file that was closed, what is left of its log included; none for a server."""
+    sizes = [os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)]
+    return f", {sum(sizes) / 1e6:.1f} MB" if sizes else ""
 
 
 # -- LangGraph --------------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def _long_thread(name: str, saver: Any, path: str) -> None:
     _close(saver)
     print(
         f"  {name:13} put {cpu / 600:6.2f} ms CPU {wall / 600:6.2f} ms, get {got:6.1f} ms CPU, "
-        f"list 10 {listed:6.1f} ms CPU, {disk(path):7.1f} MB"
+        f"list 10 {listed:6.1f} ms CPU{disk(path)}"
     )
 
 
@@ -146,7 +147,7 @@ def _short_threads(name: str, saver: Any, path: str) -> None:
     _close(saver)
     print(
         f"  {name:13} put {cpu / 10_000:6.3f} ms CPU {wall / 10_000:6.3f} ms, get {got:5.2f} ms, "
-        f"list(thread, 10) {one:5.2f} ms, list(None, 10) {newest:6.2f} ms CPU, {disk(path):6.1f} MB"
+        f"list(thread, 10) {one:5.2f} ms, list(None, 10) {newest:6.2f} ms CPU{disk(path)}"
     )
 
 
