@@ -48,8 +48,11 @@ from branchline.stores import (
     SkippedFile,
     Store,
     StoredLog,
+    address_in,
+    addressed_store,
     check_key,
     drafts_in,
+    is_address,
     snapshot_of,
     stored_at,
 )
@@ -623,6 +626,8 @@ class MachineScanner:
 
     def stored(self, row: SessionRow) -> StoredSession:
         path = _path(row)
+        if (address := address_in(path)) is not None and is_address(address.file):
+            return StoredSession(addressed_store(address), address.session, row.draft)
         if not has_suffix(path):
             raise NotSupported(f"{os.path.basename(path)} cannot be moved to the trash here")
         directory, name = os.path.split(path)

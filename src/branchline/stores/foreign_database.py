@@ -17,11 +17,9 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
-from urllib.parse import quote
 
 from branchline.errors import BranchlineError, LogError, NotASession
 from branchline.formats import Query
@@ -144,6 +142,8 @@ class _Connection:
 
     def _open_copy(self) -> sqlite3.Connection:
         """Open a private copy of the database and its WAL, both of the same moment."""
+        import tempfile  # noqa: PLC0415  few databases are copied
+
         self._copy = tempfile.mkdtemp(prefix="branchline-")  # mode 0700
         try:
             for _ in range(_TRIES):
@@ -221,6 +221,7 @@ class _Reading:
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     import sqlite3  # noqa: PLC0415  only for databases
+    from urllib.parse import quote  # noqa: PLC0415  few agents keep sessions in databases
 
     uri = f"file:{quote(os.path.abspath(path))}?{mode}"
     connection = sqlite3.connect(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import ClassVar
 
@@ -20,6 +19,7 @@ from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
 from branchline.programs import is_usable_directory
 from branchline.session import Session
+from branchline.stores import absolute_path
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog, SelectDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
@@ -315,7 +315,7 @@ class BrowserScreen(SessionListScreen):
         with self.branchline.telling():  # an id or a path that cannot be part of a command
             return plan_resume(
                 self.source.agent(row),
-                path=None if row.path is None else os.path.abspath(row.path),
+                path=None if row.path is None else absolute_path(row.path),
                 id=row.id,
                 cwd=row.cwd,
             )
