@@ -434,7 +434,6 @@ def test_every_message_has_a_role():
     ]
 
 
-
 @pytest.mark.parity("OMP-23", part="messages of a context")
 def test_a_message_of_a_context_has_the_role_of_its_message():
     session = Session.in_memory()

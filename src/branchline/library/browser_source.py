@@ -9,21 +9,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 from branchline import places
 from branchline.errors import SessionNotFound
 from branchline.library.library import SessionLibrary
 from branchline.session import Session
-from branchline.views.browser.source import Batch, Scope
+from branchline.views.browser.source import Batch, Scope, SpendingSource
 from branchline.views.forest import Forest
-from branchline.views.query import Query, SearchText
-from branchline.views.session_row import Description, SessionRow
+from branchline.views.hits import Hits
+from branchline.views.query import Query
+from branchline.views.session_row import SessionRow
 
 __all__ = ["LibrarySource"]
 
 _FIRST = 50
 """Rows in the first batch: a screenful, so that it is there at once."""
+_SNIPPET = 110
+"""Characters of the piece of text that a hit shows."""
 _PAUSE = 0.1
 """Seconds between later batches: often enough to look alive, rarely enough to leave time for keys."""
 
@@ -59,6 +63,14 @@ class LibrarySource:
     def forest(self, scope: Scope) -> Forest:
         return self._libraries[scope].forest(deep=True)
 
+    def search(self, scope: Scope, query: Query, *, limit: int) -> Hits:
+        return self._libraries[scope].search(query, limit=limit, context=_SNIPPET)
+
+    def statistics(
+        self, scope: Scope, *, since: date | None = None
+    ) -> AbstractContextManager[SpendingSource]:
+        return self._libraries[scope].statistics()
+
     # -- one ------------------------------------------------------------------------------------------
 
     @cached_property
@@ -89,12 +101,6 @@ class LibrarySource:
         except OSError:
             return True
         return (status.st_size, round(status.st_mtime * 1000)) != (row.size, row.modified_ms)
-
-    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
-        return self._library.search_text(row, query)
-
-    def describe(self, row: SessionRow) -> Description:
-        return self._library.describe(row)
 
     def rename(self, row: SessionRow, title: str) -> None:
         with self.open(row) as session:

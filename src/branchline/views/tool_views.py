@@ -20,7 +20,17 @@ from branchline.views.spans import StyleRole
 from branchline.views.text_difference import text_difference
 from branchline.views.tool_calls import Call, short_path, single_line
 
-__all__ = ["ToolSection", "call_line", "call_sections", "call_text", "diff_runs", "is_shell", "json_text"]
+__all__ = [
+    "ToolSection",
+    "call_files",
+    "call_line",
+    "call_sections",
+    "call_text",
+    "changes_files",
+    "diff_runs",
+    "is_shell",
+    "json_text",
+]
 
 _Value = TypeVar("_Value")
 
@@ -76,6 +86,26 @@ def call_sections(call: Call, home: str = "") -> list[ToolSection]:
 def is_shell(name: str) -> bool:
     """Whether a tool of this name runs commands."""
     return _tool(name) is _SHELL
+
+
+def changes_files(call: Call) -> bool:
+    """Whether a call writes, edits or patches files."""
+    return _tool(call.name) in (_EDIT, _TOOLS["write"], _TOOLS["applypatch"])
+
+
+def call_files(call: Call) -> list[str]:
+    """The files that a call reads or changes; empty for calls that do neither."""
+    tool = _tool(call.name)
+    arguments = _Arguments(call.arguments, most=_LOOKED_AT)
+    if tool is _TOOLS["applypatch"] and not arguments.text(*_PATHS):
+        patch = _Arguments(call.arguments).text("input", "patch", "diff", "patchText")
+        found = [*_PATCHED.findall(patch), *_UNIFIED.findall(patch)]
+        return list(dict.fromkeys(file.strip() for file in found))
+    if tool not in (_EDIT, _TOOLS["write"], _TOOLS["applypatch"], _TOOLS["read"]):
+        return []
+    several = arguments.take(list, "paths", "files") or []
+    one = arguments.text(*_PATHS)
+    return [one] if one else [path for path in several if isinstance(path, str)]
 
 
 def diff_runs(text: str) -> Iterator[tuple[str, StyleRole]]:

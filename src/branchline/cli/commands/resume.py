@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
@@ -27,7 +28,7 @@ __all__ = ["resume_command"]
     branchline resume 01a1ddf5 --here       in a fork, with branchline chat
     """,
 )
-@session_argument()
+@session_argument(picked=True)
 @click.option("--show", is_flag=True, help="Print the command instead of running it.")
 @click.option("--here", is_flag=True, help="Fork the session and continue in branchline chat.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="Model to use in branchline chat.")
@@ -38,7 +39,7 @@ __all__ = ["resume_command"]
 )
 def resume_command(
     out: Output,
-    session: str,
+    session: str | None,
     show: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
     model: str | None,
@@ -50,7 +51,7 @@ def resume_command(
     """
     from branchline.actions.resume import agent_of, plan_session
 
-    with resolve_session(session) as found:
+    with resolve_session(session or pick_session(out, "continue")) as found:
         agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
