@@ -159,6 +159,7 @@ def _must_find(library: Any, query: str) -> None:
 
 def _process(home: Path, scratch: Path) -> Iterator[Row]:
     environment = {**os.environ, "HOME": str(home), "BRANCHLINE_HOME": str(scratch)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed programs have their bytecode
 
     def run(*command: str) -> float:
         return min(

@@ -18,7 +18,19 @@ from interop.peers import PeerMissing, pi_073, pi_150
 
 OURS = "branchline"
 PEERS = ("pi 1.5.0", "pi 0.73.1")
-GROUPS = ("open", "context", "compaction", "list", "append", "scaling", "growth", "turn", "foreign", "start")
+GROUPS = (
+    "open",
+    "warm",
+    "context",
+    "compaction",
+    "list",
+    "append",
+    "scaling",
+    "growth",
+    "turn",
+    "foreign",
+    "start",
+)
 IMPORT_SECONDS = 0.060
 VERSION_SECONDS = 0.150
 TURN_SECONDS = 0.005
@@ -26,6 +38,7 @@ TURN_ENTRIES = (1_000, 50_000)
 TURNS = 20
 # Appending must cost the same whatever lies before; the rest of this is noise.
 GROWTH_SHARE = 1.25
+WARM_SIZES, WARM_SHARE = (105, 1_000), 12.0
 
 
 class Benchmark:
@@ -34,6 +47,7 @@ class Benchmark:
     def __init__(self, *, runs: int, full: bool, only: Collection[str] = GROUPS) -> None:
         self.runs = runs
         self.only = only
+        self.full = full
         self.works = [work for work in works(full=full) if work.group in only]
         self.remarks: list[str] = []
         self.disagreement = False
@@ -47,6 +61,8 @@ class Benchmark:
             self.samples[work.name] = best
             self._notice(work, best)
             yield from _rows(work, best)
+        if "warm" in self.only and self.full:
+            yield self._warm_growth()
         if "growth" in self.only:
             yield self._growth()
         if "turn" in self.only:
@@ -78,6 +94,23 @@ class Benchmark:
         if len(set(answers.values())) > 1:
             self.remarks.append(f"{work.name}: the programs do not agree: {answers}")
             self.disagreement = True
+
+    def _warm_growth(self) -> Row:
+        """What opening ten times as much again costs, over what 105 MB cost."""
+        name = "open 1 GB again + path : 105 MB"
+        print(f"measuring: {name}", file=sys.stderr)
+        arguments = {str(size): [str(generate.linear(size))] for size in WARM_SIZES}
+        few, many = best_of_each(self.runs, self.subjects[0], "warm", arguments).values()
+        known = isinstance(few, Sample) and isinstance(many, Sample)
+        ratio = many.cpu / few.cpu if known else None  # type: ignore[union-attr]
+        return Row(
+            name=name,
+            unit="s",
+            ours=many.cpu if isinstance(many, Sample) else None,
+            ratio=ratio,
+            goal=share_goal(WARM_SHARE),
+            met=_judged(many, ratio, WARM_SHARE),
+        )
 
     def _growth(self) -> Row:
         few, many = (self.samples[growth_name(count)][OURS] for count in GROWTH)

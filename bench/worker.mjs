@@ -11,6 +11,7 @@ const works = {
   // Pi has no smaller way to open, and no other way to list.
   open: (path) => [() => SessionManager.open(path).buildSessionContext().messages, (messages) => messages.length],
   context: (path) => works.open(path),
+  warm: (path) => works.open(path),
   "list-deep": (directory) => [
     () => SessionManager.list(CWD, directory),
     (sessions) => sessions.reduce((sum, { messageCount }) => sum + messageCount, 0),

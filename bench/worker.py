@@ -27,6 +27,7 @@ Work = tuple[Callable[[], Any], Callable[[Any], int]]
 
 def open_(path: str) -> Work:
     """Open a session until leaf, path and outline are there, and the rows of a screen around the leaf."""
+    os.environ["BRANCHLINE_CACHE"] = "0"
 
     def act() -> Any:
         session = Session.open(path)
@@ -38,7 +39,19 @@ def open_(path: str) -> Work:
 
 def context(path: str) -> Work:
     """Open a session and build what the model sees, as typed records."""
+    os.environ["BRANCHLINE_CACHE"] = "0"
     return lambda: Session.open(path).context().messages, len
+
+
+def warm(path: str) -> Work:
+    """Open a session that was opened before, until its path is there."""
+    Session.open(path).close()
+
+    def act() -> Any:
+        session = Session.open(path)
+        return session, session.path()
+
+    return act, lambda opened: len(opened[0].context().messages)
 
 
 def list_deep(directory: str) -> Work:
@@ -120,6 +133,7 @@ def turns(path: str, count: str) -> Work:
 WORKS: dict[str, Callable[..., Work]] = {
     "open": open_,
     "context": context,
+    "warm": warm,
     "list-deep": list_deep,
     "list-shallow": list_shallow,
     "append": append,

@@ -51,6 +51,20 @@ def works(*, full: bool) -> list[Work]:
             share=1 / 5.5,
         ),
         Work(
+            group="warm",
+            name="open again + path, linear",
+            work="warm",
+            prepare=lambda _: [str(generate.linear(large))],
+            share=1 / 100,
+        ),
+        Work(
+            group="warm",
+            name="open again + path, branchy",
+            work="warm",
+            prepare=lambda _: [str(generate.branchy(large))],
+            share=1 / 100,
+        ),
+        Work(
             group="context",
             name="open + context, no compaction",
             work="context",

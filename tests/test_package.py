@@ -55,10 +55,10 @@ def test_type_checkers_see_every_public_name():
     assert set(branchline.__all__) <= imported
 
 
-def test_importing_the_package_loads_msgspec_and_nothing_else_outside_the_standard_library():
+def test_importing_sessions_loads_msgspec_and_nothing_else_outside_the_standard_library():
     code = (
         "import sys; before = set(sys.modules)\n"
-        "import branchline\n"
+        "from branchline import Session\n"
         "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
         "print(*sorted(new - sys.stdlib_module_names))\n"
         "print(*sorted(name for name in sys.modules if name.startswith('branchline.')))"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from branchline._sha256 import sha256
-from branchline.entries import json_codec
+from branchline.entries import Header, json_codec
 from branchline.formats import BUILTIN_FORMATS, PI, Format, agent_name
 from branchline.plugins.formats import BrokenFormat, installed_formats
 
@@ -23,8 +23,10 @@ __all__ = [
     "KnownPlaces",
     "Place",
     "agent_names",
+    "archive_root",
     "cache_directory",
     "data_directory",
+    "days_kept",
     "directory_in",
     "directory_name",
     "known_places",
@@ -33,11 +35,13 @@ __all__ = [
     "roots_of",
     "session_directory",
     "sessions_root",
+    "skeleton_directory",
 ]
 
 NATIVE_AGENT = "branchline"
 """The name under which our own sessions stand among those of other programs."""
 _LARGEST_SETTINGS = 1 << 20
+_LONG_TIME = 100_000  # days
 
 
 def data_directory(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
@@ -64,6 +68,12 @@ def cache_directory(environment: Mapping[str, str] | None = None, home: str | No
     return platformdirs.user_cache_dir("branchline", appauthor=False)
 
 
+def skeleton_directory() -> str:
+    """The folder for the indexes of large session files."""
+    # With a home it needs no import, and opening a large session takes less time than importing would.
+    return os.path.join(cache_directory(home=os.path.expanduser("~")), "skeletons")
+
+
 def _cache_home(environment: Mapping[str, str], home: str) -> str:
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "Caches")
@@ -83,6 +93,11 @@ def _data_home(environment: Mapping[str, str], home: str) -> str:
 def sessions_root(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
     """The folder of all our own sessions, one folder inside per working directory."""
     return os.path.join(data_directory(environment, home), "sessions")
+
+
+def archive_root(agent: str, environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
+    """The folder for copies of an agent's sessions that outlive the originals."""
+    return os.path.join(data_directory(environment, home), "archive", agent)
 
 
 def resolve_cwd(cwd: str | os.PathLike[str] | None = None) -> str:
@@ -119,6 +134,8 @@ class Place(NamedTuple):
     root: str
     folders: tuple[str, ...]
     """The root itself; or, for one working directory, the folders inside that are named after it."""
+    is_archive: bool = False
+    """Whether these are copies that branchline keeps of the agent's sessions."""
 
     @property
     def is_shared(self) -> bool:
@@ -167,6 +184,9 @@ def known_places(
     for format_ in _formats(environment, home, wanted):
         try:
             places += _places_of(format_, named, environment, home)
+            archive = archive_root(format_.name, environment, home)
+            if os.path.isdir(archive):
+                places.append(Place(format_.name, format_, archive, (archive,), is_archive=True))
         except Exception as problem:  # noqa: BLE001  formats come from many hands
             broken.append(BrokenFormat(format_.name, f"{type(problem).__name__}: {problem}"))
     return KnownPlaces(places, broken)
@@ -190,7 +210,8 @@ def _formats(environment: Mapping[str, str], home: str, wanted: set[str] | None)
     for program in BUILTIN_FORMATS:
         if wanted is not None and program.name not in wanted:
             continue
-        folders = (os.path.join(home, folder) for folder in program.folders)
+        folders = [os.path.join(home, folder) for folder in program.folders]
+        folders.append(archive_root(program.name, environment, home))
         if not home or any(map(environment.get, program.variables)) or any(map(os.path.isdir, folders)):
             yield program.load()
     yield from (one for one in installed_formats().formats if wanted is None or one.name in wanted)
@@ -245,6 +266,26 @@ def _known_agent(name: str) -> str:
     raise ValueError(f"unknown agent {name!r}; {hint}")
 
 
+def days_kept(place: Place) -> float | None:
+    """How many days after their last change an agent keeps sessions; None where it deletes none.
+
+    The number in the agent's settings counts, else the agent's default.
+    """
+    traits = place.format.traits
+    if traits.keeps_days is None or not traits.keeps_days_setting:
+        return traits.keeps_days
+    path = os.path.join(os.path.dirname(place.root), "settings.json")
+    try:
+        with open(path, "rb") as file:
+            found = json_codec.loads(file.read(_LARGEST_SETTINGS))
+    except (OSError, ValueError):
+        return traits.keeps_days
+    days = found.get(traits.keeps_days_setting) if isinstance(found, dict) else None
+    if isinstance(days, int | float) and not isinstance(days, bool) and 0 <= days < _LONG_TIME:
+        return float(days)
+    return traits.keeps_days
+
+
 def roots_of(format_: Format) -> list[str]:
     """The directories below which the program of a format keeps the sessions of this person."""
     return format_.home.roots(os.environ, os.path.expanduser("~"))
@@ -257,6 +298,16 @@ def existing_directory(patterns: Callable[[Mapping[str, str], str], Sequence[str
     for pattern in patterns(os.environ, os.path.expanduser("~")):
         if found := [path for path in glob.glob(pattern) if os.path.isdir(path)]:
             return max(found, key=lambda path: (os.stat(path).st_mtime, path))
+    return None
+
+
+def new_directory(format_: Format, header: Header) -> str | None:
+    """Where a new session of a program belongs, None where nobody knows."""
+    for directory in format_.home.new_directories(header, os.environ, os.path.expanduser("~")):
+        if not any(sign in directory for sign in "*?"):
+            return directory
+        if (found := existing_directory(lambda *_, pattern=directory: [pattern])) is not None:
+            return found
     return None
 
 

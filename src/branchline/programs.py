@@ -13,10 +13,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from branchline.formats.resume_commands import directory_problem
 
-__all__ = ["find_program", "is_usable_directory", "own_command", "run_program", "safe_environment"]
+__all__ = [
+    "ProgramOutput",
+    "find_program",
+    "is_usable_directory",
+    "own_command",
+    "run_program",
+    "run_quietly",
+    "safe_environment",
+]
 
 _SEARCH_PATHS = (
     "PATH",
@@ -72,6 +81,33 @@ def is_usable_directory(cwd: str) -> bool:
     It must exist, and be an absolute path: a relative one would depend on where branchline was started.
     """
     return directory_problem(cwd) is None and os.path.isdir(cwd)
+
+
+class ProgramOutput(NamedTuple):
+    """The exit code of a program, and everything that it printed."""
+
+    code: int
+    output: str
+
+
+def run_quietly(command: tuple[str, ...], cwd: str, *, seconds: float) -> ProgramOutput:
+    """Run a command with a safe environment and without a terminal; it is stopped after some seconds."""
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            cwd=cwd,
+            env=safe_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return ProgramOutput(-1, f"it did not end within {seconds:.0f} seconds")
+    except OSError as problem:
+        return ProgramOutput(-1, f"it cannot be started: {problem}")
+    return ProgramOutput(done.returncode, done.stdout.decode("utf-8", "replace"))
 
 
 def run_program(command: tuple[str, ...], cwd: str | None) -> int | None:

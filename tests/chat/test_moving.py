@@ -286,6 +286,24 @@ def test_what_a_fork_made_is_in_the_library(project):
     drive(work)
 
 
+@pytest.mark.parity("OMP-17", part="the setting")
+def test_the_tree_of_a_chat_begins_with_the_filter_of_the_settings(project):
+    seen: list[str] = []
+
+    def look(picker: Picker) -> None:
+        assert picker.tree is not None
+        seen.append(picker.tree.state.filter)
+
+    async def work() -> None:
+        talk = Talk(project, look, settings=Settings(filter="user-only"))
+        async with talk.conductor:
+            await talk.say("hello", "/tree")
+
+    drive(work)
+
+    assert seen == ["user-only"]
+
+
 @pytest.mark.parity("OMP-18")
 @pytest.mark.parametrize(("setting", "shown"), [("tree", True), ("turns", False)])
 def test_branch_shows_the_tree_where_double_escape_does(project, setting, shown):

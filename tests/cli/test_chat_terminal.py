@@ -154,7 +154,8 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.wait(r"^code 0")
 
 
-@pytest.mark.parity("OMP-10", "OMP-11", "OMP-17", part="in the chat")
+@pytest.mark.parity("OMP-17")
+@pytest.mark.parity("OMP-10", "OMP-11", part="in the chat")
 def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     """Filters, folds, labels and search have the same keys, and what Enter selects is where the chat goes."""
     terminal.wait(r"offline:echo · context 0")
@@ -170,7 +171,13 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     terminal.wait("^three")
 
     terminal.say("/tree")
-    terminal.wait(r"^▌ .*assistant: three  ← you are here")
+    seen = terminal.wait(r"^▌ .*assistant: three  ← you are here")
+    drawn = seen.partition("Go where?")[2]
+    assert drawn.index("say three") < drawn.index("say two")  # the active branch comes first
+    assert drawn.count("▌") == 1
+    for key, name in (("M-a", "all"), ("M-l", "labeled"), ("M-t", "no-tools"), ("M-d", "assistant: three")):
+        terminal.press(key)
+        terminal.wait(name)
     terminal.press("M-u")  # only prompts
     seen = terminal.wait(r"\[user\]")
     assert "assistant:" not in seen.partition("Go where?")[2]

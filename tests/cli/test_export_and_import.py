@@ -120,7 +120,7 @@ def test_markdown_is_chosen_by_name_or_by_word(run, talk, world) -> None:
 
 def test_json_about_an_export_needs_a_file(run, talk) -> None:
     run("export", talk, "--json", code=2)
-    run("export", talk, "--format", "html", code=2)
+    run("export", talk, "--format", "pdf", code=2)
 
 
 # -- redaction --------------------------------------------------------------------------------------------
@@ -239,10 +239,10 @@ def test_a_document_has_no_secrets_anywhere(run, data, write_session, world) -> 
         assert part not in result.stdout
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.md"])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.md", "out.html"])
 def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, monkeypatch) -> None:
     from branchline import redaction
-    from branchline.actions import export as actions_export
+    from branchline.actions import redactor as actions_export
 
     monkeypatch.setattr(actions_export, "redact", lambda text: redaction.Redacted(text, []))
     monkeypatch.setattr(actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
@@ -260,7 +260,7 @@ def test_a_file_that_still_holds_secrets_is_refused(name, run, spiked, world, mo
 
 def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, monkeypatch) -> None:
     from branchline import redaction
-    from branchline.actions import export as actions_export
+    from branchline.actions import redactor as actions_export
 
     (world / "out.jsonl").write_bytes(b"before")
     monkeypatch.setattr(actions_export, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
@@ -272,7 +272,7 @@ def test_a_file_that_still_holds_secrets_replaces_no_other(run, spiked, world, m
 
 def test_what_would_be_another_tree_is_not_written(run, data, spiked, world, monkeypatch) -> None:
     from branchline import redaction
-    from branchline.actions import export as actions_export
+    from branchline.actions import redactor as actions_export
 
     leaf = data("inspect", spiked)["leaf"].encode()
     monkeypatch.setattr(
@@ -385,3 +385,18 @@ def test_what_is_no_session_is_not_imported(name, run, tmp_path) -> None:
     assert result.stderr
     assert not (tmp_path / "home").exists()
     run("import", "nope.jsonl", code=1)
+
+
+def test_trajectories_leave_and_return(run, data, talk, tmp_path):
+    run("export", talk, "--format", "atif", "--each", "branch", "-o", f"{tmp_path}/out/")
+    files = sorted((tmp_path / "out").iterdir())
+
+    shown = run("import", files[0], "--dir", tmp_path / "in").stdout
+    made = data("import", files[1], "--dir", tmp_path / "in")
+
+    assert len(files) == 2
+    assert shown.startswith("imported ")
+    assert [one["session"] for one in made["sessions"]] == [made["session"]]
+    run("export", talk, "--each", "branch", code=2)
+    listed = data("export", talk, "--format", "sharegpt", "--each", "branch", "-o", f"{tmp_path}/more/")
+    assert len(listed["files"]) == 2

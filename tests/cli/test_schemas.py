@@ -35,7 +35,12 @@ ROW = {
     "git_branch",
     "branches",
     "prompts",
+    "tags",
+    "note",
+    "archived",
+    "expires_ms",
 }
+DETAILS = {"tokens", "cost", "estimated", "models", "tools", "files", "errors", "resume_command"}
 
 CONFIG = {"schema", "file", "exists", "settings", "sources", "lines", "findings"}
 
@@ -43,12 +48,23 @@ SCHEMAS = {
     ("new",): POSITION | {"cwd", "title"},
     ("append", "talk", "words"): POSITION | {"entry"},
     ("branch", "talk", "~1"): POSITION | {"before"},
+    ("branch", "talk", "--name", "idea"): POSITION | {"before"},
+    ("branch", "talk", "--list"): POSITION | {"branches"},
     ("reset", "talk"): POSITION | {"before"},
+    ("graft", "talk", "@leaf"): POSITION | {"entries", "left_out"},
+    ("squash", "talk", "@leaf..@leaf", "--summary", "x"): POSITION | {"entries", "left_out"},
+    ("undo", "talk"): POSITION | {"operation"},
+    ("redo", "talk"): POSITION | {"operation"},
+    ("log", "talk"): {"schema", "session", "operations"},
     ("label", "talk", "@leaf", "x"): POSITION | {"entry", "label"},
     ("label", "talk", "@leaf", "--clear"): POSITION | {"entry", "label"},
     ("label", "talk", "@leaf"): POSITION | {"entry", "label"},
     ("name", "talk", "x"): POSITION | {"title"},
     ("name", "talk"): POSITION | {"title"},
+    ("tag", "talk", "x"): {"schema", "session", "path", "tags", "counts"},
+    ("tag", "--list"): {"schema", "session", "path", "tags", "counts"},
+    ("note", "talk", "x"): {"schema", "session", "path", "note"},
+    ("archive", "--expiring"): {"schema", "sessions"},
     ("fork", "talk"): POSITION | {"parent", "parent_file", "entries", "cwd"},
     ("show", "talk"): POSITION | {"title", "entries", "cards"},
     ("tree", "talk"): POSITION | {"filter", "rows"},
@@ -147,7 +163,11 @@ SCHEMAS = {
     ("config", "unset", "theme"): CONFIG,
     ("completion", "bash"): {"schema", "shell", "script"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
+    ("share", "talk", "-o", "talk.html"): {"schema", "session", "path", "size", "redacted"},
+    ("help", "rm"): {"schema", "command", "text"},
+    ("version",): {"schema", "version"},
     ("plugins",): {"schema", "plugins", "problems"},
+    ("mcp",): {"schema", "tools"},
     ("chat", "--print", "hello"): POSITION | {"answer", "ending", "error", "model", "usage"},
     ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists"},
     ("inspect", "talk"): {
@@ -175,6 +195,9 @@ SCHEMAS = {
     "arguments", SCHEMAS, ids=lambda arguments: " ".join(arguments[:1] + arguments[2:])[:40]
 )
 def test_the_keys_of_a_result_are_pinned(arguments, data, talk) -> None:
+    if arguments[0] == "redo":
+        data("undo", talk)
+
     assert set(data(*arguments)) == SCHEMAS[arguments]
 
 
@@ -243,7 +266,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
             "text",
         },
         "context message": {"entry", "role", "message"},
-        "row": ROW,
+        "row": ROW | DETAILS,
         "forest": {"row", "depth", "parent", "parent_path", "children", "last", "active_ms", "note"},
         "forest row": ROW,
         "node": {"id", "parent", "depth", "type", "role", "label", "active"},
@@ -306,7 +329,7 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
 def test_every_command_has_a_schema(run) -> None:
     from branchline.cli.app import cli
 
-    assert {arguments[0] for arguments in SCHEMAS} | {"restore"} == set(cli.list_commands(None))
+    assert {arguments[0] for arguments in SCHEMAS} | {"restore", "web"} == set(cli.list_commands(None))
 
 
 def test_json_is_one_line_for_programs(run, talk) -> None:

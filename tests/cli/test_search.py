@@ -62,7 +62,7 @@ def test_nothing_found_is_an_empty_list_and_a_sentence(data, run: Run, talk: str
     ("words", "says"),
     [
         ("dir:shop", "there is no field dir: did you mean cwd:?"),
-        ("project:shop", "There are agent: cwd: model: role: tool: after: before: label: in: is: file:"),
+        ("project:shop", "There are agent: cwd: model: role: tool: after: before: label: tag: in: is: file:"),
         ("date:today", "did you mean after:?"),
         ("re:(", "regular expression"),
         ("cost:1", "write cost:>1"),

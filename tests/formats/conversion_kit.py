@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import strategies
-from branchline.context import build_context, model_messages
+from branchline.context import NO_RESULT, build_context, model_messages
 from branchline.entries import (
     Compaction,
     ContextEdit,
@@ -28,12 +28,14 @@ from branchline.entries import (
     encode_header,
 )
 from branchline.errors import NotASession
-from branchline.formats import PI, EntryLog, Format, detect
+from branchline.formats import CODEX, PI, EntryLog, Format, detect
 from branchline.plugins.formats import formats
 from support import CORPUS
 
 PROGRAMS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
 TARGETS = {format_.name: format_ for format_ in formats() if format_.writer is not None}
+APPENDABLE = {name: format_ for name, format_ in TARGETS.items() if format_.traits.appendable}
+"""Without the programs whose sessions are written as new files only."""
 HEADER = Header(
     id="01990000-0000-7000-8000-000000000001",
     version=3,
@@ -82,11 +84,53 @@ def _files(root: Path) -> Iterator[Path]:
 _EMPTY_SUMMARY = re.compile(r"<summary>\n(?:\(no summary available\))?\n</summary>")
 
 
-def said(session: EntryLog, leaf: int | None = None) -> list[tuple[str, list[Any]]]:
+def said(
+    session: EntryLog, leaf: int | None = None, target: Format | None = None
+) -> list[tuple[str, list[Any]]]:
     """The conversation as a model sees it: roles, words, pictures, thoughts, calls and results.
 
-    Messages of one role that follow each other are one; who is told nothing hears nothing.
+    Messages of one role that follow each other are one; who is told nothing hears nothing. Calls are numbered,
+    because some formats name them anew. With a target, what its format never holds is left out.
     """
+    return [_without_limits(turn, target) for turn in _numbered(_said(session, leaf), target)]
+
+
+def _numbered(turns: list[tuple[str, list[Any]]], target: Format | None) -> list[tuple[str, list[Any]]]:
+    """The calls by the order in which they were made; where results must follow, those that are missing."""
+    numbers: dict[str, int] = {}
+    found: list[tuple[str, list[Any]]] = []
+    waiting: list[int] = []
+    for role, parts in turns:
+        made: list[Any] = []
+        if role != "ToolResult" and target is not None and not target.traits.appendable:
+            found += [("ToolResult", [("result of", call, True), ("words", NO_RESULT)]) for call in waiting]
+            waiting = []
+        for part in parts:
+            if part[0] == "call":
+                numbers[part[1]] = len(numbers)
+                waiting.append(numbers[part[1]])
+                made.append(("call", numbers[part[1]], *part[2:]))
+            elif part[0] == "result of":
+                made.append(("result of", numbers.get(part[1], part[1]), part[2]))
+                waiting = [call for call in waiting if call != numbers.get(part[1])]
+            else:
+                made.append(part)
+        found.append((role, made))
+    if target is not None and not target.traits.appendable:
+        found += [("ToolResult", [("result of", call, True), ("words", NO_RESULT)]) for call in waiting]
+    return found
+
+
+def _without_limits(turn: tuple[str, list[Any]], target: Format | None) -> tuple[str, list[Any]]:
+    role, parts = turn
+    if target is not None and "thinking" in target.traits.unsupported:
+        parts = [part for part in parts if part[0] != "thought"]
+    if target is CODEX:
+        parts = [(*part[:2], False) if part[0] == "result of" else part for part in parts]
+    return role, parts
+
+
+def _said(session: EntryLog, leaf: int | None) -> list[tuple[str, list[Any]]]:
     here = session.tree.nearest_conversation_entry(session.reading.leaf) if leaf is None else leaf
     found: list[tuple[str, list[Any]]] = []
     for message in model_messages(item.message for item in build_context(session, here).messages):

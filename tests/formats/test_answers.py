@@ -23,7 +23,7 @@ from branchline.formats import EntryLog, Format
 from branchline.plugins.formats import format_named, formats
 
 HEADER = Header(id="01a1dc74-bb00-784e-95bd-447e7184d454", timestamp="2026-11-15T10:00:00.000Z", cwd="/p")
-WRITABLE = [format_.name for format_ in formats() if format_.writer is not None]
+WRITABLE = [format_.name for format_ in formats() if format_.is_appendable]
 MOMENT = 1_794_700_000_000
 CALL = ToolCall(id="c1", name="read", arguments={"path": "a.py"})
 SPENT = Usage(input=10, output=5, cache_read=3, cache_write=2, total_tokens=20, cost=Cost(total=0.25))

@@ -20,7 +20,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
-from branchline.errors import BranchlineError, NotASession, NotSupported
+from branchline.errors import BranchlineError, NotASession
 from branchline.formats import detect
 from branchline.formats.claude_code import (
     CLAUDE_CODE,
@@ -432,13 +432,9 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_the_format_writes_nothing():
-    found = read(record("u", None))
-
-    assert CLAUDE_CODE.writer is None
-    for verb in (lambda: CLAUDE_CODE.required_writer().encode([], found.reading), lambda: CLAUDE_CODE.required_writer().encode_header(found.reading.header), lambda: CLAUDE_CODE.required_writer().fork(found, 0, found.reading.header), lambda: CLAUDE_CODE.required_writer().copy(found, found.reading.header)):  # fmt: skip
-        with pytest.raises(NotSupported):
-            verb()
+def test_files_of_the_program_are_not_appended_to():
+    assert CLAUDE_CODE.writer is not None
+    assert not CLAUDE_CODE.is_appendable
 
 
 def test_an_empty_file_is_no_session():

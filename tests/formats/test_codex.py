@@ -514,7 +514,7 @@ def test_a_session_opens_and_refuses_everything_that_would_write(tmp_path):
 def test_rollouts_lie_in_two_directories_of_codex_home():
     assert CODEX.home.roots({}, "/home/u") == ["/home/u/.codex/sessions", "/home/u/.codex/archived_sessions"]
     assert CODEX.home.roots({"CODEX_HOME": "/c"}, "/home/u")[0] == "/c/sessions"
-    assert CODEX.writer is None
+    assert not CODEX.is_appendable
 
 
 def test_the_bytes_of_a_line_stay_what_they_are():

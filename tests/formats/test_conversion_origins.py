@@ -11,9 +11,9 @@ from branchline.conversion.origin import Origin, origin_of, with_origin
 from branchline.entries import Header, decode_entry, json_codec
 from branchline.formats import OH_MY_PI, OPERATOR, PI, PIGLET, ZOT
 from branchline.session import Session
-from formats.conversion_kit import HEADER, TARGETS, read, said, samples, written
+from formats.conversion_kit import APPENDABLE, HEADER, TARGETS, read, said, samples, written
 
-FOREIGN = [name for name in TARGETS if name != "pi"]
+FOREIGN = [name for name in APPENDABLE if name != "pi"]
 OTHER = Header(
     id="01990000-0000-7000-8000-000000000002", version=3, timestamp="2031-01-01T00:00:00.000Z", cwd="/x"
 )

@@ -1,6 +1,6 @@
 """The real programs, so that tests can compare with what they do and how fast they are.
 
-`pi_073()`, `pi_150()` and `oh_my_pi()` return a program that runs, or raise `PeerMissing` with the reason. Each is
+`pi_073()`, `pi_150()`, `oh_my_pi()`, `codex()`, `opencode()` and `qwen()` return a program that runs, or raise `PeerMissing` with the reason. Each is
 fetched once, by package name, with the npm of this machine, into `.cache/peers` (`BRANCHLINE_PEERS` names another
 place). A lock makes that safe when several test processes ask at once, and a failure is remembered for ten minutes,
 so that a machine without a network does not wait again for every test.
@@ -31,7 +31,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["GoPeer", "Peer", "PeerMissing", "oh_my_pi", "pi_073", "pi_150", "piglet", "zot"]
+__all__ = [
+    "GoPeer",
+    "Peer",
+    "PeerMissing",
+    "codex",
+    "oh_my_pi",
+    "opencode",
+    "pi_073",
+    "pi_150",
+    "piglet",
+    "qwen",
+    "zot",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 NPM_SECONDS = 300
@@ -121,6 +133,42 @@ def oh_my_pi() -> Peer:
         if os.access(bun, os.X_OK) and _major(str(bun)):
             return Peer(name="oh-my-pi 18.2.3", node=bun, module=module)
     raise PeerMissing("bun is not on this machine, and the one from npm does not start")
+
+
+@cache
+def opencode() -> Path:
+    """The binary of opencode 1.18.33; its package has one for each platform."""
+    place = _once("opencode-1.18.33", lambda place: _install("opencode-ai@1.18.33", place))
+    for binary in sorted(
+        (place / "node_modules").glob("opencode-*/bin/opencode"), key=lambda path: len(str(path))
+    ):
+        try:
+            done = subprocess.run([binary, "--version"], capture_output=True, timeout=60, check=False)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if done.returncode == 0:
+            return binary
+    raise PeerMissing("the opencode from npm does not start")
+
+
+@cache
+def codex() -> Path:
+    """Codex 0.166.0, the program itself: one binary, which its package brings for this machine."""
+    place = _once("codex-0.166.0", lambda place: _install("@openai/codex@0.166.0", place))
+    for binary in (place / "node_modules" / "@openai").glob("codex-*/vendor/*/bin/codex"):
+        if os.access(binary, os.X_OK):
+            return binary
+    raise PeerMissing("the package of Codex has no program for this machine")
+
+
+@cache
+def qwen() -> Path:
+    """Qwen Code 0.15.10, as the script that its package brings; it runs with the node of this machine."""
+    place = _once("qwen-0.15.10", lambda place: _install("@qwen-code/qwen-code@0.15.10", place))
+    script = place / "node_modules" / ".bin" / "qwen"
+    if not script.exists():
+        raise PeerMissing("the package of Qwen Code has no program")
+    return script
 
 
 class GoPeer:

@@ -182,6 +182,26 @@ def test_what_is_appended_is_found_at_once_and_nothing_is_indexed_twice(place: P
     assert (held.documents, held.dead) == (3, 0)
 
 
+def test_of_a_file_that_grows_only_the_tail_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with talk(place, 0, *(f"question {number} about something longer" for number in range(300))) as session:
+        library = SessionLibrary(place)
+        library.search("question")
+        session.append_message(user("a first addition"))
+        library.search("addition")
+        before = session.transcript.reading.consumed
+        session.append_message(user("the needle in the haystack"))
+        appended = session.transcript.reading.consumed - before
+    sizes: list[int] = []
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *given: (data := pread(*given), sizes.append(len(data)))[0])
+
+    (hit,) = library.search("needle")
+
+    assert hit.snippet.text == "the needle in the haystack"
+    assert before > 50_000
+    assert sum(sizes) <= appended + 8192
+
+
 def test_a_branch_that_is_left_is_off_the_path_afterwards(place: Path) -> None:
     with talk(place, 0, "first", "second") as session:
         library = SessionLibrary(place)

@@ -140,6 +140,12 @@ def _sample_files() -> dict[str, list[Path]]:
         "piglet": sorted((CORPUS / "piglet" / "sessions").rglob("*.jsonl")),
         "claude-code": sorted((CORPUS / "claude-code").glob("synthetic/**/*.jsonl")),
         "codex": sorted((CORPUS / "codex").glob("synthetic/**/rollout-*.jsonl")),
+        **{name: sorted((CORPUS / name).rglob("*.jsonl")) for name in ("qwen", "copilot", "kimi")},
+        "gemini": sorted((CORPUS / "gemini").rglob("session-*.json*")),
+        "cline": [
+            *(CORPUS / "cline").rglob("[0-9]*.messages.json"),
+            *(CORPUS / "cline").rglob("api_conversation_history.json"),
+        ],
     }  # fmt: skip
 
 
@@ -380,6 +386,8 @@ PROBES: dict[str, Callable[[World], None]] = {
 def crash(trial: Trial, probe: str, where: Path) -> Exception | None:
     """What the probe raised that it must not, if it did."""
     folder = where / "sessions"
+    if trial.sample.suffix == ".json":  # the path tells that it is a document
+        folder = folder.joinpath(*trial.sample.parent.parts[-2:])
     shutil.rmtree(where, ignore_errors=True)
     folder.mkdir(parents=True)
     (where / "out").mkdir()

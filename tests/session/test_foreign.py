@@ -18,7 +18,7 @@ from branchline.entries import (
     MessageEntry,
     Unknown,
 )
-from branchline.errors import LockTimeout, NotSupported
+from branchline.errors import LockTimeout, NotSupported, ReadOnly
 from branchline.plugins.formats import format_named
 from branchline.stores import FilesStore, MemoryStore
 from log.test_other_locks import held
@@ -243,11 +243,31 @@ def test_a_fork_may_become_a_session_of_any_program_that_is_written(tmp_path, ho
     assert Session.open(fork.file).path() == fork.path()
 
 
-def test_a_fork_becomes_no_session_of_a_program_that_is_only_read(tmp_path):
-    with pytest.raises(NotSupported, match="codex are read-only"):
-        begun("zot", tmp_path / "2").fork(to="codex")
+def test_a_fork_becomes_no_session_of_a_program_that_nobody_knows(tmp_path):
     with pytest.raises(ValueError, match="unknown format 'nobody'; known:"):
         begun("zot", tmp_path / "3").fork(to="nobody")
+
+
+@pytest.mark.parametrize(
+    ("program", "place"),
+    [
+        ("claude-code", ".claude/projects/-home-u-proj/*.jsonl"),
+        ("codex", ".codex/sessions/*/*/*/rollout-*.jsonl"),
+    ],
+)
+def test_a_fork_for_a_program_whose_files_are_written_whole_lies_where_it_looks(
+    program, place, tmp_path, home
+):
+    source = begun("zot", tmp_path)
+    source.set_title("Auth refactor")
+
+    with source.fork(to=program) as fork:
+        assert [Path(fork.file)] == list(home.glob(place))
+        assert not list(home.rglob(".branchline"))
+        assert fork.title == "Auth refactor"
+        assert fork.header.parent_session == source.file
+        with pytest.raises(ReadOnly, match="read-only"):
+            fork.append_message("more")
 
 
 def test_a_fork_for_pi_lies_where_pi_looks_for_it(tmp_path, home):
@@ -370,7 +390,7 @@ def test_only_sessions_of_the_program_that_was_asked_for_are_gone_on_with(tmp_pa
 
 
 def test_a_program_that_is_only_read_here_gets_no_new_session(tmp_path):
-    with pytest.raises(NotSupported, match="codex are read-only"):
+    with pytest.raises(NotSupported, match="codex are written only as a whole"):
         Session.create(tmp_path, format="codex")
 
 

@@ -1,14 +1,14 @@
-"""Both stores keep the contract that ships with the package."""
+"""Files and memory keep the contracts that ship with the package."""
 
 from __future__ import annotations
 
 import pytest
 
 from branchline.stores import FilesStore, MemoryStore
-from branchline.stores.conformance import DraftContract, TrashContract
+from branchline.stores.conformance import DraftContract, LoadContract, TrashContract
 
 
-class TestFilesStore(DraftContract, TrashContract):
+class TestFilesStore(DraftContract, TrashContract, LoadContract):
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path):
         self.directory = tmp_path / "not made yet" / "sessions"
@@ -17,7 +17,7 @@ class TestFilesStore(DraftContract, TrashContract):
         return FilesStore(self.directory)
 
 
-class TestMemoryStore(DraftContract, TrashContract):
+class TestMemoryStore(DraftContract, TrashContract, LoadContract):
     def make_store(self) -> MemoryStore:
         return MemoryStore()
 

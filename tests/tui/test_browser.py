@@ -309,6 +309,38 @@ def test_continuing_in_a_directory_that_is_gone_is_asked_about_first(
     drive(app, told)
 
 
+def test_a_session_continues_in_another_agent_that_is_picked(
+    sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    ran: list[tuple[tuple[str, ...], str | None]] = []
+    app = app_on(sessions)
+    monkeypatch.setattr(app, "go_on", lambda going, *, cwd: ran.append((going.command, cwd)))
+    monkeypatch.setattr(app.source, "cwd", str(tmp_path))
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        row = app.browser.row
+        assert row is not None
+        await press(pilot, "alt+i")
+        assert "codex" in screen(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, ConfirmDialog)  # the directory of the session is gone
+        await press(pilot, "enter")
+        await settle(pilot)
+        assert said(app) == ""
+        (rollout,) = (tmp_path / "codex" / "sessions").rglob("rollout-*.jsonl")
+        assert ran == [(("codex", "resume", rollout.stem[-36:]), app.source.cwd)]
+        assert row.path is not None
+        assert row.path in rollout.read_text()  # as its parent
+
+    drive(app, told)
+
+
 def test_a_program_that_is_not_installed_is_named_before_a_fork_goes_on_in_chat(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

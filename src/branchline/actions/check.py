@@ -6,6 +6,7 @@ part of its report: no file makes a check fail.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from typing import Literal
@@ -14,18 +15,18 @@ import msgspec
 
 from branchline.actions.seal import Sealing, SealReport, update_seal, verify_seal
 from branchline.clock import SystemClock, local_time
-from branchline.errors import BranchlineError, LogError, NotASession
+from branchline.errors import BranchlineError, LogError, NotASession, NotSupported
 from branchline.formats import PI, EntryLog
 from branchline.formats.detect import RETIRED_STORES, is_retired_store, unsupported_program
 from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import has_suffix, without_suffix
 from branchline.library import SessionLibrary
-from branchline.log import FileLog
+from branchline.log import FileLog, Log
 from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.locator import assembled_content
-from branchline.stores import FilesStore, unpacked
+from branchline.stores import FilesStore, open_log, unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
@@ -67,8 +68,12 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
     path = os.path.abspath(path)
 
     def check() -> FileReport:
-        with FileLog(path) as log:
+        with contextlib.closing(open_log(path)) as log:
             transcript = transcript_of(log, path)
+            if not isinstance(log, FileLog):
+                if sealing != "compare":
+                    raise NotSupported(f"cannot seal {path}: {transcript.format.name} changes its records")
+                return _report(path, transcript, check_log(transcript), log.read(0, _HEAD))
             findings = _with_neighbours(check_log(transcript), transcript, log)
             seal = verify_seal(log, transcript.reading)
             if sealing != "compare":
@@ -153,7 +158,7 @@ def _walk(directory: str | os.PathLike[str]) -> Iterator[tuple[str, list[str]]]:
         yield place, sorted(names)
 
 
-def transcript_of(log: FileLog, path: str) -> EntryLog:
+def transcript_of(log: Log, path: str) -> EntryLog:
     """Read a log whatever it holds; what no format recognizes is read as our own.
 
     Raises NotASession for a file of another program.

@@ -5,18 +5,20 @@ Nothing is written into the folders of other agents unless the caller asks for i
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Literal
 
 import msgspec
 
 from branchline import places
+from branchline.actions.document_import import import_document
 from branchline.actions.output_file import output_directory, require_new_path, write_new
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
 from branchline.entries import Header
-from branchline.errors import BranchlineError, NotSupported
+from branchline.errors import BranchlineError, FileExists, NotSupported
 from branchline.formats import Format, agent_name
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
@@ -25,14 +27,19 @@ from branchline.formats.resume_commands import (
     directory_problem,
 )
 from branchline.log import create_directory
+from branchline.places import NATIVE_AGENT
+from branchline.plugins.formats import format_named
 from branchline.session import Session
 from branchline.session.forks import fork_position, time_after
-from branchline.session.locator import store_of, writable_format
+from branchline.session.locator import record_title, store_of, written_format
 from branchline.stores import check_key
 
 __all__ = ["TARGETS", "ConvertRequest", "ConvertResult", "ConvertedFile", "convert", "target_format"]
 
-TARGETS = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+TARGETS = (
+    *("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet"),
+    *("claude-code", "codex", "qwen", "copilot", "opencode"),
+)
 """The agents whose sessions can be written."""
 
 
@@ -53,6 +60,8 @@ class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The new file, or the directory for it (default: the present directory)."""
     install: bool = False
     """Put the file where the agent looks for its sessions."""
+    every_branch: bool = True
+    """With scope "tree", write further files for branches that the first one cannot hold."""
     same_id: bool = False
     """Keep the id. A session that was once converted from the target gets its old bytes back."""
 
@@ -62,6 +71,8 @@ class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     path: str
+    cwd: str
+    """The working directory of the new session."""
     size: int
     fidelity: Fidelity
     resume: str | None = None
@@ -88,35 +99,47 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     """
     request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
-    leaves = _leaves(session, request)
+    leaves = list(_leaves(session, request))
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
         raise ValueError(f"{len(leaves)} files need a directory; give one with -o DIR/")
     made: dict[str, Converted] = {}
-    for leaf in leaves:
+    for leaf in leaves:  # which grows by the branches that the first file cannot hold
         header = _header(session, target, request)
         converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
+        if leaf is None and request.every_branch and not request.same_id and _takes_several(request):
+            leaves += converted.branches_left
         path = _place(request, target, converted.header)
         if path in made:
             raise NotSupported(
                 f"cannot write several branches to {path}: with the same id they have one name"
             )
-        require_new_path(path)
+        if not request.install or target.imports is None:
+            require_new_path(path)
         made[path] = converted
+    files = []
     for path, converted in made.items():
-        write_new(path, converted.data)
+        files.append(_written(request, target, path, converted))
+        if request.install and session.title:
+            record_title(target, path, converted.header, session.title)
     return ConvertResult(
         source=session.id,
         source_file=session.file,
         source_format=session.transcript.format.name,
         target=request.to,
-        files=tuple(_file(request, path, converted) for path, converted in made.items()),
+        files=tuple(files),
     )
+
+
+def _takes_several(request: ConvertRequest) -> bool:
+    return request.install or request.output is None or output_directory(request.output) is not None
 
 
 def target_format(name: str) -> Format:
     """Return the format of an agent whose sessions can be written. Raises ValueError for an unknown agent."""
     try:
-        return writable_format(name)
+        if agent_name(name) != NATIVE_AGENT and format_named(name).imports is not None:
+            return format_named(name).for_import()
+        return written_format(name)
     except ValueError:
         raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
 
@@ -151,8 +174,13 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
 def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
     name = check_key(target.home.file_key(header)) + target.traits.suffix
+    if request.install and target.imports is not None:
+        return name  # the program itself puts it somewhere
     if request.install:
-        directory = store_of(request.to, header.cwd).directory
+        if not target.is_appendable:
+            _require_directory(target, header)
+            _require_new_session(target, header)
+        directory = store_of(request.to, header).directory
         create_directory(directory)
         return os.path.join(directory, name)
     output = request.output or "."
@@ -160,12 +188,38 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     return os.path.abspath(output) if within is None else os.path.join(within, name)
 
 
-def _file(request: ConvertRequest, path: str, made: Converted) -> ConvertedFile:
+def _require_directory(target: Format, header: Header) -> None:
+    """Raise NotSupported if the new session would not name a directory in which it can be continued."""
+    if (problem := directory_problem(header.cwd)) is not None:
+        raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
+
+
+def _require_new_session(target: Format, header: Header) -> None:
+    """Raise FileExists if the program has a session with this id, in whatever directory.
+
+    Two files of one session would confuse it, the more so while it runs.
+    """
+    for root in places.roots_of(target):
+        for directory, _, names in os.walk(root):
+            for name in names:
+                if header.id in name and header.id in target.traits.key_of(name):
+                    taken = os.path.join(directory, name)
+                    raise FileExists(errno.EEXIST, os.strerror(errno.EEXIST), taken)
+
+
+def _written(request: ConvertRequest, target: Format, path: str, made: Converted) -> ConvertedFile:
+    """Write a new file, or have the program import it."""
+    data = made.data if target.imports is None else target.imports.document(made.data)
+    if request.install and target.imports is not None:
+        path = import_document(target, data, made.header)
+    else:
+        write_new(path, data)
     resume, problems = _resume(request.to, path, made.header) if request.install else (None, ())
     return ConvertedFile(
         session=made.header.id,
         path=path,
-        size=len(made.data),
+        cwd=made.header.cwd,
+        size=len(data),
         fidelity=made.fidelity,
         resume=resume,
         problems=problems,

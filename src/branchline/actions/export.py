@@ -8,41 +8,71 @@ session file keeps its bytes, in which JSON escapes them.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-from collections import Counter
-from typing import Literal, assert_never
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, assert_never
 
 import msgspec
 
 from branchline.actions.output_file import output_directory, write_new
+from branchline.actions.redactor import Choices, Redaction, Redactor
+from branchline.actions.reduced_lines import Omissions, reduced_lines
+from branchline.actions.single_file import page_of, page_parts, scan_page
 from branchline.clock import SystemClock, iso, local_time
+from branchline.context.javascript import stringify
+from branchline.conversion import branch_tips
 from branchline.entries import Entry, Header, encode_header, splice
 from branchline.errors import NotSaved, NotSupported, SecretsLeft
 from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, export_portable
 from branchline.plugins.formats import detect
-from branchline.redaction import Hit, redact, redact_bytes, require_clean
 from branchline.session import Session
 from branchline.session.forks import fork_position
 from branchline.stores import MemoryStore
+from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
+from branchline.views.html.pieces import PieceOptions
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
+from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
 
 __all__ = [
     "ENDINGS",
+    "Choices",
     "ExportFormat",
     "ExportRequest",
     "ExportResult",
     "Redaction",
+    "Redactor",
     "Rendered",
     "export",
+    "export_branches",
+    "page_lines",
+    "redacted_entries",
     "render",
 ]
 
-ExportFormat = Literal["jsonl", "md", "zotsession"]
-ENDINGS: dict[ExportFormat, str] = {"jsonl": JSONL, "md": ".md", "zotsession": ".zotsession"}
+ExportFormat = Literal["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
+ENDINGS: dict[ExportFormat, str] = {
+    "jsonl": JSONL,
+    "md": ".md",
+    "html": ".html",
+    "zotsession": ".zotsession",
+    "atif": ".atif.json",
+    "otel": ".otel.json",
+    "openai": ".openai.jsonl",
+    "sharegpt": ".sharegpt.jsonl",
+}
+_TRAJECTORIES: dict[ExportFormat, Callable[[Trajectory], dict[str, Any]]] = {
+    "atif": atif,
+    "otel": otel,
+    "openai": openai_line,
+    "sharegpt": sharegpt_line,
+}
+_BLOCK = 1 << 22
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
 """The header field that names the parent, for formats in which only the header does."""
 
@@ -55,18 +85,20 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     entry: str | None = None
     """Export the path to this entry (default: everything, or the path to the leaf)."""
     branch: bool = False
-    """Only the path, with its labels. A Markdown document always has only the path."""
+    """Only the path, with its labels. A document (md, atif, otel) always has only the path."""
     portable: bool = False
-    """Without the working directory and the parent session."""
+    """Without the working directory and the parent session; in a page also without the names of the home
+    directory, the user and the host, and without e-mail addresses."""
     redact: bool = True
     """Replace keys, tokens and passwords."""
-
-
-class Redaction(msgspec.Struct, frozen=True, kw_only=True):
-    """How many secrets of one kind were replaced."""
-
-    kind: str
-    count: int
+    first: str | None = None
+    """The first entry of the path to export (pages only; default: its root)."""
+    tools: bool = True
+    """With tool calls and results (pages only)."""
+    thinking: bool = True
+    images: bool = True
+    choices: Choices = Choices()
+    """What a reviewer decided to keep or to replace."""
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +121,8 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     branch: bool
     redacted: tuple[Redaction, ...] | None
     """What was replaced; None if redaction was off."""
+    leaf: str | None = None
+    """The last entry of an exported path."""
 
     @property
     def secrets(self) -> int:
@@ -113,41 +147,92 @@ def export(
     request = ExportRequest() if request is None else request
     target = os.path.abspath(os.path.expanduser(path))
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
-    rendered = _render(session, request, "" if names_directory else target)
+    draft = _draft(session, request, "" if names_directory else target)
     if (directory := output_directory(path)) is not None:
-        ending = (
-            session.transcript.format.traits.suffix
-            if rendered.format == "jsonl"
-            else ENDINGS[rendered.format]
-        )
-        target = os.path.join(directory, session.key + ending)
+        target = os.path.join(directory, session.key + _ending(session, draft.format))
+    return _written(session, target, request, draft, force=force)
 
-    def scan(finished: str) -> None:
-        with open(finished, "rb") as file:
-            _require_clean(session, rendered.format, file.read())
 
-    write_new(target, rendered.data, check=scan if request.redact else None, force=force)
+def export_branches(
+    session: Session,
+    path: str | os.PathLike[str],
+    request: ExportRequest | None = None,
+    *,
+    force: bool = False,
+) -> list[ExportResult]:
+    """Write one file for each branch into a directory, the active branch first; each is a path to its leaf.
+
+    In trajectories, what a branch shares with those before it is marked as copied. Raises as :func:`export`
+    does, and NotSupported if the path is not a directory (one that ends with a slash is created).
+    """
+    request = ExportRequest() if request is None else request
+    directory = output_directory(path)
+    if directory is None:
+        raise NotSupported(f"one file per branch needs a directory, and {os.fspath(path)} is not one")
+    results = []
+    known: set[str] = set()
+    for number, leaf in enumerate(_leaves(session), 1):
+        one = msgspec.structs.replace(request, entry=leaf, branch=True)
+        draft = _draft(session, one, "", known)
+        name = f"{session.key}.{leaf}" if is_key(f"{session.key}.{leaf}") else f"{session.key}.{number}"
+        target = os.path.join(directory, name + _ending(session, draft.format))
+        results.append(_written(session, target, one, draft, force=force))
+    return results
+
+
+def _leaves(session: Session) -> list[str]:
+    """The last entry of each branch, the active one first."""
+    tips = [session.index.keys[position] for position in branch_tips(session.transcript)]
+    active = session.path()[-1:]
+    return active + [tip for tip in tips if tip not in active]
+
+
+def _ending(session: Session, format_: ExportFormat) -> str:
+    return session.transcript.format.traits.suffix if format_ == "jsonl" else ENDINGS[format_]
+
+
+def _written(
+    session: Session, target: str, request: ExportRequest, draft: _Draft, *, force: bool
+) -> ExportResult:
+    check = None if draft.redactor.off else functools.partial(_scan, session, draft)
+    write_new(target, draft.pieces, check=check, force=force)
     return ExportResult(
         session=session.id,
         path=target,
-        size=len(rendered.data),
-        format=rendered.format,
-        branch=rendered.branch,
-        redacted=rendered.redacted,
+        size=os.path.getsize(target),
+        format=draft.format,
+        branch=draft.branch,
+        redacted=draft.redacted,
+        leaf=request.entry,
     )
 
 
 def render(session: Session, request: ExportRequest, *, name: str = "") -> Rendered:
     """Return the bytes of an export, scanned once more; ``name`` is the file that they are for."""
-    rendered = _render(session, request, name)
-    if request.redact:
-        _require_clean(session, rendered.format, rendered.data)
-    return rendered
+    draft = _draft(session, request, name)
+    data = b"".join(draft.pieces)
+    with _explained(session):
+        draft.redactor.require_clean(_parts(draft.format, data))
+    return Rendered(format=draft.format, branch=draft.branch, data=data, redacted=draft.redacted)
 
 
-def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
+class _Draft(NamedTuple):
+    """An export that is not written yet."""
+
+    format: ExportFormat
+    branch: bool
+    pieces: Iterable[bytes]
+    redactor: Redactor
+    redacted: tuple[Redaction, ...] | None
+
+
+def _draft(session: Session, request: ExportRequest, name: str, known: set[str] | None = None) -> _Draft:
     format_ = request.format or _format_of(name)
-    redactor = Redactor(off=not request.redact)
+    if format_ == "html":
+        return _page(session, request)
+    if request.first is not None or not (request.tools and request.thinking and request.images):
+        raise NotSupported(f"a part of a session can be exported as a page (.html), not as {format_}")
+    redactor = Redactor(off=not request.redact, choices=request.choices)
     branch = request.branch or request.entry is not None
     match format_:
         case "md":
@@ -159,68 +244,155 @@ def _render(session: Session, request: ExportRequest, name: str) -> Rendered:
         case "jsonl":
             lines = _branch(session, request) if branch else _whole(session, portable=request.portable)
             data = _lines(session, lines, redactor)
+        case "atif" | "otel" | "openai" | "sharegpt":
+            branch = branch or format_ in ("atif", "otel")
+            leaves = [request.entry] if branch else _leaves(session)
+            data = _trajectories(session, format_, leaves, redactor, set() if known is None else known)
         case _:
             assert_never(format_)
-    return Rendered(format=format_, branch=branch, data=data, redacted=redactor.found())
+    return _Draft(format_, branch, (data,), redactor, redactor.found())
 
 
 def _format_of(name: str) -> ExportFormat:
     """The format that the ending of a file name asks for; a name without an ending asks for none."""
     base = os.path.basename(name)
+    for format_ in _TRAJECTORIES:
+        if base.lower().endswith(ENDINGS[format_]):
+            return format_
     ending = os.path.splitext(base)[1].lower()
     if ending in (".md", ".markdown"):
         return "md"
+    if ending in (".html", ".htm"):
+        return "html"
     if ending == ENDINGS["zotsession"]:
         return "zotsession"
     if ending in ("", *SUFFIXES):
         return "jsonl"
     raise NotSupported(
         f"cannot export to {base}: unknown export format {ending}; "
-        "choose .jsonl, .md or .zotsession, or name the format"
+        f"choose {', '.join(ENDINGS.values())}, or name the format"
     )
 
 
 # -- redaction --------------------------------------------------------------------------------------------
 
 
-class Redactor:
-    """Replaces secrets in what passes through it and counts them by kind; off, everything passes."""
-
-    def __init__(self, *, off: bool = False) -> None:
-        self.off = off
-        self._counts: Counter[str] = Counter()
-
-    def text(self, text: str) -> str:
-        if self.off:
-            return text
-        clean, hits = redact(text)
-        self._count(hits)
-        return clean
-
-    def lines(self, data: bytes) -> bytes:
-        if self.off:
-            return data
-        clean, hits = redact_bytes(data)
-        self._count(hits)
-        return clean
-
-    def found(self) -> tuple[Redaction, ...] | None:
-        if self.off:
-            return None
-        return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
-
-    def _count(self, hits: list[Hit]) -> None:
-        self._counts.update(hit.kind for hit in hits)
+def _scan(session: Session, draft: _Draft, finished: str) -> None:
+    """Look at a finished file once more. Raises SecretsLeft if something is found."""
+    with _explained(session):
+        if draft.format == "html":
+            scan_page(finished, draft.redactor)
+        else:
+            with open(finished, "rb") as file:
+                draft.redactor.require_clean(_parts(draft.format, file.read()))
 
 
-def _require_clean(session: Session, format_: ExportFormat, data: bytes) -> None:
-    """Raise SecretsLeft if a second scan finds something in a finished export."""
+def _parts(format_: ExportFormat, data: bytes) -> Iterator[bytes | str]:
+    """What a scan reads of an export: a document as text, everything else as lines."""
+    match format_:
+        case "html":
+            yield from page_parts(lambda start, size: data[start : start + size])
+        case "md":
+            yield data.decode("utf-8", "replace")
+        case _:
+            yield data
+
+
+@contextlib.contextmanager
+def _explained(session: Session) -> Iterator[None]:
     try:
-        require_clean(data, lines=format_ != "md")
+        yield
     except SecretsLeft as problem:
         raise SecretsLeft(
             f"cannot export {session.id}: {problem}; nothing was written; --no-redact exports it unchanged"
         ) from None
+
+
+# -- pages ------------------------------------------------------------------------------------------------
+
+
+def _page(session: Session, request: ExportRequest) -> _Draft:
+    """A session as one HTML file."""
+    redactor = Redactor(off=not request.redact, portable=request.portable, choices=request.choices)
+    omit = _omissions(request)
+    branch = omit.branches
+    unchanged = redactor.off and not request.portable and not _is_part(request)
+    lines = None if unchanged and not request.choices.literals else page_lines(session, request)
+    page = page_of(
+        session,
+        lines,
+        redactor,
+        options=PieceOptions(
+            tools=request.tools,
+            thinking=request.thinking,
+            images=request.images,
+            home=os.path.expanduser("~"),
+        ),
+        left_out=tuple(_left_out(omit)),
+        whole=not branch and not any((omit.tools, omit.thinking, omit.images)),
+    )
+    counts = page.provenance.redacted
+    redacted = None if counts is None else tuple(Redaction(kind=kind, count=n) for kind, n in counts.items())
+    return _Draft("html", branch, page.pieces, redactor, redacted)
+
+
+def page_lines(session: Session, request: ExportRequest) -> Iterable[bytes]:
+    """The lines that go into a page, in blocks of whole lines, before anything is replaced in them."""
+    omit = _omissions(request)
+    if request.first is not None or omit.tools or omit.thinking or omit.images:
+        return reduced_lines(session, omit)
+    if omit.branches:
+        return [_branch(session, msgspec.structs.replace(request, portable=False))]
+    return _blocks(session)
+
+
+def _omissions(request: ExportRequest) -> Omissions:
+    return Omissions(
+        tools=not request.tools,
+        thinking=not request.thinking,
+        images=not request.images,
+        branches=request.branch or request.entry is not None or request.first is not None,
+        first=request.first,
+        last=request.entry,
+    )
+
+
+def _is_part(request: ExportRequest) -> bool:
+    return any(_left_out(_omissions(request)))
+
+
+def _left_out(omit: Omissions) -> Iterator[str]:
+    if omit.branches:
+        yield "other branches"
+    if omit.first is not None:
+        yield "earlier entries"
+    if omit.tools:
+        yield "tool calls"
+    if omit.thinking:
+        yield "thinking"
+    if omit.images:
+        yield "images"
+
+
+def _blocks(session: Session) -> Iterator[bytes]:
+    """The lines of a session file, without those that never leave it, in blocks of whole lines."""
+    transcript, reading = session.transcript, session.transcript.reading
+    gaps = [reading.span(position) for position in sorted(reading.withheld)]
+    start = 0
+    rest = b""
+    for offset, size in [*gaps, (-1, 0)]:
+        while offset < 0 or start < offset:
+            end = start + _BLOCK if offset < 0 else min(offset, start + _BLOCK)
+            block = transcript.bytes_between(start, end)
+            if not block:
+                break
+            start += len(block)
+            cut = block.rfind(b"\n") + 1
+            yield rest + block[:cut]
+            rest = block[cut:]
+        if offset >= 0:
+            start = offset + size + 1
+    yield rest
 
 
 # -- session files ----------------------------------------------------------------------------------------
@@ -298,7 +470,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
     It has the format of its agent; for agents whose sessions are only read, ours.
     """
     format_ = session.transcript.format
-    if format_.writer is not None and not format_.traits.native_entries:
+    if format_.is_appendable and not format_.traits.native_entries:
         return _own_branch(session, request)
     header = Header(
         version=3,
@@ -340,6 +512,34 @@ def _own_branch(session: Session, request: ExportRequest) -> bytes:
         return copy.transcript.bytes_between(0, None)
 
 
+# -- trajectories ------------------------------------------------------------------------------------------
+
+
+def _trajectories(
+    session: Session,
+    format_: ExportFormat,
+    leaves: Sequence[str | None],
+    redactor: Redactor,
+    known: set[str],
+) -> bytes:
+    """A line of JSON for each path; ``known`` are the entries of paths that were exported before."""
+    inherited = set(session.index.keys[: session.inherited_entries])
+    lines = []
+    for leaf in leaves:
+        path = session.path(leaf)
+        trajectory = trajectory_of(
+            redacted_entries(session, path, redactor),
+            session=session.id,
+            agent="branchline" if session.format == "pi" else session.format,
+            title=None if session.title is None else redactor.text(session.title),
+            inherited=inherited | known,
+        )
+        known.update(path)
+        line = stringify(_TRAJECTORIES[format_](trajectory)).encode("utf-8", "replace")
+        lines.append(redactor.lines(line + b"\n"))
+    return b"".join(lines)
+
+
 # -- documents --------------------------------------------------------------------------------------------
 
 
@@ -361,7 +561,11 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
         for key, state in session.transcript.reading.labels.items()
     }
     text = markdown(
-        cards(_entries(session, redactor, entry), labels=labels, home=os.path.expanduser("~")),
+        cards(
+            redacted_entries(session, session.path(entry), redactor),
+            labels=labels,
+            home=os.path.expanduser("~"),
+        ),
         title=redactor.text(session.title or "Conversation"),
         facts=map(redactor.text, facts),
     )
@@ -369,14 +573,13 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _entries(session: Session, redactor: Redactor, entry: str | None) -> list[Entry]:
-    """The records of a path, redacted."""
-    path = session.path(entry)
+def redacted_entries(session: Session, keys: Sequence[str], redactor: Redactor) -> list[Entry]:
+    """The records of some entries, with secrets replaced in their lines, where they are whole."""
     if redactor.off:
-        return session.entries(path)
+        return session.entries(keys)
     transcript = session.transcript
     entries = []
-    for record, entry_id in zip(session.entries(path), path, strict=True):
+    for record, entry_id in zip(session.entries(keys), keys, strict=True):
         position = session.index.position(entry_id)
         line = transcript.raw(position)
         clean = redactor.lines(line)

@@ -59,7 +59,9 @@ def report(session: Session) -> dict[str, Any]:
         "format": reading.format,
         "version": None if header is None else header.version,
         "id": None if header is None else header.id,
-        "cwd": None if header is None else header.cwd,
+        "cwd": None
+        if header is None or not (header.cwd or session.transcript.format.traits.records_cwd)
+        else header.cwd,
         "title": session.title,
         "parent_session": session.parent_session,
         "entries": once([key for position, key in enumerate(index.keys) if position not in placeholders]),

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from branchline.errors import FileExists, LogError, NotSaved, ReadOnly
 from branchline.log import create_directory, publish_file, replace_file
@@ -48,7 +48,11 @@ def require_new_path(path: str) -> None:
 
 
 def write_new(
-    path: str, data: bytes, *, check: Callable[[str], None] | None = None, force: bool = False
+    path: str,
+    data: bytes | Iterable[bytes],
+    *,
+    check: Callable[[str], None] | None = None,
+    force: bool = False,
 ) -> None:
     """Write a file of mode 0600, all of it or nothing.
 

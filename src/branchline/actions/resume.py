@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 
 import msgspec
 
+from branchline.errors import InvalidId, NotSupported
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
     command_line,
@@ -17,8 +19,17 @@ from branchline.library import SessionLibrary
 from branchline.places import resolve_cwd
 from branchline.programs import find_program, own_command, run_program
 from branchline.session import Session
+from branchline.views.session_row import SessionRow
 
-__all__ = ["ResumePlan", "agent_of", "continue_session", "plan_resume", "plan_session"]
+__all__ = [
+    "ResumePlan",
+    "agent_of",
+    "continue_session",
+    "keep_copy",
+    "plan_resume",
+    "plan_session",
+    "resume_command_of",
+]
 
 
 class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +44,8 @@ class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
     not_installed: str | None = None
     """The program that owns the session, where it is not installed and the session goes on here."""
     note: str | None = None
+    keeps: str | None = None
+    """The file of a session that the program may delete: running the command copies it first."""
 
     @property
     def is_ours(self) -> bool:
@@ -64,8 +77,12 @@ def plan_resume(
     known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
     missing: str | None = None
+    keeps: str | None = None
     if known is not None and installed(known.argv[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
+        if known.deletes is not None:
+            keeps = path
+            note = f"warning: {known.deletes}; branchline keeps a copy before it starts {known.argv[0]}"
     else:
         ours = agent not in RESUME_COMMANDS and not here
         command = ("branchline", "chat", "--resume" if ours else "--fork", session_argument(path, id))
@@ -83,7 +100,24 @@ def plan_resume(
         unusable=unusable,
         not_installed=missing,
         note=note,
+        keeps=keeps,
     )
+
+
+def resume_command_of(row: SessionRow) -> str | None:
+    """The command that continues a session of a list, as you would type it; None if there is none."""
+    agent = row.agent or row.format or ""
+    if row.problem is not None or not agent:
+        return None
+    try:
+        return plan_resume(agent, path=row.path, id=row.id, cwd=row.cwd, installed=_installed).shell_command
+    except (InvalidId, NotSupported):
+        return None
+
+
+@cache
+def _installed(program: str) -> str | None:
+    return find_program(program)
 
 
 def plan_session(
@@ -123,4 +157,15 @@ def continue_session(going: ResumePlan, cwd: str | None) -> int | None:
         command = own_command(*arguments, *(() if cwd is None else ("--cwd", cwd)))
         return run_program(command, None)
     program = find_program(name)
-    return None if program is None else run_program((program, *arguments), cwd)
+    if program is None:
+        return None
+    if going.keeps is not None:
+        keep_copy(going.keeps)
+    return run_program((program, *arguments), cwd)
+
+
+def keep_copy(path: str) -> str:
+    """Copy a whole session into our own library, and return the file of the copy."""
+    with Session.open(path) as session, session.fork(scope="tree", to="branchline") as copy:
+        assert copy.file is not None
+        return copy.file

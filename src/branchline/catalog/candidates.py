@@ -1,7 +1,7 @@
 """The documents of the catalog that may answer a query: the newest matches, best first.
 
-A word that is in half of all messages has more matches than anybody reads, so that only the newest
-thousand are ranked. What was said counts more than what tools printed, a prompt more than an answer, a recent
+A word that is in half of all messages has more matches than anybody reads, so that only the newest 3,000 are
+ranked. What was said counts more than what tools printed, a prompt more than an answer, a recent
 message more than an old one, and an abandoned branch less than the active path.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from branchline.catalog.catalog import Catalog
@@ -21,13 +22,15 @@ __all__ = [
     "TitleMatch",
     "candidates",
     "documents_in",
+    "documents_marked",
     "files_matching",
     "is_indexable",
     "recency",
+    "subagent_files",
     "titles",
 ]
 
-_NEWEST = 1000
+_NEWEST = 3000
 _ENOUGH = 60
 """Matches of whole words; with fewer, words that begin with a word of the query are looked for as well."""
 _HALF_LIFE = 30 * 86_400_000.0
@@ -102,7 +105,15 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
             f"SELECT {_COLUMNS} FROM doc WHERE {where} ORDER BY position",
             (file, *values),
         )
-        return [Candidate(*row) for row in rows]
+        return list(map(Candidate._make, rows))
+
+
+def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate]:
+    """The documents with these marks: messages and all their copies."""
+    wanted = list(marks)
+    query = f"SELECT {_COLUMNS} FROM doc WHERE mark IN ({','.join('?' * len(wanted))})"
+    with catalog.guarded():
+        return list(map(Candidate._make, catalog.connection.execute(query, wanted)))
 
 
 class TitleMatch(NamedTuple):
@@ -127,6 +138,12 @@ def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
             [_like(word) for word in words],
         )
         return [TitleMatch(*row) for row in rows]
+
+
+def subagent_files(catalog: Catalog) -> set[int]:
+    """The files of sub-agents."""
+    with catalog.guarded():
+        return {file for (file,) in catalog.connection.execute("SELECT id FROM file WHERE is_subagent")}
 
 
 def files_matching(catalog: Catalog, term: Term) -> set[int]:
@@ -216,7 +233,7 @@ def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order
         f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
         values,
     )
-    return [Candidate(*row) for row in rows]
+    return list(map(Candidate._make, rows))
 
 
 def _said(run: Any, words: list[Term], found: list[Candidate]) -> frozenset[int]:
@@ -232,27 +249,36 @@ def _ranked(
     found: list[Candidate], said: frozenset[int], exact: Iterable[Candidate], now_ms: int
 ) -> Candidates:
     whole = {one.id for one in exact}
-    groups: dict[tuple[int, str], list[Candidate]] = {}
+    groups: dict[int, list[Candidate]] = {}
     for one in found:
-        groups.setdefault((one.mark, one.entry), []).append(one)
+        groups.setdefault(one.mark, []).append(one)
     scored: list[tuple[float, int, list[Candidate]]] = []
     for group in groups.values():
         if len(group) > 1:
             group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
-        best = group[0]
-        score = recency(best.ms, now_ms)
-        score *= 4.0 if best.id in said else 1.0
-        score *= 1.5 if best.id in whole else 1.0
-        score *= 1.5 if best.role == "user" else 1.0
-        score *= 1.0 if best.on_path else 0.7
-        score /= 1.0 + 0.2 * math.log1p(best.length / 4000)
-        scored.append((score, best.id, group))
-    scored.sort(key=lambda item: (-item[0], -item[1]))
+        number, _file, _entry, _position, _offset, length, role, _tool, ms, on_path, _mark, _counted = group[
+            0
+        ]
+        age = 0.0 if ms is None else now_ms - ms
+        score = 1.0 if age <= 0.0 else max(0.02, math.exp2(-age / _HALF_LIFE))
+        if number in said:
+            score *= 4.0
+        if number in whole:
+            score *= 1.5
+        if role == "user":
+            score *= 1.5
+        if not on_path:
+            score *= 0.7
+        scored.append((score / (1.0 + 0.2 * math.log1p(length / 4000)), number, group))
+    scored.sort(key=_by_score, reverse=True)
     return Candidates(
         [group for _score, _id, group in scored],
         [score for score, _id, _group in scored],
         len(found) >= _NEWEST,
     )
+
+
+_by_score = itemgetter(0, 1)
 
 
 def recency(ms: int | None, now_ms: int) -> float:

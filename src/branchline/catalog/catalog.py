@@ -25,21 +25,20 @@ from branchline.catalog.database import (
     in_memory,
     is_damage,
 )
-from branchline.catalog.documents import Document, Spending
 from branchline.catalog.record import CatalogFile, FileUpdate, TextUpdate
-from branchline.catalog.words import prepared
-from branchline.context import milliseconds
-from branchline.stores import FileStamp
+from branchline.stores import FileStamp, gone
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from branchline.catalog.documents import Document, Spending
 
 __all__ = ["Catalog", "CatalogStatus"]
 
 _MANY = 400  # paths that are asked for one by one; of more, the whole table is read
 _FILE = (
-    "path, id, device, inode, size, modified_ns, changed_ns, checked_ns, consumed, tail, indexed, entries,"
-    " shape, record"
+    "id, device, inode, size, modified_ns, changed_ns, checked_ns, consumed, tail, indexed, entries,"
+    " shape, record, path"
 )
 _REBUILD_SHARE = 0.2
 _encode = msgspec.msgpack.Encoder().encode
@@ -119,13 +118,22 @@ class Catalog:
                 marks = ",".join("?" * len(paths))
                 query = f"SELECT {_FILE} FROM file WHERE path IN ({marks})"
                 rows = self.connection.execute(query, paths)
-            return {row[0]: CatalogFile(row[1], FileStamp(*row[2:7]), *row[7:]) for row in rows}
+            made = CatalogFile._make
+            return {row[-1]: made(row[:-1]) for row in rows}
 
     def count(self) -> int:
         """How many files are known."""
         with self.guarded():
             (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
             return int(count)
+
+    def reading_of(self, file: CatalogFile) -> bytes | None:
+        """The saved index of a log as far as its text is in the catalog; None where there is none."""
+        with self.guarded():
+            row = self.connection.execute(
+                "SELECT data FROM reading WHERE file = ? AND consumed = ?", (file.id, file.indexed)
+            ).fetchone()
+            return None if row is None or not file.is_indexed else row[0]
 
     def git_branches(self) -> dict[int, str]:
         """The git branches of files that name one."""
@@ -179,7 +187,7 @@ class Catalog:
             moved = self.connection.execute(
                 "SELECT id, path FROM file WHERE inode = ? AND device = ?", (stamp.inode, stamp.device)
             ).fetchone()
-            if moved is None or os.path.exists(moved[1]) or self.excludes(path):
+            if moved is None or not gone([moved[1]]) or self.excludes(path):
                 return None
             self.connection.execute("UPDATE OR IGNORE file SET path = ? WHERE id = ?", (path, moved[0]))
             return self.files([path]).get(path)
@@ -200,7 +208,8 @@ class Catalog:
         """Drop files that are not there any more, or that the person excluded; returns how many."""
         with self.guarded():
             known = [path for (path,) in self.connection.execute("SELECT path FROM file")]
-        return self.forget(path for path in known if self.excludes(path) or not os.path.exists(path))
+        missing = gone(known)
+        return self.forget(path for path in known if path in missing or self.excludes(path))
 
     @staticmethod
     def delete(environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
@@ -275,6 +284,10 @@ class Catalog:
             if not text.start and entries:
                 self._drop_text(file)
             self._add_text(file, update.consumed, text, texts)
+            if update.reading is not None:
+                self.connection.execute(
+                    "INSERT OR REPLACE INTO reading VALUES (?, ?, ?)", (file, update.consumed, update.reading)
+                )
 
     def _add_text(self, file: int, consumed: int, text: TextUpdate, texts: list[tuple[str, str]]) -> None:
         run, many = self.connection.execute, self.connection.executemany
@@ -282,7 +295,7 @@ class Catalog:
         documents = text.documents
         counted = self._counted(documents)
         many(
-            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     number,
@@ -299,6 +312,7 @@ class Catalog:
                     one.on_path,
                     one.mark,
                     count,
+                    one.failed,
                 )
                 for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
             ],
@@ -308,9 +322,14 @@ class Catalog:
                 "INSERT INTO text (rowid, said, tools) VALUES (?, ?, ?)",
                 [(number, *pair) for number, pair in enumerate(texts, first) if pair != ("", "")],
             )
-        for number, (one, count) in enumerate(zip(documents, counted, strict=True), first):
-            if one.spending is not None:
-                self._add_usage(number, file, one.spending, counts=count == 1)
+        self._add_usage(
+            file,
+            [
+                (number, one.spending, count == 1)
+                for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
+                if one.spending is not None
+            ],
+        )
         many(
             "INSERT INTO touched VALUES (?, ?, ?)",
             [
@@ -359,22 +378,31 @@ class Catalog:
         changed = [(position not in wanted, file, position) for position in known ^ wanted]
         self.connection.executemany("UPDATE doc SET on_path = ? WHERE file = ? AND position = ?", changed)
 
-    def _add_usage(self, doc: int, file: int, spent: Spending, *, counts: bool) -> None:
-        """Keep what a document spent. Of the records of one answer, the one with the most output counts."""
-        run = self.connection.execute
-        if spent.answer is not None and counts:
-            for other, other_file, output in run(
-                "SELECT doc, file, output FROM usage WHERE answer = ? AND counted", (spent.answer,)
-            ).fetchall():
-                if output >= spent.output:
-                    counts = False
-                else:
-                    run("UPDATE usage SET counted = 0 WHERE doc = ?", (other,))
-                    run("UPDATE file SET rolled = 0 WHERE id = ?", (other_file,))
-        run(
-            "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (doc, file, _clean(spent.model), *spent[1:], counts),
-        )
+    def _add_usage(self, file: int, spent: list[tuple[int, Spending, bool]]) -> None:
+        """Keep what documents spent. Of the records of one answer, the one with the most output counts."""
+        run, many = self.connection.execute, self.connection.executemany
+        answers = [one.answer for _doc, one, counts in spent if counts and one.answer is not None]
+        best: dict[int, tuple[int, float]] = {}
+        for start in range(0, len(answers), _MANY):
+            some = answers[start : start + _MANY]
+            query = f"SELECT answer, doc, output FROM usage WHERE answer IN ({','.join('?' * len(some))})"
+            best.update((answer, (doc, output)) for answer, doc, output in run(f"{query} AND counted", some))
+        before = set(best.values())
+        rows: dict[int, list[Any]] = {}
+        for doc, one, counts in spent:
+            row = rows[doc] = [doc, file, _clean(one.model), *one[1:], counts]
+            if counts and one.answer is not None:
+                other, output = best.get(one.answer, (0, -1.0))
+                if output >= one.output:
+                    row[-1] = False
+                    continue
+                if other in rows:
+                    rows[other][-1] = False
+                best[one.answer] = (doc, one.output)
+        many("INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows.values())
+        for doc, _output in before.difference(best.values()):
+            run("UPDATE usage SET counted = 0 WHERE doc = ?", (doc,))
+            run("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM usage WHERE doc = ?)", (doc,))
 
     def _set_spending(self, file: int, spending: Mapping[int, Spending | None]) -> None:
         """Replace what these documents spent."""
@@ -385,7 +413,7 @@ class Catalog:
             if row is not None:
                 self.connection.execute("DELETE FROM usage WHERE doc = ?", row[:1])
                 if spent is not None:
-                    self._add_usage(row[0], file, spent, counts=row[1] == 1)
+                    self._add_usage(file, [(row[0], spent, row[1] == 1)])
 
     def _drop_text(self, file: int) -> None:
         """Remove the documents of a file. Copies of what counted here count elsewhere from now on."""
@@ -421,13 +449,15 @@ class Catalog:
             " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
-        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool"):
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool", "reading"):
             run(f"DELETE FROM {table} WHERE file = ?", (file,))
         run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)
 
 
 def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
+    from branchline.context.timestamps import milliseconds  # noqa: PLC0415  who only asks needs none of it
+
     row = update.record.row
     fields: dict[str, Any] = {
         "path": update.path,
@@ -460,6 +490,8 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
 
 
 def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:
+    from branchline.catalog.words import prepared  # noqa: PLC0415  as above
+
     return [] if text is None else [(prepared(one.said), prepared(one.tools)) for one in text.documents]
 
 

@@ -30,7 +30,7 @@ __all__ = [
     "is_damage",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 3
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -59,10 +59,12 @@ CREATE TABLE doc (
     file INTEGER NOT NULL, entry TEXT NOT NULL, position INTEGER NOT NULL,
     offset INTEGER NOT NULL, length INTEGER NOT NULL,
     type TEXT NOT NULL, role TEXT NOT NULL, tool TEXT NOT NULL, model TEXT NOT NULL,
-    ms INTEGER, on_path INTEGER NOT NULL, mark INTEGER NOT NULL, counted INTEGER NOT NULL
+    ms INTEGER, on_path INTEGER NOT NULL, mark INTEGER NOT NULL, counted INTEGER NOT NULL,
+    failed INTEGER NOT NULL
 );
 CREATE INDEX doc_file ON doc (file, position);
 CREATE INDEX doc_mark ON doc (mark);
+CREATE INDEX doc_failed ON doc (file) WHERE failed;
 CREATE TABLE usage (
     doc INTEGER PRIMARY KEY, file INTEGER NOT NULL, model TEXT NOT NULL,
     input REAL, output REAL, cache_read REAL, cache_write REAL, cache_write_1h REAL, total REAL, cost REAL,
@@ -80,6 +82,7 @@ CREATE TABLE rollup (
 CREATE INDEX rollup_file ON rollup (file);
 CREATE TABLE rollup_tool (file INTEGER NOT NULL, quarter INTEGER, tool TEXT NOT NULL, calls INTEGER NOT NULL);
 CREATE INDEX rollup_tool_file ON rollup_tool (file);
+CREATE TABLE reading (file INTEGER PRIMARY KEY, consumed INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE touched (file INTEGER NOT NULL, doc INTEGER NOT NULL, path TEXT NOT NULL);
 CREATE INDEX touched_file ON touched (file);
 CREATE TABLE label (file INTEGER NOT NULL, entry TEXT NOT NULL, text TEXT NOT NULL);
@@ -93,7 +96,7 @@ CREATE VIEW sessions AS SELECT
 FROM file;
 CREATE VIEW messages AS SELECT
     file AS session, entry, position, type, role, tool, model, datetime(ms / 1000, 'unixepoch') AS time,
-    on_path, counted = 1 AS counted
+    on_path, counted = 1 AS counted, failed
 FROM doc;
 CREATE VIEW spending AS SELECT
     doc.file AS session, doc.entry, datetime(doc.ms / 1000, 'unixepoch') AS time, usage.model, usage.input,
@@ -191,7 +194,7 @@ def _opened(path: str) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA cache_size = -16000")
         if version != SCHEMA_VERSION:
-            _create(connection)
+            _create(connection, path)
         elif connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise sqlite3.DatabaseError("file is not a database of branchline")  # noqa: TRY301  handled above
     except BaseException:
@@ -200,7 +203,7 @@ def _opened(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _create(connection: sqlite3.Connection) -> None:
+def _create(connection: sqlite3.Connection, path: str) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:  # nobody was faster
@@ -209,6 +212,8 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
+    for version in range(1, SCHEMA_VERSION):  # of earlier releases; nothing reads them any more
+        _delete(os.path.join(os.path.dirname(path), f"catalog-{version}.db"))
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -228,7 +233,10 @@ def in_memory() -> sqlite3.Connection:
 
 def delete_database(directory: str) -> None:
     """Remove the catalog. Who has it open goes on with the removed one."""
-    path = database_path(directory)
+    _delete(database_path(directory))
+
+
+def _delete(path: str) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
         with contextlib.suppress(OSError):
             os.unlink(path + ending)

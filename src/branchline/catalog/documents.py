@@ -96,6 +96,8 @@ class Document(NamedTuple):
     """The files that its tool calls name."""
     model: str
     """``provider/model`` of an answer; empty where nobody answers."""
+    failed: bool
+    """Whether it is the result of a failed call, or a failed answer."""
     spending: Spending | None
 
 
@@ -138,6 +140,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
                 names,
                 files,
                 model,
+                _has_failed(entry),
                 _spending(entry, answers.get(position), priced=priced),
             )
 
@@ -252,6 +255,18 @@ def _answer(entry: Entry, message: AssistantMessage) -> _Said:
     if message.error_message:
         words.append(message.error_message)
     return "assistant", "\n".join(words), "\n".join(tools), "\n".join(names), tuple(files), _model(message)
+
+
+def _has_failed(entry: Entry) -> bool:
+    match entry:
+        case MessageEntry(message=ToolResult(is_error=True)):
+            return True
+        case MessageEntry(message=AssistantMessage(stop_reason="error")):
+            return True
+        case MessageEntry(message=BashExecution(exit_code=int(code))):
+            return code != 0
+        case _:
+            return False
 
 
 def _model(message: AssistantMessage) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from branchline.catalog.documents import Document, Spending
 from branchline.stores import FileStamp, Read
-from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
+
+if TYPE_CHECKING:
+    from branchline.catalog.documents import Document, Spending
+    from branchline.tree import Tree
 
 __all__ = ["CatalogFile", "FileRecord", "FileUpdate", "TextUpdate", "shape_hash", "tail_hash"]
 
@@ -31,7 +32,11 @@ class CatalogFile(NamedTuple):
     """A file as the catalog knows it."""
 
     id: int
-    stamp: FileStamp
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
     checked_ns: int
     """When the file was read, by the clock that stamps files."""
     consumed: int
@@ -46,13 +51,18 @@ class CatalogFile(NamedTuple):
     """A hash of the names of these entries."""
     record: bytes
 
+    @property
+    def stamp(self) -> FileStamp:
+        """The state of the file when it was read."""
+        return FileStamp._make(self[1:6])
+
     def is_current(self, stamp: FileStamp | None) -> bool:
         """Whether the file with this stamp is the one that was read.
 
         A file that changed less than two seconds before it was read may have changed again without a new
         time, so it is read once more.
         """
-        return self.stamp == stamp and self.stamp.changed_ns + _RACE_NS < self.checked_ns
+        return self[1:6] == stamp and self.changed_ns + _RACE_NS < self.checked_ns
 
     @property
     def is_indexed(self) -> bool:
@@ -101,20 +111,26 @@ class FileUpdate(NamedTuple):
     base: int = -1
     """The id of the file that this one only extends; -1 where it was rewritten or is new."""
     text: TextUpdate | None = None
+    reading: bytes | None = None
+    """The index of the log (:meth:`EntryLog.save`), so that only the tail of a file that grows is read."""
 
 
 def shape_hash(tree: Tree, end: int) -> bytes:
     """A hash of the names and types of the first entries of a tree."""
+    from hashlib import blake2b  # noqa: PLC0415  who only asks needs none
+
     text = "\n".join((*tree.keys[:end], *tree.types[:end]))
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def tail_hash(read: Read, end: int) -> bytes:
     """A hash of the last bytes before an offset."""
+    from hashlib import blake2b  # noqa: PLC0415  as above
+
     size = min(end, _TAIL)
     return blake2b(read(end - size, size), digest_size=16).digest()
 
 
-_TAIL = 4096
+_TAIL = 1024
 _RACE_NS = 2_000_000_000
 _decode = msgspec.msgpack.Decoder(FileRecord).decode

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 from branchline.catalog.catalog import Catalog
@@ -21,6 +22,8 @@ _ROLLED = (
     "file, quarter, model, long, messages, prompts, answers, calls, input, output, cache_read, cache_write,"
     " total, cost, open_input, open_output, open_cache_read, open_cache_write, open_cache_write_1h"
 )
+_SUMMED = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost")
+_UNPRICED = ("open_input", "open_output", "open_cache_read", "open_cache_write", "open_cache_write_1h")
 _OPEN = "CASE WHEN spent.cost IS NULL THEN spent.{0} ELSE 0 END"
 _GROUPED = f"""
 SELECT doc.file, doc.ms / {_QUARTER},
@@ -110,32 +113,35 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
             where += " AND model IS NOT NULL"
         said = ("answers", "0", "answers") if "model" in by else ("messages", "prompts", "answers")
         keys = "".join(f"{name}, " for name in names)
-        group = f"GROUP BY {', '.join(map(str, range(1, len(by) + 1)))}" if by else ""
-        columns = ", ".join(
-            f"total({name})"
-            for name in (*said, "calls", "input", "output", "cache_read", "cache_write", "total", "cost")
-        )
-        source = f"FROM rolled JOIN temp.scope AS scope USING (file) WHERE {where}"
-        groups = {
-            tuple(map(_text, row[: len(by)])): row[len(by) :]
-            for row in run(f"SELECT {keys} count(DISTINCT file), {columns} {source} {group}", values)
-        }
+        columns = ", ".join(f"total({name})" for name in (*said, *_SUMMED, *_UNPRICED))
+        source = f"FROM {_rolled(run)} JOIN temp.scope AS scope USING (file) WHERE {where}"
+        size = len(by)
+        # By model in any case: tokens without a recorded cost are priced by it.
+        numbers = ", ".join(map(str, range(1, size + 3)))
+        query = f"SELECT {keys} ifnull(model, ''), long, {columns} {source} GROUP BY {numbers}"
+        figures: dict[tuple[str, ...], list[float]] = {}
         opened: dict[tuple[str, ...], list[OpenTokens]] = {}
-        more = ", ".join(
-            f"total(open_{name})"
-            for name in ("input", "output", "cache_read", "cache_write", "cache_write_1h")
-        )
-        both = ", ".join(map(str, range(1, len(by) + 3)))
-        query = (
-            f"SELECT {keys} ifnull(model, ''), long, {more} {source}"
-            f" AND open_input + open_output + open_cache_read + open_cache_write > 0 GROUP BY {both}"
-        )
         for row in run(query, values):
-            tokens = row[len(by) :]
-            opened.setdefault(tuple(map(_text, row[: len(by)])), []).append(
-                OpenTokens(tokens[0], bool(tokens[1]), *tokens[2:])
-            )
-        return [Sums._make((key, *figures, opened.get(key, []))) for key, figures in groups.items()]
+            key = tuple(map(_text, row[:size]))
+            summed, tokens = row[size + 2 : -len(_UNPRICED)], row[-len(_UNPRICED) :]
+            before = figures.get(key)
+            figures[key] = list(summed if before is None else map(add, before, summed))
+            if any(tokens[:4]):
+                opened.setdefault(key, []).append(OpenTokens(row[size], bool(row[size + 1]), *tokens))
+        group = f"GROUP BY {', '.join(map(str, range(1, size + 1)))}" if by else ""
+        sessions = {
+            tuple(map(_text, row[:size])): row[size]
+            for row in run(f"SELECT {keys} count(DISTINCT file) {source} {group}", values)
+        }
+        return [
+            Sums._make((key, sessions[key], *summed, opened.get(key, []))) for key, summed in figures.items()
+        ]
+
+
+def _rolled(run: Any) -> str:
+    """What to sum over: the roll-up itself, unless copies count in this scope."""
+    (more,) = run("SELECT EXISTS (SELECT 1 FROM temp.more)").fetchone()
+    return "rolled" if more else "main.rollup AS rolled"
 
 
 def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> int:
@@ -162,7 +168,8 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     run("CREATE TEMP TABLE IF NOT EXISTS extra (id INTEGER PRIMARY KEY)")
     run("DELETE FROM temp.extra")
     run(
-        "INSERT INTO temp.extra SELECT min(doc.id) FROM doc JOIN temp.scope USING (file)"
+        "INSERT INTO temp.extra SELECT min(doc.id)"
+        " FROM doc INDEXED BY doc_copies JOIN temp.scope USING (file)"
         " WHERE doc.counted = 0 AND NOT EXISTS"
         " (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = 1"
         " AND other.file IN (SELECT file FROM temp.scope)) GROUP BY doc.mark"

@@ -8,6 +8,7 @@ from typing import Protocol
 from branchline.library import SessionRow
 from branchline.models import Model, ProviderStatus
 from branchline.session import Session
+from branchline.settings import Settings
 from branchline.views.forest import ForestRow
 
 __all__ = ["Services"]
@@ -22,8 +23,8 @@ class Services(Protocol):
         ...
 
     @property
-    def double_escape(self) -> str:
-        """What Escape, pressed twice, opens: ``tree`` or ``turns``."""
+    def settings(self) -> Settings:
+        """What the person has set: what double Escape opens, which entries a tree shows first."""
         ...
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:

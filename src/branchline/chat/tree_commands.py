@@ -27,8 +27,8 @@ _STAYED = "nothing selected; position unchanged"
 
 async def tree(chat: Chat, words: str) -> None:
     """Any entry of any branch."""
-    session = chat.conductor.session
-    picker = tree_picker(session, "Go where?", label=chat.conductor.label) if len(session) else None
+    session, shown = chat.conductor.session, chat.services.settings.filter
+    picker = tree_picker(session, "Go where?", shown, label=chat.conductor.label) if len(session) else None
     if (entry := await _picked(chat, words, picker)) is not None:
         await _navigate(chat, entry)
 
@@ -43,8 +43,8 @@ async def jump(chat: Chat, words: str) -> None:
 async def branch(chat: Chat, words: str) -> None:
     """A prompt, in a new session: of the whole tree or of the path, as double Escape shows them."""
     session, question = chat.conductor.session, "Rephrase which prompt in a new session?"
-    if chat.services.double_escape == "tree":
-        picker = tree_picker(session, question) if len(session) else None
+    if chat.services.settings.double_escape == "tree":
+        picker = tree_picker(session, question, chat.services.settings.filter) if len(session) else None
     else:
         picker = turn_picker(session, question)
     if (entry := await _picked(chat, words, picker)) is None:

@@ -32,6 +32,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Browse": {
         "browse": ("browse", "Open the full-screen browser."),
+        "web": ("web", "Show sessions in a web browser."),
         "search": ("search", "Find words, files and patterns in all sessions."),
         "ls": ("ls", "List the sessions of this directory, or all sessions."),
         "show": ("show", "Show a conversation from its start to the leaf."),
@@ -49,16 +50,25 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "branch": ("branch", "Go back to an entry; the next message continues there."),
         "reset": ("branch", "Move before the first entry."),
         "fork": ("branch", "Copy a path into a new, linked session."),
+        "graft": ("operations", "Copy a turn or a range onto another branch or session."),
+        "squash": ("operations", "Put a summary in the place of a range, on a new branch."),
+        "undo": ("operations", "Take back the last operation."),
+        "redo": ("operations", "Do the last undone operation again."),
+        "log": ("operations", "Show the operations on a session."),
         "label": ("label", "Label an entry."),
         "name": ("label", "Set the title of a session."),
+        "tag": ("tag", "Tag a session of any agent."),
+        "note": ("tag", "Write a note about a session of any agent."),
     },
     "Maintain": {
+        "archive": ("archive", "Keep copies of sessions that their agent will delete."),
         "rm": ("trash", "Move sessions to the trash."),
         "restore": ("trash", "Restore a session from the trash."),
         "prune": ("trash", "Move empty sessions to the trash."),
         "check": ("check", "Check sessions for damage."),
         "repair": ("repair", "Write a repaired copy of a damaged session."),
-        "export": ("export", "Write a session as JSONL or Markdown."),
+        "export": ("export", "Write a session as JSONL, Markdown or a page."),
+        "share": ("share", "Write a session as one page, after a review."),
         "import": ("import_", "Copy a session file into the library."),
         "convert": ("convert", "Convert a session for another agent."),
     },
@@ -67,15 +77,31 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("config", "Show or change the settings."),
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
+        "help": ("help", "Show the help of a command."),
+        "version": ("help", "Show the version."),
+        "formats": ("formats", "List the programs whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),
+        "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },
 }
 _COMMANDS = {name: place for family in _FAMILIES.values() for name, place in family.items()}
+_ALIASES = {
+    "list": "ls",
+    "find": "search",
+    "delete": "rm",
+    "remove": "rm",
+    "rename": "name",
+    "title": "name",
+    "undelete": "restore",
+    "compare": "diff",
+}
+"""What people type for a command that has another name here."""
 
 
 _ENVIRONMENT = {
     "BRANCHLINE_HOME": "directory of sessions and settings",
     "BRANCHLINE_CONFIG": "settings file",
+    "BRANCHLINE_CACHE=0": "reads large sessions without the cache of their skeletons",
     "BRANCHLINE_THEME, …": "overrides one setting (`branchline config` lists them)",
     "NO_COLOR": "disables colours",
 }
@@ -110,8 +136,11 @@ class _Commands(HelpPage, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
+        if name in _ALIASES:
+            name = _ALIASES[name]
+            args = [name, *args[1:]]
         if name not in _COMMANDS and not name.startswith("-"):
-            close = difflib.get_close_matches(name, _COMMANDS, n=1)
+            close = difflib.get_close_matches(name, (*_COMMANDS, *_ALIASES), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
             ctx.fail(f"unknown command {name!r}{hint}")
         return super().resolve_command(ctx, args)

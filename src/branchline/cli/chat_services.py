@@ -31,12 +31,8 @@ class CliServices:
         self, cwd: str, settings: Settings, *, base_url: str | None = None, api_key_env: str | None = None
     ) -> None:
         self.cwd = cwd
-        self._settings = settings
+        self.settings = settings
         self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
-
-    @property
-    def double_escape(self) -> str:
-        return self._settings.double_escape
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
         """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
@@ -68,7 +64,7 @@ class CliServices:
 
     def default_model(self) -> Model:
         """The one of the settings, else the one that needs nothing."""
-        return self.model(self._settings.model or DEFAULT_MODEL)
+        return self.model(self.settings.model or DEFAULT_MODEL)
 
     def model(self, name: str, /) -> Model:
         return self._models.find(name)

@@ -43,7 +43,7 @@ _RELATED: Mapping[str, str] = {
     "context": "show, stats, inspect",
     "demo": "ls, tree, stats",
     "diff": "tree, show, fork",
-    "export": "import, show",
+    "export": "share, import, show",
     "forest": "ls, fork, tree",
     "fork": "branch, forest, diff",
     "import": "export, check",
@@ -51,6 +51,7 @@ _RELATED: Mapping[str, str] = {
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
+    "mcp": "search, show, plugins",
     "models": "chat, config",
     "name": "ls, label",
     "new": "append, fork",
@@ -61,6 +62,7 @@ _RELATED: Mapping[str, str] = {
     "resume": "chat, ls, fork",
     "rm": "restore, prune",
     "search": "show, ls, index",
+    "share": "export, import",
     "show": "tree, diff, export",
     "sql": "stats, search, index",
     "stats": "ls, inspect, sql",
@@ -136,6 +138,8 @@ def _run(function: Callable[..., None]) -> Callable[..., None]:
     def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
         from branchline.cli.output import Output
 
+        if (inner := own.pop("inner", None)) is not None:
+            own["session"] = f"{own['session']}#{inner}"
         said = click.get_current_context().find_root().params  # the same options before the command
         output = Output(
             json=json or bool(said.get("json")),
@@ -212,7 +216,11 @@ def session_argument(*, many: bool = False, picked: bool = False) -> Callable[[A
         return click.argument("session", metavar="[SESSION]", required=False)
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
-    return click.argument("session", metavar="SESSION")
+    argument = click.argument("session", metavar="SESSION")
+    option = click.option(
+        "--session", "inner", metavar="ID", help="Take session ID of the database SESSION (SESSION#ID)."
+    )
+    return lambda function: argument(option(function))
 
 
 def agent_option(function: Any) -> Any:

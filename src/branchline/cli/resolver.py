@@ -26,6 +26,7 @@ __all__ = [
     "local_library",
     "resolve_entry",
     "resolve_path",
+    "resolve_row",
     "resolve_session",
 ]
 
@@ -51,7 +52,7 @@ def existing(directory: str) -> str:
 
 def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
     """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
-    if "/" in name or "\\" in name or has_suffix(name):
+    if "/" in name or "\\" in name or has_suffix(name) or _is_address(name):
         return _existing_file(os.path.abspath(os.path.expanduser(name)))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id or id prefix, or @last")
@@ -69,6 +70,11 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
         return os.path.abspath(name)
     where = "" if directory is None else f" in {directory}"
     raise SessionNotFound(f"no session named {name!r}{where}; `branchline ls --all` lists all sessions")
+
+
+def _is_address(name: str) -> bool:
+    """Whether this names a session of a database in the working directory."""
+    return "#" in name and os.path.isfile(name.partition("#")[0])
 
 
 def _existing_file(path: str) -> str:
@@ -130,6 +136,20 @@ def resolve_session(name: str, directory: str | None = None) -> Session:
     return session
 
 
+def resolve_row(name: str, directory: str | None = None) -> SessionRow:
+    """The row of the session that a person means, as lists show it."""
+    path = resolve_path(name, directory)
+    library = everywhere_library(everywhere=True, subagents=True)
+    for row in library.rows_at([path]):
+        return row
+    from branchline.library import SessionLibrary
+
+    beside = SessionLibrary(os.path.dirname(path)).rows_at([path])
+    if not beside:
+        raise SessionNotFound(f"{path} is not a session")
+    return beside[0]
+
+
 def resolve_entry(session: Session, name: str) -> str:
     """The id of the entry that a person means."""
     index = session.index
@@ -152,6 +172,9 @@ def resolve_entry(session: Session, name: str) -> str:
     if len(labelled) > 1:
         some = ", ".join(labelled[:_SHOWN]) + (" …" if len(labelled) > _SHOWN else "")
         raise Ambiguous(f"{len(labelled)} entries of {session.id} have the label {name!r}: {some}")
+    named = next((branch for branch in session.named_branches() if branch.name == name), None)
+    if named is not None:
+        return named.tip
     if found:
         some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")

@@ -6,7 +6,6 @@ string for what is not there, so do these functions.
 
 from __future__ import annotations
 
-import builtins
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -73,7 +72,7 @@ class TreeNode:
 
     meta: SessionMeta
     path: str
-    children: builtins.list[TreeNode] = field(default_factory=builtins.list)
+    children: list[TreeNode] = field(default_factory=list)
 
 
 class Session:
@@ -130,13 +129,13 @@ def new_session(root: _Path, cwd: str, provider_name: str, model: str, version: 
     return Session(live)
 
 
-def open_session(path: _Path) -> tuple[Session, builtins.list[Message]]:
+def open_session(path: _Path) -> tuple[Session, list[Message]]:
     """An existing session for appending, and its messages."""
     live = session.Session.open(path)
     return Session(live), [item.message for item in live.context().messages]
 
 
-def list_sessions(root: _Path, cwd: str) -> builtins.list[str]:
+def list_sessions(root: _Path, cwd: str) -> list[str]:
     """The files of a working directory, newest first by name."""
     rows = library.SessionLibrary(sessions_dir(root, cwd)).list()
     return sorted((row.path for row in rows if row.path is not None), reverse=True)
@@ -147,7 +146,7 @@ def latest_session(root: _Path, cwd: str) -> str:
     return next(iter(list_sessions(root, cwd)), "")
 
 
-def describe_sessions(root: _Path, cwd: str) -> builtins.list[SessionSummary]:
+def describe_sessions(root: _Path, cwd: str) -> list[SessionSummary]:
     """Every session of a working directory at a glance, newest first."""
     return [_summary(path) for path in list_sessions(root, cwd)]
 
@@ -184,10 +183,10 @@ def branch_session(parent_path: _Path, root: _Path, cwd: str, version: str, up_t
         )
 
 
-def build_session_tree(root: _Path, cwd: str) -> builtins.list[TreeNode]:
+def build_session_tree(root: _Path, cwd: str) -> list[TreeNode]:
     """The sessions of a working directory by parent; one whose parent is missing is a root."""
-    roots: builtins.list[TreeNode] = []
-    above: builtins.list[TreeNode] = []
+    roots: list[TreeNode] = []
+    above: list[TreeNode] = []
     for item in library.SessionLibrary(sessions_dir(root, cwd)).forest():
         assert item.row.path is not None
         node = TreeNode(read_session_meta(item.row.path), item.row.path)
@@ -202,7 +201,7 @@ def prune_empty_sessions(root: _Path, cwd: str) -> None:
     library.SessionLibrary(sessions_dir(root, cwd)).prune(dry_run=False)
 
 
-def _message_rows(live: session.Session) -> builtins.list[str]:
+def _message_rows(live: session.Session) -> list[str]:
     """The last entry of each row that holds messages; the results of several calls share a row."""
     reading, index = live.transcript.reading, live.index
     rows = {

@@ -3,20 +3,21 @@
 from typing import TYPE_CHECKING, Any
 
 from branchline import _lazy
-from branchline.context.builder import build_context
 from branchline.context.context import Context, ContextMessage, ModelRef
 from branchline.context.rules import ContextRules
-from branchline.context.selection import selected_entries
 from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
 
 if TYPE_CHECKING:
+    from branchline.context.builder import build_context
     from branchline.context.incremental import IncrementalContext
     from branchline.context.model_input import (
         BRANCH_SUMMARY_PREFIX,
         COMPACTION_SUMMARY_PREFIX,
+        labelled_summary,
         model_messages,
         to_model,
+        unlabelled_summary,
     )
     from branchline.context.providers.anthropic import anthropic
     from branchline.context.providers.common import ProviderRequest
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from branchline.context.providers.from_openai import from_openai
     from branchline.context.providers.openai_chat import openai_chat
     from branchline.context.providers.openai_responses import openai_responses
+    from branchline.context.selection import selected_entries
     from branchline.context.system_prompt import SystemState, replay_system
     from branchline.context.tokens import (
         TokenEstimate,
@@ -70,6 +72,7 @@ __all__ = [
     "estimate_messages",
     "from_anthropic",
     "from_openai",
+    "labelled_summary",
     "milliseconds",
     "model_messages",
     "openai_chat",
@@ -79,11 +82,14 @@ __all__ = [
     "selected_entries",
     "to_model",
     "totals",
+    "unlabelled_summary",
     "usage_rows",
     "usage_sum",
 ]
 
 _LATER = {
+    "builder": ("build_context",),
+    "selection": ("selected_entries",),
     "providers.anthropic": ("anthropic",),
     "tool_pairs": ("NO_RESULT", "close_tool_calls"),
     "incremental": ("IncrementalContext",),
@@ -93,7 +99,14 @@ _LATER = {
     "providers.from_anthropic": ("from_anthropic",),
     "providers.from_openai": ("from_openai",),
     "system_prompt": ("SystemState", "replay_system"),
-    "model_input": ("BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"),
+    "model_input": (
+        "BRANCH_SUMMARY_PREFIX",
+        "COMPACTION_SUMMARY_PREFIX",
+        "labelled_summary",
+        "model_messages",
+        "to_model",
+        "unlabelled_summary",
+    ),
     "tokens": ("TokenEstimate", "context_tokens", "estimate_message", "estimate_messages", "request_tokens"),
     "usage": (
         "TOOLS_AND_SUMMARIES",

@@ -13,7 +13,7 @@ from typing import cast
 import msgspec
 
 from branchline.context.context import Context, ContextMessage
-from branchline.context.rules import ModeAndRules
+from branchline.context.rules import ContextRules, ModeAndRules
 from branchline.context.selection import Selection, ancestor_with_id, model_of, select, thinking_level_of
 from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
@@ -70,7 +70,7 @@ def build_context(source: ContextSource, leaf: int) -> Context:
     edits = edits_in(entries, tree, selection)
     messages = []
     if compaction is not None:
-        opening = apply_edit(opening_messages(compaction), edits.get(compaction.id))
+        opening = apply_edit(opening_messages(compaction, rules), edits.get(compaction.id))
         messages += [ContextMessage(compaction.id, message) for message in opening]
     messages += _messages(entries[:older], edits)
     measured_from = len(messages)
@@ -121,11 +121,13 @@ def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
     )
 
 
-def opening_messages(compaction: Compaction) -> tuple[Message, ...]:
+def opening_messages(compaction: Compaction, rules: ContextRules) -> tuple[Message, ...]:
     """What stands first after a compaction: the system state, the summary, the tail that it holds itself.
 
     One that holds its messages need not have a summary; then nothing is said in its place.
     """
+    if rules.opening is not None:
+        return rules.opening(compaction)
     system = () if compaction.system_message is None else (compaction.system_message,)
     if compaction.retained_tail is not None and not compaction.summary:
         return (*system, *compaction.retained_tail)

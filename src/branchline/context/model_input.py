@@ -22,7 +22,14 @@ from branchline.entries import (
     UserMessage,
 )
 
-__all__ = ["BRANCH_SUMMARY_PREFIX", "COMPACTION_SUMMARY_PREFIX", "model_messages", "to_model"]
+__all__ = [
+    "BRANCH_SUMMARY_PREFIX",
+    "COMPACTION_SUMMARY_PREFIX",
+    "labelled_summary",
+    "model_messages",
+    "to_model",
+    "unlabelled_summary",
+]
 
 BRANCH_SUMMARY_PREFIX = (
     "The conversation took another branch for a while and then returned to this point. "
@@ -54,14 +61,29 @@ def model_messages(messages: Iterable[Message]) -> list[Message]:
                 text = f"{BRANCH_SUMMARY_PREFIX}\n\n<summary>\n{message.summary}</summary>"
                 found.append(_said(text, message.timestamp))
             case CompactionSummaryMessage():
-                text = f"{COMPACTION_SUMMARY_PREFIX}\n\n<summary>\n{message.summary}\n</summary>"
-                found.append(_said(text, message.timestamp))
+                found.append(_said(labelled_summary(message.summary), message.timestamp))
             case UnknownMessage():
                 if (said := foreign_message(message)) is not None:
                     found.append(said)
             case _:
                 assert_never(message)
     return found
+
+
+_SUMMARY_BEGINS = f"{COMPACTION_SUMMARY_PREFIX}\n\n<summary>\n"
+_SUMMARY_ENDS = "\n</summary>"
+
+
+def labelled_summary(summary: str) -> str:
+    """The summary of a compaction as a model is told it."""
+    return f"{_SUMMARY_BEGINS}{summary}{_SUMMARY_ENDS}"
+
+
+def unlabelled_summary(text: str) -> str:
+    """The summary in such a text; any other text as it is."""
+    if text.startswith(_SUMMARY_BEGINS) and text.endswith(_SUMMARY_ENDS):
+        return text[len(_SUMMARY_BEGINS) : len(text) - len(_SUMMARY_ENDS)]
+    return text
 
 
 def bash_text(run: BashExecution) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["LONG_CONTEXT", "PriceList", "Rates", "parse_price"]
+__all__ = ["LONG_CONTEXT", "PriceList", "Rates", "is_price", "parse_price"]
 
 LONG_CONTEXT = 200_000
 """Tokens in a request from which on some models cost more."""
@@ -74,6 +74,15 @@ def parse_price(text: str) -> tuple[str, Rates]:
     read = cached[0] if cached else given
     write = cached[1] if len(cached) > 1 else given
     return model, Rates(given, spent, read, write, write)
+
+
+def is_price(text: str) -> bool:
+    """Whether a text names a model and its rates."""
+    try:
+        parse_price(text)
+    except ValueError:
+        return False
+    return True
 
 
 @cache

@@ -63,5 +63,9 @@ def project(source: ContextSource, leaf: int) -> Projection:
         messages = apply_edit(said, edits.get(keys[position])) if said else ()
         entries.append(ProjectedEntry(position, keys[position], types[position], record, said, messages))
     compaction = selection.compaction
-    opening = () if compaction is None else apply_edit(opening_messages(compaction), edits.get(compaction.id))
+    opening = (
+        ()
+        if compaction is None
+        else apply_edit(opening_messages(compaction, source.context_rules), edits.get(compaction.id))
+    )
     return Projection(compaction=compaction, opening=opening, entries=entries, measured=selection.measured)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context.context import ContextMessage
+from branchline.entries import Compaction, Message
 from branchline.tree import EntrySource
 
 __all__ = ["ContextRules", "ModeAndRules"]
@@ -29,8 +30,9 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     ``session_has_model`` takes the one that the file names for the whole session, or none.
     ``keeps_system_messages`` leaves them in the range that a compaction keeps. ``silent`` are types of
     entries that are for people and say nothing to a model. ``finish`` may leave out or change messages, in
-    their order, after everything else. ``mode_and_rules`` tells what a path says about mode and injected
-    rules, where a program records that.
+    their order, after everything else. ``opening`` gives what a compaction says to a model, with the kept
+    messages that it holds itself, in the order in which the program sends it. ``mode_and_rules`` tells what a
+    path says about mode and injected rules, where a program records that.
     """
 
     boundaries: frozenset[str] = frozenset()
@@ -39,4 +41,5 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     keeps_system_messages: bool = False
     excluded_types: frozenset[str] = frozenset()
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
+    opening: Callable[[Compaction], tuple[Message, ...]] | None = None
     mode_and_rules: Callable[[EntrySource, list[int]], ModeAndRules] | None = None

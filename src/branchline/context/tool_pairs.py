@@ -18,9 +18,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from branchline.entries import AssistantMessage, Block, Message, Text, ToolCall, ToolResult
+from branchline.entries import AssistantMessage, Block, Message, Text, ToolCall, ToolResult, UserMessage
 
-__all__ = ["NO_RESULT", "close_tool_calls"]
+__all__ = ["NO_RESULT", "close_tool_calls", "told_result"]
 
 NO_RESULT = "No result was recorded for this tool call."
 
@@ -39,6 +39,15 @@ def close_tool_calls(messages: Iterable[Message]) -> list[Message]:
         elif not isinstance(message, ToolResult):
             closed.append(message)
     return closed
+
+
+def told_result(result: ToolResult) -> UserMessage:
+    """A result in words, where no call is there that it could answer."""
+    state = "failed and said" if result.is_error is True else "said"
+    heading = Text(text=f"The tool {result.tool_name or 'that was called'} {state}:")
+    content = result.content
+    blocks = (Text(text=content),) if isinstance(content, str) else content
+    return UserMessage(content=(heading, *blocks), timestamp=result.timestamp)
 
 
 def _results_by_call(messages: list[Message]) -> dict[int, dict[str, ToolResult]]:

@@ -15,8 +15,9 @@ from branchline.conversion.converter import UNREADABLE, Converter
 from branchline.conversion.fidelity import Fidelity, FidelityRecorder
 from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import origin_reader_for
+from branchline.conversion.output_buffer import OutputBuffer
 from branchline.conversion.state import ConversionState
-from branchline.entries import Header
+from branchline.entries import Header, Leaf
 from branchline.errors import NotSupported
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
@@ -32,6 +33,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     header: Header
     fidelity: Fidelity
+    branches_left: tuple[int, ...] = ()
+    """The ends of branches that the file cannot hold beside the others, where the format can hold some."""
 
 
 def convert(
@@ -51,8 +54,18 @@ def convert(
     made = Converter(source, target, header, leaf, restorer)
     if restorer is not None and not made.stands_well():
         made = Converter(source, target, header, leaf, None)
+    if target.traits.rolls_back_turns and leaf is None and not made.reached_everything():
+        made = Converter(source, target, header, made.plan.leaf, None)
+        made.give_up_branches()
     fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
-    return Converted(data=made.out.content(), header=made.header, fidelity=fidelity)
+    left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
+    return Converted(data=made.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
+
+
+def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
+    """The ends of the branches that are not in the new file."""
+    kept = set(made.plan.order)
+    return tuple(tip for tip in branch_tips(source) if tip not in kept)
 
 
 def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
@@ -103,6 +116,13 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
     """A path in the program's own form, with the labels and the title that are not on it."""
     made = ConversionState(source, target, header, leaf, None)
-    made.adopt(target.required_writer().fork(source, leaf, header))
+    data = target.required_writer().fork(source, leaf, header)
+    if target.traits.splits_answers:  # entries are named after their lines, and end where they shall stand
+        out = OutputBuffer(target, data, target.home.file_key(header) + target.traits.suffix)
+        end = out.transcript.leaf
+        if end is not None:
+            out.write([Leaf(id="end", parent=end, timestamp=header.timestamp, target=end)])
+        return out.content()
+    made.adopt(data)
     finish(made)
     return made.out.content()

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from branchline.conversion.entry_utils import message_of, with_edit, with_model, with_usage
+from branchline.conversion.entry_utils import (
+    message_of,
+    with_edit,
+    with_model,
+    with_usage,
+    without_thinking,
+)
 from branchline.conversion.fallbacks import to_native
 from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS
+from branchline.conversion.plan import NOT_ACTIVE
 from branchline.conversion.writer import EntryWriter
 from branchline.entries import (
     AssistantMessage,
@@ -72,6 +79,18 @@ class Converter(EntryWriter):
         """Also whether all lines that were given back hold what they held."""
         return not self._misplaced and super().stands_well()
 
+    def reached_everything(self) -> bool:
+        """Whether no entry was refused because of its place."""
+        refusal = self.target.traits.unsupported.get("elsewhere", "")
+        return super().stands_well() and not self.ledger.has_lost(refusal)
+
+    def give_up_branches(self) -> None:
+        """Account for everything that is not on the path as left out."""
+        for position in range(len(self.source.tree)):
+            if position not in self.ledger:
+                unreadable = position in self.source.tree.placeholders
+                self.ledger.lost(position, UNREADABLE if unreadable else NOT_ACTIVE)
+
     # -- the way through ------------------------------------------------------------------------------
 
     def _go(self) -> None:
@@ -119,16 +138,32 @@ class Converter(EntryWriter):
             entry = with_model(entry, *model)
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
+        if (reason := self.target.traits.unsupported.get("thinking")) is not None:
+            spoken = without_thinking(entry)
+            if spoken is None:
+                self._drop(position, reason)
+                return
+            if spoken is not entry:
+                self._unthought.add(position)
+                entry = spoken
         self._say_model(position, entry)
         if not self._may_join(position, entry):
             self._flush()
             self._write_alone(position, self._placed(position, entry), "")
             return
-        if self._run and not self.plan.linear and self.source.tree.parents[position] != self._run[-1][0]:
+        if self._run and not self._continues_run(position, entry):
             self._flush()
         self._run.append((position, self._placed(position, entry)))
         if len(self._run) >= _RUN and not isinstance(message_of(entry), ToolResult):
             self._flush()
+
+    def _continues_run(self, position: int, entry: Entry) -> bool:
+        """Whether an entry can be written together with those that wait."""
+        if self.target.traits.splits_answers and not (
+            isinstance(message_of(entry), ToolResult) and isinstance(message_of(self._run[-1][1]), ToolResult)
+        ):
+            return False
+        return self.plan.linear or self.source.tree.parents[position] == self._run[-1][0]
 
     def _with_pieces(self, position: int, entry: Entry) -> Entry | None:
         """The answer with the pieces before it; None when the next piece will bring it along."""

@@ -22,6 +22,7 @@ from branchline.entries import (
     Message,
     MessageEntry,
     Text,
+    Thinking,
     ToolCall,
     ToolResult,
     Usage,
@@ -41,6 +42,7 @@ __all__ = [
     "with_edit",
     "with_model",
     "with_usage",
+    "without_thinking",
 ]
 
 
@@ -201,6 +203,19 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
             return msgspec.structs.replace(entry, content=message.content)
         case _:
             return entry
+
+
+def without_thinking(entry: Entry) -> Entry | None:
+    """An answer without its thinking, None if it holds nothing else; any other entry as it is."""
+    message = message_of(entry)
+    if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+        return entry
+    content = tuple(block for block in message.content if not isinstance(block, Thinking))
+    if len(content) == len(message.content):
+        return entry
+    if not content:
+        return None
+    return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, content=content))
 
 
 def with_model(entry: Entry, provider: str, model: str) -> Entry:

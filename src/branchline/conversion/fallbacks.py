@@ -13,6 +13,7 @@ import msgspec
 
 from branchline.context import milliseconds, model_messages
 from branchline.context.builder import custom_content
+from branchline.context.tool_pairs import told_result
 from branchline.entries import (
     AssistantMessage,
     BashExecution,
@@ -153,11 +154,7 @@ def as_user_message(entry: MessageEntry) -> MessageEntry:
     """The result of a tool as a user message, where no call is there that it could answer."""
     result = entry.message
     assert isinstance(result, ToolResult)
-    state = "failed and said" if result.is_error is True else "said"
-    heading = Text(text=f"The tool {result.tool_name or 'that was called'} {state}:")
-    content = _blocks(result.content)
-    said = UserMessage(content=(heading, *content), timestamp=result.timestamp)
-    return msgspec.structs.replace(entry, message=said)
+    return msgspec.structs.replace(entry, message=told_result(result))
 
 
 def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
@@ -226,10 +223,6 @@ def _words_only(block: Block) -> Block:
             return block
 
 
-def _blocks(content: Content) -> tuple[Block, ...]:
-    return (Text(text=content),) if isinstance(content, str) else content
-
-
 def _system_words(message: SystemMessage) -> str:
     sections = (message.sections or {}).values()
     return "\n\n".join(filter(None, (blocks_text(message.content, "\n"), *sections)))
@@ -257,6 +250,12 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         said = [_simplified(message, simplify) for message in said]
         held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(said))
         yield Fallback("it holds the kept messages itself, simplified", (held,))
+    if entry.retained_tail is None:
+        yield Fallback("the kept messages follow it as entries", _followed(entry, tail))
+        yield Fallback(
+            "the kept messages follow it as messages of the person and the model",
+            _followed(entry, model_messages(tail)),
+        )
     summary = CompactionSummaryMessage(
         summary=entry.summary,
         tokens_before=entry.tokens_before,

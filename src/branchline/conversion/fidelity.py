@@ -107,6 +107,10 @@ class FidelityRecorder:
     def lost(self, position: int, why: str) -> None:
         self._note(self._lost, position, why)
 
+    def has_lost(self, why: str) -> bool:
+        """Whether anything was lost for this reason."""
+        return any(words == why for _, words in self._lost)
+
     def _note(self, book: dict[tuple[str, str], list[str]], position: int, words: str) -> None:
         if self._is_first(position):
             page = book.setdefault((kind_of(self._tree, position), words), [])

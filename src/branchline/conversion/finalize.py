@@ -31,8 +31,8 @@ __all__ = ["finish", "header_with_model"]
 def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) -> Header:
     """The header with what some formats say there: the model, and how much came from the parent."""
     metadata = {**_first_model(source, order), **(header.metadata or {})}
-    if source.reading.title:
-        metadata.setdefault("title", source.reading.title)
+    if source.title:
+        metadata.setdefault("title", source.title)
     if header.parent_session is not None:
         tree = source.tree
         count = sum(
@@ -69,7 +69,7 @@ def finish(conversion: ConversionState) -> None:
     out, reading = conversion.out.transcript, conversion.source.reading
     standing = conversion.key_of(conversion.plan.leaf)
     labels = reading.labels
-    title = reading.title
+    title = conversion.source.title
     if conversion.exact:  # then every title and label is an entry of its own already
         title, labels = None, {}
     if title and _words(out.reading.title) != _words(title):
@@ -84,7 +84,7 @@ def finish(conversion: ConversionState) -> None:
             common = _common(conversion, f"label {number}", standing)
             common["timestamp"] = state.time or common["timestamp"]
             _add(conversion, Label(**common, target=named, label=state.text))
-    if _stands_elsewhere(conversion):
+    if _stands_elsewhere(conversion) or (conversion.target.traits.ends_with_position and len(out.tree)):
         _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
 
 

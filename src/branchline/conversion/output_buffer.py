@@ -55,5 +55,5 @@ def names_models(target: Format, header: Header) -> bool:
         made = trial.write([entry])
     except REFUSALS:
         return True
-    found = trial.transcript.entry(made[-1])
-    return not isinstance(found, MessageEntry) or getattr(found.message, "model", None) == "b"
+    found = [one.message for one in map(trial.transcript.entry, made) if isinstance(one, MessageEntry)]
+    return not found or getattr(found[-1], "model", None) == "b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -27,7 +27,7 @@ from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format, FormatReader
 from branchline.tree import ROOT, Tree
 
-__all__ = ["ConversionPlan", "kept_messages", "make_plan"]
+__all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan"]
 
 
 class ConversionPlan(NamedTuple):
@@ -69,7 +69,11 @@ def make_plan(
                 why = f"not on the active path, and {target.traits.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
     order: Sequence[int] = _with_side_records(tree, standing)
-    if whole:
+    if whole and target.traits.active_branch_last:
+        order, left = branch_by_branch(tree, standing, rolled_back=target.traits.rolls_back_turns)
+        for position in left:
+            ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else _UNREADABLE)
+    elif whole:
         order = range(len(tree)) if as_in_file else _parents_first(tree)
     if withheld := source.reading.withheld:
         for position in sorted(withheld.intersection(order)):
@@ -93,7 +97,9 @@ def make_plan(
 
 
 _UNREADABLE = "its line cannot be read"
+NOT_ACTIVE = "not on the active path, and the format keeps only branches that begin with a prompt"
 _BEHIND = SIDE_TYPES - {"leaf"}
+_SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change"}
 
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:
@@ -124,6 +130,79 @@ def _parents_first(tree: Tree) -> Sequence[int]:
             done.add(here)
             ready += reversed(waiting.pop(here, []))
     return order
+
+
+def branch_by_branch(tree: Tree, leaf: int, *, rolled_back: bool) -> tuple[list[int], list[int]]:
+    """All positions with each branch in one piece and the active one last; and those that are left out.
+
+    With ``rolled_back`` a branch is kept only if it begins with a prompt and holds no compaction, because
+    that is what can be rolled back.
+    """
+    active = set(tree.path_positions(leaf))
+    children: dict[int, list[int]] = {}
+    for position, parent in enumerate(tree.parents):
+        children.setdefault(parent, []).append(position)
+    left = set(_not_rolled_back(tree, children, leaf)) if rolled_back else set()
+    order: list[int] = []
+    waiting = [ROOT]
+    while waiting:
+        here = waiting.pop()
+        if here != ROOT:
+            order.append(here)
+        below = [child for child in children.get(here, ()) if child not in left]
+        waiting += sorted(below, key=lambda child: (_rank(tree, child, active), child), reverse=True)
+    return order, sorted(left)
+
+
+def _rank(tree: Tree, position: int, active: Container[int]) -> int:
+    """Where a branch stands among its siblings: what says nothing first, the active one last."""
+    if position in active:
+        return 2
+    return 0 if tree.types[position] in SIDE_TYPES else 1
+
+
+def _not_rolled_back(tree: Tree, children: dict[int, list[int]], leaf: int) -> list[int]:
+    """Everything on branches that cannot be turns which were rolled back."""
+    active = set(tree.path_positions(leaf))
+    left: list[int] = []
+    waiting: list[tuple[int, bool]] = [(ROOT, True)]
+    compacted = _compacted_below(tree, children)
+    while waiting:
+        here, kept = waiting.pop()
+        if here != ROOT and not kept:
+            left.append(here)
+        below = children.get(here, ())
+        for child in below:
+            stays = kept and (
+                child in active
+                or (tree.types[child] in SIDE_TYPES and child not in children)
+                or (
+                    not compacted[child]
+                    and (_begins_turn(tree, child, children) or (len(below) == 1 and here != leaf))
+                )
+            )
+            waiting.append((child, stays))
+    return left
+
+
+def _begins_turn(tree: Tree, position: int, children: dict[int, list[int]]) -> bool:
+    """Whether the first thing said on a branch is a prompt."""
+    while tree.types[position] in _SETTINGS and len(below := children.get(position, [])) == 1:
+        position = below[0]
+    return tree.types[position] == "message" and tree.roles[position] == "user"
+
+
+def _compacted_below(tree: Tree, children: dict[int, list[int]]) -> list[bool]:
+    """For each entry whether it or anything below it is a compaction."""
+    found = [kind == "compaction" for kind in tree.types]
+    order = list(children.get(ROOT, ()))
+    for here in order:  # the list grows while it is walked
+        order += children.get(here, ())
+    for here in reversed(order):
+        parent = tree.parents[here]
+        if parent != ROOT and found[here]:
+            found[parent] = True
+    return found
 
 
 def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:

@@ -47,7 +47,7 @@ class ConversionState:
         self.ledger = FidelityRecorder(source.tree)
         self.plan = make_plan(source, target, leaf, self.ledger, as_in_file=target is PI)
         self.keeper = None
-        if target is PI and source.format.writer is not None and not bare:
+        if target is PI and source.format.is_appendable and not bare:
             carried = [position for position in self.plan.order if position not in source.tree.placeholders]
             self.keeper = OriginWriter(source, whole=leaf is None, carried=carried)
             header = self.keeper.header(header)

@@ -16,7 +16,12 @@ from branchline.entries import Entry, MessageEntry, entry_fields, message_fields
 
 __all__ = ["missing_fields"]
 
-_PLACES = frozenset({"id", "parentId", "type", "timestamp", "targetId", "firstKeptEntryId", "fromId", "role"})
+_PLACES = frozenset(
+    {
+        *("id", "parentId", "type", "timestamp", "targetId", "firstKeptEntryId", "fromId", "role"),
+        "toolCallId",  # calls are renamed together with their results
+    }
+)
 _WORDS = {
     "api": "the API",
     "cost": "the cost",
@@ -98,12 +103,16 @@ def _blocks_not_kept(wanted: list[Any], found: Any) -> set[str]:
     if not isinstance(found, list) or [_kind(block) for block in wanted] != [_kind(block) for block in found]:
         return {_WORDS["content"]}
     return {
-        _WORDS.get(name, _WORDS["content"])
+        _word_in_block(name)
         for one, other in zip(wanted, found, strict=True)
         if isinstance(one, dict) and isinstance(other, dict)
         for name, value in one.items()
-        if not _same(value, other.get(name))
+        if not _same(value, other.get(name)) and not (name == "id" and _kind(one) == "toolCall")
     }
+
+
+def _word_in_block(name: str) -> str:
+    return "the name of the tool" if name == "name" else _WORDS.get(name, _WORDS["content"])
 
 
 def _tail_not_kept(wanted: list[Any], found: Any) -> set[str]:

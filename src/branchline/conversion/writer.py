@@ -8,6 +8,7 @@ from itertools import chain
 
 import msgspec
 
+from branchline.context.builder import opening_messages
 from branchline.conversion.entry_utils import (
     ToolResultForms,
     calls_with_long_numbers,
@@ -33,6 +34,7 @@ from branchline.conversion.plan import kept_messages
 from branchline.conversion.state import ConversionState
 from branchline.conversion.verify import missing_fields
 from branchline.entries import (
+    AssistantMessage,
     BranchSummary,
     Compaction,
     Entry,
@@ -42,6 +44,7 @@ from branchline.entries import (
     MessageEntry,
     ToolResult,
     UsageEntry,
+    UserMessage,
     encode_entry,
 )
 from branchline.formats.entry_log import EntryLog
@@ -72,6 +75,7 @@ class EntryWriter(ConversionState):
     ) -> None:
         super().__init__(source, target, header, leaf, restorer, bare=bare)
         self._edited: set[int] = set()
+        self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # what only the source's program understands
         self._models_apart = target is not PI and not names_models(target, self.header)
 
@@ -164,10 +168,11 @@ class EntryWriter(ConversionState):
         """Behind the summary of a branch its words, where the program would not show them to a model."""
         if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
             return made, ""
-        found = self.out.transcript.entry(made[0])
-        heard = found.type not in self.out.transcript.context_rules.excluded_types
-        if (isinstance(found, BranchSummary) and found.summary and heard) or isinstance(found, MessageEntry):
-            return made, ""
+        silent = self.out.transcript.context_rules.excluded_types
+        for found in map(self.out.transcript.entry, made):
+            heard = isinstance(found, BranchSummary) and found.summary and found.type not in silent
+            if heard or isinstance(found, MessageEntry):
+                return made, ""
         below = msgspec.structs.replace(
             entry, id=f"{entry.id}.words", parent=self.out.transcript.tree.keys[made[0]]
         )
@@ -210,7 +215,8 @@ class EntryWriter(ConversionState):
 
         as_it_is = ""
         if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
-            moves = source.format.traits.summary_follows_tail and not self.target.traits.summary_follows_tail
+            last = opening_messages(entry, source.context_rules)[-1]
+            moves = isinstance(last, UserMessage) and last not in entry.retained_tail
             as_it_is = "its summary stands before the messages that it keeps" if moves else ""
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
@@ -247,11 +253,15 @@ class EntryWriter(ConversionState):
                 self._keys[position] = tree.keys[last] if self._hangs_well(entry, place) else entry.parent
                 self._begin_anew(position)
                 if self.target is not PI:
-                    missing = self._not_kept(entry, place, range(start, place))
+                    missing = self._not_kept(entry, place, range(start, place), range(place + 1, last + 1))
                 start = place + 1
             self._previous = position
             words = [_EDITED] if position in self._edited else []
             words += [how] if how else []
+            if position in self._unthought:
+                words.append("without its thinking")
+            if place is not None and self._is_joined(position, place):
+                words.append("joined with the answer before it")
             if missing:
                 words.append("without " + ", ".join(missing))
             words += unread
@@ -286,12 +296,22 @@ class EntryWriter(ConversionState):
             found.append(f"with a long line: {problem}")
         return tuple(found)
 
-    def _not_kept(self, entry: Entry, place: int, before: range) -> tuple[str, ...]:
-        """What the new file does not say of an entry; what it spent may stand in front of it."""
+    def _is_joined(self, position: int, place: int) -> bool:
+        """Whether the target's program takes an answer for a part of the one before it."""
+        continues = place in self.out.transcript.tree.continuations
+        return continues and position not in self.source.tree.continuations
+
+    def _not_kept(self, entry: Entry, place: int, before: range, behind: range) -> tuple[str, ...]:
+        """What the new file does not say of an entry.
+
+        What it spent may stand in front of it, and further parts of an answer behind it.
+        """
         out = self.out.transcript
         beside = [out.entry(other) for other in before if out.tree.types[other] == "usage"]
         spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
         found = out.entry(place)
+        if self.target.traits.splits_answers:
+            found = self._whole_answer(found, behind)
         if found.type != entry.type:
             return () if isinstance(entry, Compaction) else ("its kind of entry",)
         missing = missing_fields(entry, found, spent)
@@ -300,6 +320,15 @@ class EntryWriter(ConversionState):
         if self._models_apart:  # what an answer does not say of its model, the entry before it does
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing
+
+    def _whole_answer(self, found: Entry, behind: range) -> Entry:
+        """An answer with the parts that were written behind it."""
+        message = message_of(found)
+        for part in map(self.out.transcript.entry, behind):
+            more = message_of(part)
+            if isinstance(message, AssistantMessage) and isinstance(more, AssistantMessage):
+                message = self.target.reader.merge_answers(message, more) or message
+        return found if message is None else msgspec.structs.replace(found, message=message)
 
 
 _NO_SUMMARY = "(no summary available)"

@@ -1,5 +1,6 @@
 """One package per program: how it writes sessions. Formats do not know each other."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, agent_name, builtin_formats, detect
@@ -10,56 +11,88 @@ from branchline.formats.log_index import ByteRange, LabelState, LogIndex
 from branchline.formats.peek import Peek, peek, unpacked_head
 from branchline.formats.pi import PI
 from branchline.formats.protocol import (
+    CompanionFile,
     CompressedFiles,
     Content,
+    DatabaseSessions,
+    DocumentFiles,
     ExternalParts,
     Format,
     FormatHome,
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ImportedFiles,
     LogReader,
+    Query,
     ReadingLimits,
+    SessionFacts,
+    SessionVersion,
     SplitFiles,
     TitleFiles,
 )
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code import CLAUDE_CODE
+    from branchline.formats.cline import CLINE
     from branchline.formats.codex import CODEX
+    from branchline.formats.conformance import FormatContract
+    from branchline.formats.copilot import COPILOT
+    from branchline.formats.gemini import GEMINI
+    from branchline.formats.goose import GOOSE
     from branchline.formats.induscode import INDUSCODE
+    from branchline.formats.kimi import KIMI
+    from branchline.formats.llm import LLM
     from branchline.formats.oh_my_pi import OH_MY_PI
+    from branchline.formats.opencode import OPENCODE
     from branchline.formats.operator import OPERATOR
     from branchline.formats.piglet import PIGLET
+    from branchline.formats.qwen import QWEN
     from branchline.formats.zot import ZOT
 
 __all__ = [
     "BUILTIN_FORMATS",
     "CLAUDE_CODE",
+    "CLINE",
     "CODEX",
+    "COPILOT",
+    "GEMINI",
+    "GOOSE",
     "INDUSCODE",
+    "KIMI",
+    "LLM",
     "OH_MY_PI",
+    "OPENCODE",
     "OPERATOR",
     "PI",
     "PIGLET",
+    "QWEN",
     "ZOT",
     "BuiltinFormat",
     "ByteRange",
+    "CompanionFile",
     "CompressedFiles",
     "Content",
+    "DatabaseSessions",
+    "DocumentFiles",
     "EntryLog",
     "ExternalParts",
     "Format",
+    "FormatContract",
     "FormatHome",
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "JsonlReader",
     "LabelState",
     "LogIndex",
     "LogReader",
     "Peek",
+    "Query",
     "ReadingLimits",
+    "SessionFacts",
+    "SessionVersion",
     "SplitFiles",
     "TitleFiles",
     "agent_name",
@@ -72,7 +105,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the format of another program when it is first asked for."""
+    """Load the format of another program, or the suite for formats, when it is first asked for."""
+    if name == "FormatContract":
+        return import_module("branchline.formats.conformance").FormatContract
     for program in BUILTIN_FORMATS:
         if name == program.name.replace("-", "_").upper():
             return program.load()

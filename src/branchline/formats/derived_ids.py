@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from branchline._sha256 import sha256
 
-__all__ = ["uuid4_from"]
+__all__ = ["call_ids", "is_uuid", "uuid4_from"]
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+_CALL = re.compile(r"[0-9A-Za-z]{24}", re.ASCII)
 
 
 def uuid4_from(seed: str) -> str:
@@ -12,3 +18,23 @@ def uuid4_from(seed: str) -> str:
     digits = sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is a UUID as these programs write it."""
+    return _UUID.fullmatch(text) is not None
+
+
+def call_ids(prefix: str, call: str) -> Iterator[str]:
+    """Ids for a tool call, in the order in which to try them: a prefix and 24 letters and digits.
+
+    The id that the call has comes first if it has that shape. The same call id always gives the same
+    sequence, so that a result finds the call that it belongs to.
+    """
+    if call.startswith(prefix) and _CALL.fullmatch(call[len(prefix) :]):
+        yield call
+    number = 0
+    while True:
+        digits = sha256(f"{number} {call}".encode("utf-8", "surrogatepass")).hexdigest()
+        yield prefix + digits[:24]
+        number += 1

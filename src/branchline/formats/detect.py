@@ -44,6 +44,10 @@ class BuiltinFormat(NamedTuple):
     """Those that say where else it keeps things."""
     begins: bytes = b""
     """How most of its files begin, and none of the others': then it is asked before them."""
+    has_database: bool = False
+    """Whether it keeps sessions in SQLite databases."""
+    documents: str = ""
+    """A regular expression for the paths of sessions that it keeps as documents."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")
@@ -74,7 +78,61 @@ BUILTIN_FORMATS = (
         begins=b'{"type":"meta","meta":{',
     ),
     BuiltinFormat("codex", (".codex",), ("CODEX_HOME",), begins=b'{"timestamp":"'),
+    BuiltinFormat("copilot", (".copilot",), ("COPILOT_HOME",), begins=b'{"type":"session.start","data":{'),
+    BuiltinFormat(
+        "cline",
+        (
+            ".cline",
+            ".config/Code",
+            ".config/Code - Insiders",
+            ".config/Cursor",
+            ".config/Windsurf",
+            ".config/VSCodium",
+            "Library/Application Support/Code",
+            "Library/Application Support/Code - Insiders",
+            "Library/Application Support/Cursor",
+            "Library/Application Support/Windsurf",
+            "Library/Application Support/VSCodium",
+            ".vscode-server",
+        ),
+        ("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "APPDATA"),
+        documents=r"[/\\]sessions[/\\]([^/\\]+)[/\\](?:\1(?:\.messages)?|agent_[^/\\]+\.messages)\.json$"
+        r"|[/\\]tasks[/\\][^/\\]+[/\\]api_conversation_history\.json$",
+    ),
+    BuiltinFormat(
+        "gemini",
+        (".gemini",),
+        ("GEMINI_CLI_HOME",),
+        begins=b'{"sessionId":"',
+        documents=r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$",
+    ),
+    BuiltinFormat(
+        "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
+    ),
+    BuiltinFormat("qwen", (".qwen",), begins=b'{"uuid":"'),
     BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
+    BuiltinFormat(
+        "opencode",
+        (".local/share/opencode",),
+        ("XDG_DATA_HOME", "OPENCODE_DB"),
+        begins=b'{"type":"session","version":3,"agent":"opencode",',
+        has_database=True,
+    ),
+    BuiltinFormat(
+        "llm",
+        (".config/io.datasette.llm", "Library/Application Support/io.datasette.llm"),
+        ("LLM_USER_PATH", "XDG_CONFIG_HOME"),
+        begins=b'{"type":"session","version":3,"agent":"llm",',
+        has_database=True,
+    ),
+    BuiltinFormat(
+        "goose",
+        (".local/share/goose",),
+        ("GOOSE_PATH_ROOT", "XDG_DATA_HOME"),
+        begins=b'{"type":"session","version":3,"agent":"goose",',
+        has_database=True,
+        documents=r"/goose/sessions/[^/]+\.jsonl$",
+    ),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
@@ -206,8 +264,6 @@ def unsupported_program(head: bytes) -> str | None:
         kind = None if fields is None else fields.get("type")
         if fields is None or not isinstance(kind, str) or not kind or is_damaged_session(kind):
             continue
-        if kind == "session.start" and b"copilot" in line.lower():
-            return "a session of GitHub Copilot CLI"
         if kind not in _FIRST_TYPES:
             return f"a file of another program (its first line is of type {kind[:40]!r})"
         if kind == "session" and "timestamp" not in fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from operator import gt
@@ -9,17 +10,20 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from branchline.context import ContextRules, ModelRef
 from branchline.entries import Entry, json_codec
-from branchline.errors import LogShrank
+from branchline.errors import LogReplaced, LogShrank
 from branchline.formats.feed import feed_log
 from branchline.formats.log_index import LineChunk, LogIndex
-from branchline.formats.protocol import Format, LogReader
+from branchline.formats.protocol import Format, LogReader, SessionFacts
+from branchline.formats.saved_index import dump, load
 from branchline.tree import ROOT, Finding, Tree
 
 __all__ = ["EntryLog"]
 
 _MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
+_GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
 _NOT_OPENING = bytes(set(range(256)) - set(b"[{\n"))
+_PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
 _T = TypeVar("_T")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -40,14 +44,25 @@ class EntryLog(Generic[IndexT_co]):
         format: Format[IndexT_co],  # noqa: A002
         read: Callable[[int, int], bytes],
         name: str = "session",
+        *,
+        saved: bytes | memoryview | None = None,
     ) -> None:
+        """``saved`` is what :meth:`save` returned for the same log: only what follows it is read."""
         self.format = format
         self.name = name
-        self.external_title: str | None = None  # by a file beside the log, where the program keeps them there
+        self._facts = SessionFacts()
         self._read = read
         self._mark = (0, b"")  # where reading stopped, and the bytes before it
-        self._adopt(format.reader.log_reader(name))
-        self._feed()
+        reader = format.reader.log_reader(name)
+        self.is_restored = saved is not None and load(reader, memoryview(saved))
+        """Whether a part of the index was not read from the log itself."""
+        self.on_stale: Callable[[], None] = _nothing
+        """Called when a line shows that the log is not the one that was saved."""
+        self._adopt(reader)
+        if not self.is_restored or read(self.reading.consumed, 1):
+            self._feed()
+        else:
+            self._set_mark()
 
     def _adopt(self, reader: LogReader[IndexT_co]) -> None:
         # Plain attributes, because every append asks for them several times.
@@ -55,6 +70,7 @@ class EntryLog(Generic[IndexT_co]):
         self.reading: IndexT_co = reader.reading
         self.tree: Tree = reader.reading.tree
         self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
+        self._complete_header()
 
     @property
     def context_rules(self) -> ContextRules:
@@ -73,7 +89,16 @@ class EntryLog(Generic[IndexT_co]):
     @property
     def title(self) -> str | None:
         """What the session is called, where anything names it."""
-        return self.external_title or self.reading.title
+        return self._facts.title or self.reading.title
+
+    def describe(self, facts: SessionFacts) -> None:
+        """Take in what other files say about the session."""
+        self._facts = facts
+        self._complete_header()
+
+    def _complete_header(self) -> None:
+        if self.reading.header is not None:
+            self.reading.header = self._facts.completed(self.reading.header)
 
     @property
     def findings(self) -> list[Finding]:
@@ -99,6 +124,7 @@ class EntryLog(Generic[IndexT_co]):
         """Take in whole lines that were just written behind what is known already."""
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
+        self._complete_header()
         before = self._mark[1] if len(data) < _MARK else b""
         self._mark = (self.reading.consumed, (before + data)[-_MARK:])
 
@@ -106,6 +132,10 @@ class EntryLog(Generic[IndexT_co]):
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
         end, mark = self._mark
         return self._read(end - len(mark), len(mark)) == mark
+
+    def save(self) -> bytes | None:
+        """The index as bytes, for another :class:`EntryLog` of the same log; None if it cannot be saved."""
+        return dump(self._reader)
 
     def rebind(self, read: Callable[[int, int], bytes], name: str) -> None:
         """Go on reading the same lines from another place, after a draft was published or a file replaced."""
@@ -123,6 +153,7 @@ class EntryLog(Generic[IndexT_co]):
         feed_log(reader, self._read)
         self._adopt(reader)
         self._set_mark()
+        self.is_restored = False
 
     def bytes_between(self, start: int, end: int | None) -> bytes:
         """What lies in the log between two offsets, to the end when ``end`` is None."""
@@ -145,8 +176,32 @@ class EntryLog(Generic[IndexT_co]):
             )
         return data
 
+    def raws(self, positions: Sequence[int]) -> list[bytes]:
+        """The lines of many entries, in this order; lines that are near each other are read together."""
+        ordered = sorted((self.reading.span(position), position) for position in set(positions))
+        found: dict[int, bytes] = {}
+        number = 0
+        while number < len(ordered):
+            start = end = ordered[number][0].offset
+            together: list[tuple[int, int, int]] = []
+            while number < len(ordered):
+                span, position = ordered[number]
+                stop = span.offset + span.size
+                if together and (span.offset - end > _GAP or stop - start > _GATHER):
+                    break
+                together.append((span.offset - start, stop - start, position))
+                end = max(end, stop)
+                number += 1
+            data = self._read(start, end - start)
+            for first, last, position in together:
+                found[position] = data[first:last] if last <= len(data) else self.raw(position)
+        return [found[position] for position in positions]
+
     def entry(self, position: int) -> Entry:
-        return self.format.reader.decode(json_codec.bounded(self.raw(position)), self.reading, position)
+        line = self.raw(position)
+        if self.is_restored:
+            self._require_line(position, line)
+        return self.format.reader.decode(json_codec.bounded(line), self.reading, position)
 
     def answer_model(self, position: int) -> ModelRef | None:
         """The model that an answer names, or that the file names for it."""
@@ -167,19 +222,34 @@ class EntryLog(Generic[IndexT_co]):
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
             if 16 * len(wanted) < len(ends):
-                found += map(self.entry, wanted)
+                lines = zip(self.raws(wanted), wanted, strict=True)
+                found += [decode(json_codec.bounded(line), reading, position) for line, position in lines]
                 continue
             data = self._lines_of(block)
-            if 2 * len(wanted) > len(ends) and _is_shallow(data, ends):
+            shallow = 2 * len(wanted) > len(ends) and _is_shallow(data, ends)
+            if shallow:
                 records = self.format.reader.decode_block(data, reading, block)
                 if records is not None:
                     found += _taken(records, wanted, first)
                     continue
             for position in wanted:
                 start = ends[position - first - 1] + 1 if position > first else 0
-                line = json_codec.bounded(data[start : ends[position - first]])
-                found.append(decode(line, reading, position))
+                line = data[start : ends[position - first]]
+                if self.is_restored:
+                    self._require_line(position, line)
+                found.append(decode(line if shallow else json_codec.bounded(line), reading, position))
         return found
+
+    def _require_line(self, position: int, line: bytes) -> None:
+        """Refuse a line that is not the one that the saved index knows: the log was rewritten since."""
+        key = self.tree.keys[position]
+        if not self.format.traits.native_entries or position in self.tree.placeholders:
+            return
+        if _PLAIN_ID.fullmatch(key) and key.encode() not in line:
+            self.on_stale()
+            raise LogReplaced(
+                f"cannot read entry {key} of {self.name}: its lines were rewritten in place; open it again"
+            )
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: LineChunk) -> Sequence[int]:
@@ -195,12 +265,17 @@ class EntryLog(Generic[IndexT_co]):
 
     def _feed(self) -> None:
         feed_log(self._reader, self._read)
+        self._complete_header()
         self._set_mark()
 
     def _set_mark(self) -> None:
         end = self.reading.consumed
         size = min(max(0, end - self.reading.mutable_prefix), _MARK)
         self._mark = (end, self._read(end - size, size))
+
+
+def _nothing() -> None:
+    pass
 
 
 def _is_shallow(data: bytes, ends: Sequence[int]) -> bool:

@@ -23,7 +23,7 @@ import msgspec
 
 from branchline.entries import json_codec
 from branchline.entries.skeleton import SalvagedIds
-from branchline.formats.log_index import LineChunk, LogIndex
+from branchline.formats.log_index import ByteRange, LineChunk, LogIndex
 from branchline.tree import Kind
 
 if TYPE_CHECKING:
@@ -74,6 +74,11 @@ class Lines:
 
     def __getitem__(self, index: int) -> bytes:
         return self._data[self._stops[index - 1] + 1 if index else self._start : self._stops[index]]
+
+    def span(self, index: int) -> ByteRange:
+        """Where a line lies in the log."""
+        start = self._stops[index - 1] + 1 if index else self._start
+        return ByteRange(self.offset + start - self._start, self._stops[index] - start)
 
     def tails(self, size: int) -> Iterator[bytes]:
         """The last bytes of each line, this many at most, without blanks around the row."""
@@ -163,6 +168,17 @@ class LineReader:
 
     def on_finish(self) -> None:
         """Everything was read: fill in what could not be known before."""
+
+    def saved_state(self) -> bytes | None:
+        """What this reader knows beside its index, for :meth:`restore_state`; None if it cannot be saved.
+
+        Called after :meth:`finish`.
+        """
+        return None
+
+    def restore_state(self, state: bytes) -> None:
+        """Continue where the reader stood that saved this state; the index is restored already."""
+        raise NotImplementedError
 
     # -- what is the same for all ---------------------------------------------------------------------
 

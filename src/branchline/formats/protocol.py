@@ -8,13 +8,12 @@ parameter is the program's own :class:`~branchline.formats.log_index.LogIndex`.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
-from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.formats.log_index import LineChunk, LogIndex
@@ -35,15 +34,20 @@ IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
 __all__ = [
     "CompressedFiles",
     "Content",
+    "DatabaseSessions",
+    "DocumentFiles",
     "ExternalParts",
     "Format",
     "FormatHome",
     "FormatReader",
     "FormatTraits",
     "FormatWriter",
+    "ImportedFiles",
     "LinkFields",
     "LogReader",
+    "Query",
     "ReadingLimits",
+    "SessionVersion",
     "SplitFiles",
     "TitleFiles",
     "header_in",
@@ -105,6 +109,8 @@ class FormatReader(Protocol[IndexT]):
 
     def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
         """The model of an answer; override it to answer without decoding the whole entry."""
+        from branchline.context.selection import model_of_answer  # noqa: PLC0415  lists and searches need none
+
         return model_of_answer(transcript, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
@@ -190,6 +196,15 @@ class FormatHome(Protocol):
         directory, roots = self.directory(cwd, environment, home), self.roots(environment, home)
         return roots if directory is None or directory in roots else [directory]
 
+    def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """Where a new session may be put: the first directory is created if it does not exist.
+
+        One with ``*`` or ``?`` in it is a pattern, which only a directory that exists can match. None where
+        nobody knows.
+        """
+        directory = self.directory(header.cwd, environment, home)
+        return () if directory is None else (directory,)
+
     def file_key(self, header: Header) -> str:
         """The name of a new session's file, without the suffix."""
         return header.id
@@ -253,6 +268,85 @@ class SplitFiles(Protocol):
         ...
 
 
+Query = Callable[..., Iterator[tuple[Any, ...]]]
+"""``query(sql, *values)``: the rows of a SELECT statement. Text comes as UTF-8 bytes, never decoded."""
+
+
+class SessionVersion(NamedTuple):
+    """One session of a database, as a list needs it."""
+
+    id: str
+    size: int
+    """The bytes of its rows."""
+    modified_ms: int
+    version: tuple[object, ...]
+    """Numbers and texts of which one changes whenever the lines of the session do."""
+    header: Header | None = None
+    """The header, if the table that lists sessions holds it."""
+
+
+class DatabaseSessions(Protocol):
+    """Sessions that a program keeps together in SQLite databases.
+
+    ``branchline.stores`` opens the databases, without disturbing the program, and runs the statements.
+    """
+
+    def recognizes(self, tables: Collection[str]) -> bool:
+        """Whether a database with these tables is one of this program."""
+        ...
+
+    def sessions(self, query: Query) -> Iterable[SessionVersion]:
+        """Every session of a database; one statement for all of them, because lists ask for it."""
+        ...
+
+    def session(self, query: Query, session_id: str) -> SessionVersion | None:
+        """One session; None if there is none with this id."""
+        return next((one for one in self.sessions(query) if one.id == session_id), None)
+
+    def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
+        """The session as lines of JSON, each with its newline, for the reader of this format.
+
+        The first line is the header and is recognized by ``sniff``. Nothing is yielded for a session that
+        does not exist.
+        """
+        ...
+
+
+class DocumentFiles(Protocol):
+    """Sessions that a program keeps as documents, or in several files each, instead of one file of lines."""
+
+    def recognizes(self, path: str) -> bool:
+        """Whether a file with this path holds such a session."""
+        ...
+
+    def companions(self, path: str) -> Sequence[str]:
+        """The other files that a session consists of, whether they exist or not."""
+        del path
+        return ()
+
+    def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
+        """The session as lines of JSON, each with its newline, for the reader of this format.
+
+        ``companion`` returns the content of one of :meth:`companions`, None if it cannot be read.
+        """
+        ...
+
+
+class ImportedFiles(Protocol[IndexT]):
+    """Sessions that a program takes only through a command of its own, as documents."""
+
+    unsupported: Mapping[str, str] = {}
+    """What such a session cannot hold, as in :class:`FormatTraits`."""
+    command: tuple[str, ...] = ()
+    """The command that imports a document; the path of the document follows."""
+    writer: FormatWriter[IndexT]
+    """Writes lines that the reader of this format reads, and that :meth:`document` understands."""
+
+    def document(self, lines: bytes) -> bytes:
+        """The document of a session that the writer has written."""
+        ...
+
+
 class TitleFiles(Protocol):
     """Titles that a program keeps outside the session files."""
 
@@ -266,6 +360,39 @@ class TitleFiles(Protocol):
 
     def titles(self, data: bytes) -> Mapping[str, str]:
         """The titles in such a file, by session id."""
+        ...
+
+    def title_line(self, session_id: str, title: str, time: str) -> bytes | None:
+        """The line that gives a session a title, for the end of such a file; None where none can be added."""
+        del session_id, title, time
+        return None
+
+
+class SessionFacts(NamedTuple):
+    """What other files say about a session; None where they say nothing."""
+
+    title: str | None = None
+    cwd: str | None = None
+    parent: str | None = None
+    """The session that this one came from."""
+
+    def completed(self, header: Header) -> Header:
+        """The header with what it does not say itself."""
+        cwd, parent = header.cwd or self.cwd or "", header.parent_session or self.parent
+        if (cwd, parent) == (header.cwd, header.parent_session):
+            return header
+        return msgspec.structs.replace(header, cwd=cwd, parent_session=parent)
+
+
+class CompanionFile(Protocol):
+    """A small file near a session file that says what the session file does not."""
+
+    def companion(self, path: str) -> str | None:
+        """The path of that file, for the path of a session file."""
+        ...
+
+    def facts(self, data: bytes) -> SessionFacts:
+        """What its content says; damage says nothing."""
         ...
 
 
@@ -328,10 +455,10 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Types of side records that in this program are steps of a path, as conversation entries are."""
     compaction_embeds_tail: bool = False
     """Whether a compaction holds the messages that it keeps, instead of naming the first of them."""
-    summary_follows_tail: bool = False
-    """Whether the summary of a compaction follows the messages that it keeps, instead of preceding them."""
     records_cost: bool = True
     """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
+    records_cwd: bool = True
+    """Whether sessions say their working directory; otherwise it is unknown, not empty."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     rounds_integers: bool = False
@@ -344,12 +471,30 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
     """Whether a running program may write at an offset of its own, over what others append meanwhile."""
+    keeps_days: float | None = None
+    """How many days after their last change the agent deletes sessions, by default; None if it does not."""
+    keeps_days_setting: str = ""
+    """The name of that number in ``settings.json`` beside the folder of the sessions, if it is there."""
     copies_companion_folder: bool = False
     """Whether the folder that belongs to a session file is copied with the whole session."""
+    appendable: bool = True
+    """Whether sessions can be appended to. If not, only whole new files are written."""
+    active_branch_last: bool = False
+    """Whether the active branch of a new file stands behind all others, each branch in one piece."""
+    rolls_back_turns: bool = False
+    """Whether branches are turns that were rolled back: each begins with a prompt and holds no compaction."""
+    splits_answers: bool = False
+    """Whether one answer may be written as several entries."""
+    ends_with_position: bool = False
+    """Whether a new file ends with lines that say where it stands."""
+
+    def stem_of(self, path: str) -> str:
+        """The name of a file without the suffix."""
+        return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
     def key_of(self, path: str) -> str:
-        """The key of a file: its name without the suffix."""
-        return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
+        """The key of a session: the name of its file, unless a program names the folder for the session."""
+        return self.stem_of(path)
 
     def unsupported_error(self, what: str) -> NotSupported:
         """The exception for something this format cannot hold, with the way out."""
@@ -370,8 +515,12 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     compression: CompressedFiles | None = None
     splitting: SplitFiles | None = None
     titles: TitleFiles | None = None
+    companion: CompanionFile | None = None
     external_parts: ExternalParts[IndexT] | None = None
     limits: ReadingLimits | None = None
+    database: DatabaseSessions | None = None
+    documents: DocumentFiles | None = None
+    imports: ImportedFiles[IndexT] | None = None
 
     @property
     def name(self) -> str:
@@ -383,6 +532,18 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
         if self.writer is None:
             raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
+
+    def for_import(self) -> Format[IndexT]:
+        """The format with the writer of the documents that the program imports, where it imports any."""
+        if self.imports is None:
+            return self
+        traits = msgspec.structs.replace(self.traits, unsupported=self.imports.unsupported)
+        return msgspec.structs.replace(self, writer=self.imports.writer, traits=traits)
+
+    @property
+    def is_appendable(self) -> bool:
+        """Whether entries can be added to a session of this program."""
+        return self.writer is not None and self.traits.appendable
 
     def compression_of(self, head: bytes) -> CompressedFiles | None:
         """How to decompress a file that begins like this; None if it is not compressed."""

@@ -38,11 +38,13 @@ _QUOTED = 60
 
 
 class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a command; ``takes`` says what follows them: the file, the id (a UUID), or nothing."""
+    """The words of a command, and what follows them: the file, an id, an id that is a UUID, or nothing."""
 
     argv: tuple[str, ...]
-    takes: Literal["path", "uuid", "nothing"]
+    takes: Literal["path", "uuid", "id", "nothing"]
     note: str | None = None
+    deletes: str | None = None
+    """Why the session may be lost when this command runs, for people; None if it cannot."""
 
     def command(self, *, path: str | None, id: str) -> tuple[str, ...]:  # noqa: A002
         """Return the command for one session.
@@ -59,9 +61,16 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
                         f"cannot continue session {_quoted(id)} with {self.argv[0]}: its id is not a UUID; "
                         "`branchline resume --here` continues a fork of it"
                     )
-                return (*self.argv, id)
+                return self._followed_by(id)
+            case "id":
+                return self._followed_by(session_argument(None, id))
             case "nothing":
                 return self.argv
+
+    def _followed_by(self, id: str) -> tuple[str, ...]:  # noqa: A002
+        """The words and the id, which belongs to the last word if that ends with an equals sign."""
+        *words, last = self.argv
+        return (*words, last + id) if last.endswith("=") else (*self.argv, id)
 
 
 def session_argument(path: str | None, id: str) -> str:  # noqa: A002
@@ -107,6 +116,17 @@ RESUME_COMMANDS: dict[str, ResumeCommand] = {
     "zot": ResumeCommand(argv=("zot", "--session"), takes="path"),
     "claude-code": ResumeCommand(argv=("claude", "--resume"), takes="uuid"),
     "codex": ResumeCommand(argv=("codex", "resume"), takes="uuid"),
+    "opencode": ResumeCommand(argv=("opencode", "--session"), takes="id"),
+    "llm": ResumeCommand(argv=("llm", "chat", "--cid"), takes="id"),
+    "qwen": ResumeCommand(argv=("qwen", "--resume"), takes="uuid"),
+    "copilot": ResumeCommand(argv=("copilot", "--resume="), takes="uuid"),
+    "kimi": ResumeCommand(argv=("kimi", "-r"), takes="id"),
+    "cline": ResumeCommand(argv=("cline", "--id"), takes="id"),
+    "gemini": ResumeCommand(
+        argv=("gemini", "--resume"),
+        takes="uuid",
+        deletes="Gemini CLI deletes a session that was resumed when it starts the next time",
+    ),
     "induscode": ResumeCommand(
         argv=("induscode", "--resume"), takes="nothing", note="induscode asks which session to resume"
     ),

@@ -13,9 +13,10 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 
 from branchline import places
-from branchline.errors import SessionNotFound
+from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library.library import SessionLibrary
 from branchline.session import Session
+from branchline.stores import stored_at
 from branchline.views.browser.source import Batch, Scope, SpendingSource
 from branchline.views.forest import Forest
 from branchline.views.hits import Hits
@@ -66,9 +67,7 @@ class LibrarySource:
     def search(self, scope: Scope, query: Query, *, limit: int) -> Hits:
         return self._libraries[scope].search(query, limit=limit, context=_SNIPPET)
 
-    def statistics(
-        self, scope: Scope, *, since: date | None = None
-    ) -> AbstractContextManager[SpendingSource]:
+    def statistics(self, scope: Scope) -> AbstractContextManager[SpendingSource]:
         return self._libraries[scope].statistics()
 
     # -- one ------------------------------------------------------------------------------------------
@@ -97,10 +96,10 @@ class LibrarySource:
 
     def is_changed(self, row: SessionRow) -> bool:
         try:
-            status = os.stat(row.path or "")
-        except OSError:
+            stored = stored_at(row.path or "")
+        except (BranchlineError, OSError):
             return True
-        return (status.st_size, round(status.st_mtime * 1000)) != (row.size, row.modified_ms)
+        return stored is None or (stored.size, round(stored.modified * 1000)) != (row.size, row.modified_ms)
 
     def rename(self, row: SessionRow, title: str) -> None:
         with self.open(row) as session:

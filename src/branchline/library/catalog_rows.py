@@ -34,6 +34,7 @@ from branchline.views.session_row import SessionRow
 __all__ = ["CatalogRows", "OpenCatalog", "file_update"]
 
 _TOGETHER = 64  # files in one transaction
+_MOST_ENTRIES = 20_000
 OpenCatalog = Callable[[], Catalog]
 
 
@@ -131,7 +132,15 @@ def file_update(
         seen.record.row.title,
         base,
         _text(transcript, start) if with_text else None,
+        _saved(transcript) if with_text and start else None,
     )
+
+
+def _saved(transcript: EntryLog) -> bytes | None:
+    """The index of a log that grows, unless it is so large that writing it each time takes longer."""
+    if len(transcript.tree) > _MOST_ENTRIES or transcript.reading.unterminated:
+        return None
+    return transcript.save()
 
 
 def _text(transcript: EntryLog, start: int) -> TextUpdate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Self
@@ -18,25 +19,30 @@ import msgspec
 from branchline import places, settings
 from branchline.catalog import Catalog
 from branchline.clock import Clock, SystemClock
-from branchline.errors import SessionNotFound
-from branchline.library import turns
-from branchline.library.catalog_rows import CatalogRows
-from branchline.library.description import describe
-from branchline.library.inferred_parents import ParentInference
+from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
 from branchline.library.listing import LazyListing, Progress
 from branchline.library.lookup import by_id, by_title, require_one
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import deep_row, shallow_row
 from branchline.library.rows import BranchNode, Prompt, PruneResult
 from branchline.library.scanner import MachineScanner, Scanner, SeenFile, StoredSession, StoreScanner
-from branchline.library.search_text import contents_of, may_match
 from branchline.library.shortcuts import LibraryShortcuts
 from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
-from branchline.session import Session
-from branchline.stores import FilesStore, Store, StoredLog, TrashItem, TrashStore, check_key, trash_of
-from branchline.views.forest import Forest, build_forest
+from branchline.stores import (
+    Store,
+    StoredLog,
+    TrashItem,
+    TrashStore,
+    check_key,
+    close_store,
+    key_for,
+    open_store,
+    snapshot_of,
+    trash_of,
+)
+from branchline.stores.protocol import chunks
 from branchline.views.query import Query, SearchText, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
@@ -44,22 +50,28 @@ if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
+    from branchline.session import OnConflict, Session
+    from branchline.views.forest import Forest
     from branchline.views.hits import Hits
+    from branchline.views.session_details import SessionDetails
     from branchline.views.stats import Dimension, Group
 
 __all__ = ["SessionLibrary"]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
+_WAITS = (*(0.005,) * 200, None)  # seconds between looks at a session that is being created
 _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
 class SessionLibrary(LibraryShortcuts):
     """The sessions of one directory, of any other store, or of every program on this machine.
 
-    A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program, whatever
-    the ending of their names. With a ``cwd``, only sessions of that working directory are listed and found:
-    for directories that hold the sessions of many projects.
+    A text names a store as :func:`branchline.stores.open_store` reads it: a directory, the file of a database
+    (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a ``with``
+    block. A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program,
+    whatever the ending of their names. With a ``cwd``, only sessions of that working directory are listed and
+    found: for directories that hold the sessions of many projects.
     """
 
     def __init__(
@@ -78,7 +90,7 @@ class SessionLibrary(LibraryShortcuts):
         if isinstance(where, MachineScanner):
             self._scanner = where
         else:
-            store = FilesStore(where) if isinstance(where, str | os.PathLike) else where
+            store = open_store(where) if isinstance(where, str | os.PathLike) else where
             assert store is not None
             self._scanner = StoreScanner(store, None if cwd is None else places.resolve_cwd(cwd))
         self._clock = clock
@@ -147,11 +159,24 @@ class SessionLibrary(LibraryShortcuts):
 
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
+        from branchline.library.annotations import Annotations  # noqa: PLC0415  searches need none of it
+
         files, hidden = self._scanner.scan()
+        notes = Annotations()
         if not deep:
-            return LazyListing(files, self._scanner.shallow_row, hidden, limit=limit)
+            return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
+        from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
+
         rows = CatalogRows(self._scanner, files, self._open_catalog)
-        return LazyListing(files, rows, hidden, limit=limit, done=rows.flush, notes=lambda: rows.notes)
+        told = [] if notes.problem is None else [notes.problem]
+        return LazyListing(
+            files,
+            notes.applying(rows),
+            hidden,
+            limit=limit,
+            done=rows.flush,
+            notes=lambda: [*rows.notes, *told],
+        )
 
     def list(
         self,
@@ -169,6 +194,20 @@ class SessionLibrary(LibraryShortcuts):
         there are so many rows. An exception that ``progress`` raises ends the listing.
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
+
+    def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
+        """The rows of the sessions with these paths, in the order of lists; others are not read."""
+        wanted = {os.path.realpath(path) for path in paths}
+        files, _hidden = self._scanner.scan()
+        from branchline.library.annotations import Annotations  # noqa: PLC0415  as above
+
+        row_of = Annotations().applying(self._scanner.header_row)
+        chosen = (
+            file
+            for file in files
+            if (path := self._scanner.stored_log(file).path) is not None and os.path.realpath(path) in wanted
+        )
+        return [row for row in map(row_of, chosen) if isinstance(row, SessionRow)]
 
     def earlier_parts(self) -> builtins.list[SessionRow]:
         """The files that a listed session continues: not listed themselves, but paid for as well."""
@@ -223,6 +262,9 @@ class SessionLibrary(LibraryShortcuts):
         Reads headers only; with ``deep`` each file is read, so that rows tell what is in it, and what Claude
         Code copies without saying so is found by the records that the copies share.
         """
+        from branchline.library.inferred_parents import ParentInference  # noqa: PLC0415  lists need none
+        from branchline.views.forest import build_forest  # noqa: PLC0415
+
         files, hidden = self._scanner.scan()
         if not deep:
             return build_forest(
@@ -250,6 +292,8 @@ class SessionLibrary(LibraryShortcuts):
 
     def describe(self, id: str | SessionRow) -> Description:  # noqa: A002
         """A session at a glance. SessionNotFound when there is none."""
+        from branchline.library.description import describe  # noqa: PLC0415
+
         row = self._require(id)
         with self._scanner.read(row) as (stored, transcript):
             return describe(stored, transcript, draft=row.draft)
@@ -263,6 +307,56 @@ class SessionLibrary(LibraryShortcuts):
             return self._open(row)
         except (SessionNotFound, FileNotFoundError):
             return None  # removed in this moment
+
+    def get(self, *parts: str, on_conflict: OnConflict = "branch") -> Session | None:
+        """The session of a foreign id, which may have several parts; None when there is none.
+
+        Finds it by one look at its key (:func:`branchline.stores.key_for`), however many sessions there are.
+        NotSupported in a library of more than one store.
+        """
+        return self._get(self._one_store("get"), key_for(*parts), parts, on_conflict)
+
+    def get_or_create(
+        self,
+        *parts: str,
+        format: str | None = None,  # noqa: A002
+        cwd: _Path | None = None,
+        title: str | None = None,
+        on_conflict: OnConflict = "branch",
+    ) -> Session:
+        """The session of a foreign id, which may have several parts: the one that is there, or a new one.
+
+        Of several callers at the same time one creates it and the others open it. A new session is listed at
+        once. Its key is made of the parts (:func:`branchline.stores.key_for`); where that differs from the id
+        that was given, the header has the parts in ``metadata.name``. NotSupported in a library of more than
+        one store.
+        """
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
+        store = self._one_store("get_or_create")
+        key = key_for(*parts)
+        found = self._get(store, key, parts, on_conflict)
+        if found is not None:
+            return found
+        try:
+            made = Session.create(
+                self.cwd if cwd is None else cwd,
+                store=store,
+                format=format,
+                key=key,
+                title=title,
+                metadata=None if parts == (key,) else {"name": builtins.list(parts)},
+                persist="always",
+                durability=self._durability,
+                clock=self._clock,
+            )
+        except FileExistsError:
+            found = self._get(store, key, parts, on_conflict)  # another caller was faster
+            if found is None:
+                raise
+            return found
+        made.on_conflict = on_conflict
+        return made
 
     def set_title(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
         """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
@@ -316,9 +410,11 @@ class SessionLibrary(LibraryShortcuts):
 
     def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
         """What is said inside a session; None when a quick look shows that the query cannot match."""
+        from branchline.library.search_text import contents_of, may_match  # noqa: PLC0415
+
         if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
-            with open(row.path, "rb") as file:
-                if not may_match(query, file.read()):
+            with snapshot_of(row.path) as read:
+                if not may_match(query, b"".join(chunks(read))):
                     return None
         with self._open(row) as session:
             return contents_of(session.transcript)
@@ -338,6 +434,27 @@ class SessionLibrary(LibraryShortcuts):
         if isinstance(query, str):
             query = parse_query(query, now=datetime.now().astimezone())
         return search(self._scanner, self._open_catalog, query, limit=limit, budget=budget, context=context)
+
+    def search_similar(self, text: str, *, limit: int = 20, context: int = 160) -> Hits:
+        """The messages whose meaning is nearest to a text, by the embedder that the settings name.
+
+        Messages that have no vector yet get one first. NotSupported without an embedder, CatalogUnavailable
+        without an index.
+        """
+        from branchline.errors import NotSupported  # noqa: PLC0415  as above
+        from branchline.library.search import show_marked  # noqa: PLC0415  as above
+        from branchline.library.similar import most_similar, update_embeddings  # noqa: PLC0415  as above
+        from branchline.plugins.embedders import load_embedder  # noqa: PLC0415  as above
+
+        name = settings.load().settings.embedder
+        if name is None:
+            raise NotSupported("a search by meaning needs an embedder; name one in the setting `embedder`")
+        embedder = load_embedder(name)
+        self.update_index()
+        update_embeddings(self._scanner, self._open_catalog, embedder)
+        found = most_similar(self._open_catalog, embedder, text, limit=limit)
+        scores = {one.mark: one.score for one in found}
+        return show_marked(self._scanner, self._open_catalog, scores, limit=limit, context=context)
 
     def update_index(self, *, progress: IndexProgress | None = None, rebuild: bool = False) -> IndexResult:
         """Bring the text of every session into the index. CatalogUnavailable where there can be none.
@@ -385,6 +502,20 @@ class SessionLibrary(LibraryShortcuts):
         with self.statistics(since=since, until=until) as found:
             return found.groups(*((by,) if isinstance(by, str) else by))
 
+    def details(
+        self, rows: Sequence[SessionRow], *, seconds: float | None = None
+    ) -> dict[str, SessionDetails]:
+        """What these sessions did: tokens, cost, models, tools, files, errors.
+
+        The keys are the paths of the rows. Sessions that the index does not have yet are read; those that
+        cannot be read within ``seconds`` are left out.
+        """
+        from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
+        from branchline.library.details import session_details  # noqa: PLC0415  as above
+
+        prices = PriceList(filter(is_price, settings.load().settings.prices))
+        return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
+
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
         """The answer to a SELECT statement over the views of the index, which is brought up to date first.
 
@@ -429,7 +560,49 @@ class SessionLibrary(LibraryShortcuts):
             pruned for scanner in self._scanner.own_stores() for pruned in _prune(scanner, dry_run=dry_run)
         ]
 
+    # -- closing --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the connections of a database. A library of files needs no closing."""
+        if isinstance(self._scanner, StoreScanner):
+            close_store(self._scanner.store)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
     # -- inside ---------------------------------------------------------------------------------------
+
+    def _one_store(self, verb: str) -> Store:
+        if isinstance(self._scanner, StoreScanner):
+            return self._scanner.store
+        raise NotSupported(f"{verb}() needs a library of one store, not one of {self.name}")
+
+    def _get(self, store: Store, key: str, parts: tuple[str, ...], on_conflict: OnConflict) -> Session | None:
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
+        session: Session | None = None
+        for wait in _WAITS:
+            stored = store.stat(key)
+            try:
+                session = Session.from_store(store, key, durability=self._durability, clock=self._clock)
+                break
+            except (SessionNotFound, FileNotFoundError):
+                return None
+            except NotASession:
+                # A file that another process creates in this moment has its name before its first line.
+                if wait is None or (stored is not None and stored.size):
+                    raise
+                time.sleep(wait)
+        assert session is not None
+        # A file system that ignores case has one file for two keys; they are not to share a conversation.
+        if session.id != key and session.id.casefold() == key.casefold():
+            session.close()
+            raise InvalidId(f"{parts!r} and the session {session.id!r} of {self.name} differ in case only")
+        session.on_conflict = on_conflict
+        return session
 
     def _located(self, id: str | SessionRow) -> SessionRow | None:  # noqa: A002
         return id if isinstance(id, SessionRow) else self._scanner.locate(id)
@@ -453,10 +626,14 @@ class SessionLibrary(LibraryShortcuts):
 
     def tree(self, session: Session) -> builtins.list[BranchNode]:
         """Every entry of every root, depth first, with what it says on one line."""
+        from branchline.library import turns  # noqa: PLC0415
+
         return builtins.list(turns.branch_nodes(session))
 
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
         """What the person said on the active path, oldest first."""
+        from branchline.library import turns  # noqa: PLC0415
+
         return builtins.list(turns.prior_turns(session))
 
 

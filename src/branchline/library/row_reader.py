@@ -11,23 +11,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from branchline.catalog.documents import git_branch_of
 from branchline.context import ModelRef, milliseconds
-from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
 from branchline.library.branch_count import count_branches
-from branchline.library.harness_text import spoken_text
 from branchline.log.system import describe_oserror
-from branchline.plugins.formats import detect
-from branchline.session.locator import assembled_content
+from branchline.plugins.formats import detect, format_named
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
 from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
 
 __all__ = [
     "ReadLog",
+    "continue_row",
     "deep_row",
     "first_prompt_line",
     "header_row",
@@ -40,6 +37,7 @@ __all__ = [
 
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
+_LEAST = 4095
 _AT_ONCE = 1 << 18
 """Files up to this size are read by one call and looked at in memory."""
 _PREVIEW = 200
@@ -119,6 +117,17 @@ def read_row(
     return ReadLog(row, log.format, transcript.reading.header, transcript)
 
 
+def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) -> ReadLog | None:
+    """The row of a log that grew since its index was saved; None where the saved index cannot be used."""
+    format_ = format_named(format_name)
+    if format_.companion is not None or format_.splitting is not None or format_.documents is not None:
+        return None  # other files may have changed too
+    transcript = EntryLog(format_, read, stored.path or stored.key, saved=saved)
+    if not transcript.is_restored:
+        return None
+    return ReadLog(deep_row(stored, transcript), format_, transcript.reading.header, transcript)
+
+
 def read_log(
     read: Read, stored: StoredLog, *, known: Format | None = None, expected: Format | None = None
 ) -> EntryLog:
@@ -131,7 +140,8 @@ def read_log(
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
-    wanted = min(stored.size + 1, _AT_ONCE)  # one more than there is: who gets less has everything
+    # One more than there is: a shorter answer is everything. Sizes of sessions in databases are estimates.
+    wanted = min(max(stored.size, _LEAST) + 1, _AT_ONCE)
     start = read(0, wanted)
     whole = len(start) < wanted
     if whole:
@@ -156,6 +166,8 @@ class _Content(NamedTuple):
 
 def _assembled(log: _Log, stored: StoredLog) -> _Log:
     """The log with everything that it begins with in other files, unpacked."""
+    from branchline.session.locator import assembled_content  # noqa: PLC0415  searches assemble nothing
+
     content = assembled_content(
         log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
     )
@@ -193,6 +205,10 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 def _transcript(log: _Log) -> EntryLog:
     transcript = EntryLog(log.format, log.read, log.name)
+    if log.format.companion is not None:
+        from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+        transcript.describe(external_facts(log.format, log.name, transcript.reading.header))
     if transcript.reading.header is None and not len(transcript.tree):
         raise NotASession(f"{log.name} is not a session: {transcript.reading.read_only}")
     return transcript
@@ -200,6 +216,9 @@ def _transcript(log: _Log) -> EntryLog:
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
     """What the whole file tells."""
+    from branchline.catalog.documents import git_branch_of  # noqa: PLC0415  searches read no rows
+    from branchline.context.selection import model_of  # noqa: PLC0415  as above
+
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
     path = tree.path_positions(reading.leaf)
@@ -208,7 +227,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         header,
         model_of(transcript, path),
         draft=draft,
-        title=reading.title,
+        title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
         prompts=sum(tree.roles[place] == "user" for place in path),
@@ -261,6 +280,8 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
         entry = transcript.entry(position)
         if isinstance(entry, MessageEntry):
             text = message_text(entry.message, " ")
+            from branchline.library.harness_text import spoken_text  # noqa: PLC0415  as above
+
             if words := one_line(spoken_text(text) if "<" in text or text[:1] in "#C[T" else text):
                 return words
         position += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -17,8 +17,15 @@ from branchline import places
 from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
-from branchline.errors import Ambiguous, LogError, NotASession, NotSupported, SessionNotFound
-from branchline.formats import EntryLog, Format
+from branchline.errors import (
+    Ambiguous,
+    BranchlineError,
+    LogError,
+    NotASession,
+    NotSupported,
+    SessionNotFound,
+)
+from branchline.formats import EntryLog, Format, Peek
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
@@ -34,9 +41,8 @@ from branchline.library.row_reader import (
 from branchline.log import Durability
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import BrokenFormat, format_named, peek
-from branchline.session import Session
-from branchline.session.locator import known_cwd
 from branchline.stores import (
+    DatabaseStore,
     FilesStore,
     Read,
     SkippedFile,
@@ -45,11 +51,15 @@ from branchline.stores import (
     check_key,
     drafts_in,
     snapshot_of,
+    stored_at,
 )
 from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, SessionRow
+
+if TYPE_CHECKING:
+    from branchline.session import Session
 
 __all__ = ["FoundFile", "MachineScanner", "Scanner", "See", "SeenFile", "StoreScanner", "StoredSession"]
 
@@ -64,6 +74,7 @@ _CONTINUED = "a later file continues the same session"
 _ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
 _LARGEST_TITLES = 1 << 26
+_DAY_MS = 86_400_000
 
 
 class StoredSession(NamedTuple):
@@ -285,6 +296,8 @@ class StoreScanner:
             yield stored, read_log(read, stored)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        from branchline.session import Session  # noqa: PLC0415  lists open none
+
         return Session.from_store(self.store, row.key, durability=durability, clock=clock)
 
     def waiting(self) -> Sequence[SessionRow]:
@@ -370,6 +383,7 @@ class MachineScanner:
         self.places: list[places.Place] = known.places
         self.broken_formats: list[BrokenFormat] = known.broken
         self._titles: dict[str, Mapping[str, str]] = {}
+        self._days_kept: dict[str, float | None] = {}
 
     @property
     def name(self) -> str:
@@ -380,38 +394,74 @@ class MachineScanner:
         return files, hidden
 
     def earlier_parts(self) -> Sequence[FoundFile]:
+        if all(place.format.splitting is None for place in self.places):
+            return []
         return sorted(self._scan()[2], key=lambda file: file.path)
 
-    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], set[FoundFile]]:
-        found: dict[tuple[int, int], FoundFile] = {}
+    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
+        found: dict[tuple[object, ...], FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
             for walked in self._walked(place):
                 hidden.update({item.name: item for item in walked.hidden})
-                for stored, identity in walked.found:
+                for stored, identity in self._opened(place, walked, hidden):
                     before = found.get(identity)
                     if before is None:
                         found[identity] = FoundFile(stored, place)
                     elif place.agent not in {one.agent for one in (before.place, *before.others)}:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = list(_unpacked_first(found.values(), hidden))
+        files = list(_unpacked_first(_originals_first(found.values(), hidden), hidden))
         earlier = self._earlier(files)
         hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
-        files = [file for file in files if file not in earlier]
+        passed = {file.path for file in earlier}
+        files = [file for file in files if file.path not in passed]
         files.sort(key=lambda file: by_newest(file.stored))
         return files, list(hidden.values()), earlier
 
     @staticmethod
-    def _earlier(files: Sequence[FoundFile]) -> set[FoundFile]:
+    def _opened(
+        place: places.Place, walked: WalkResult, hidden: dict[str, SkippedFile]
+    ) -> Iterator[tuple[StoredLog, tuple[object, ...]]]:
+        """What was found, with the sessions of a database in its place, and documents with all their files.
+
+        A database that cannot be read is listed itself, as reading it says why.
+        """
+        format_, documents = place.format, place.format.documents
+        for stored, identity in walked.found:
+            path = stored.path
+            if documents is not None and path is not None and documents.recognizes(path):
+                yield stored_at(path, stored.key) or stored, identity
+                continue
+            if format_.database is None or path is None or has_suffix(path):
+                yield stored, identity
+                continue
+            if not stored.size:
+                hidden[path] = SkippedFile(path, "empty")
+                continue
+            store = DatabaseStore(path, format_)
+            try:
+                if not store.is_recognized():
+                    hidden[path] = SkippedFile(path, f"not a database of {format_.name}")
+                    continue
+                sessions, unlisted = store.scan()
+            except (BranchlineError, OSError):
+                yield stored, identity
+                continue
+            hidden.update({item.name: item for item in unlisted})
+            for session in sessions:
+                yield session, (*identity, session.key)
+
+    @staticmethod
+    def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
         """The files that another one continues as the same session."""
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
             by_format.setdefault(file.place.agent, []).append(file)
-        found: set[FoundFile] = set()
+        found: list[FoundFile] = []
         for group in by_format.values():
             if (splitting := group[0].place.format.splitting) is not None:
                 superseded = splitting.superseded(file.path for file in group)
-                found.update(file for file in group if file.path in superseded)
+                found += [file for file in group if file.path in superseded]
         return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
@@ -435,6 +485,8 @@ class MachineScanner:
         return self.header_row(file)
 
     def header_row(self, file: FoundFile) -> SessionRow | SkippedFile:
+        if (header := file.stored.header) is not None:
+            return self.row_of(file, _header_record(file.stored, file.place.format, header))
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)
@@ -454,14 +506,14 @@ class MachineScanner:
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
-        format_, header = peek(read, file.path, expected=_expected(file))
+        format_, header = _peek(read, file.path, _expected(file))
         return self.row_of(file, _header_record(file.stored, format_, header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # Where all projects lie together most files are those of others, and their headers are enough.
         if self.cwd is not None and file.place.is_shared:
-            format_, header = peek(read, file.path, expected=expected)
+            format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
             if self._reason(file, record) is not None:
                 if see is not None:
@@ -484,10 +536,19 @@ class MachineScanner:
             key=file.stored.key,
             agent=place.agent if name == place.format.name else name,
             cwd=row.cwd or self._cwd_of_folder(file, record),
-            title=self._titles_of(place).get(row.id) or row.title,
+            title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
+            archived=place.is_archive,
+            expires_ms=None if place.is_archive else self._expiry(place, file.stored),
         )
+
+    def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
+        """When the agent deletes a session, as its settings say."""
+        days = self._days_kept.get(place.root, -1.0)
+        if days == -1.0:
+            days = self._days_kept[place.root] = places.days_kept(place)
+        return None if days is None else round(stored.modified * 1000 + days * _DAY_MS)
 
     def stored_log(self, file: FoundFile) -> StoredLog:
         return file.stored
@@ -506,6 +567,8 @@ class MachineScanner:
         format_ = (
             file.place.format if file.place.format.name == record.format else format_named(record.format)
         )
+        from branchline.session.locator import known_cwd  # noqa: PLC0415  few formats need it
+
         return known_cwd(format_, header, file.path)
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
@@ -523,6 +586,14 @@ class MachineScanner:
         if not record.row.cwd:
             return _UNKNOWN_CWD if file.place.is_shared else None
         return None if os.path.normpath(record.row.cwd) in self._cwds else ELSEWHERE
+
+    def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
+        """The title that a program keeps in another file, which changes without the session file."""
+        if place.format.companion is not None and row.format == place.format.name:
+            from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+            return external_facts(place.format, file.path, None).title
+        return self._titles_of(place).get(row.id)
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)
@@ -559,15 +630,15 @@ class MachineScanner:
     @contextmanager
     def read(self, row: SessionRow) -> Iterator[tuple[StoredLog, EntryLog]]:
         path = _path(row)
-        try:
-            status = os.stat(path)
-        except FileNotFoundError:
-            raise SessionNotFound(f"{path} no longer exists") from None
-        stored = StoredLog(row.key, status.st_size, status.st_mtime, path)
+        stored = stored_at(path, row.key)
+        if stored is None:
+            raise SessionNotFound(f"{path} no longer exists")
         with snapshot_of(path) as read:
             yield stored, read_log(read, stored)
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
+        from branchline.session import Session  # noqa: PLC0415  as above
+
         if row.draft:
             store, key, _draft = self.stored(row)
             return Session.from_store(store, key, durability=durability, clock=clock)
@@ -616,10 +687,21 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
     """The header and the name of the format; neither when no format knows the log."""
     try:
-        found = peek(read, stored.path or stored.key)
+        found = _peek(read, stored.path or stored.key)
     except NotASession:
         return None, ""
     return found.header, found.format.name
+
+
+def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
+    """Format and header of a file, with what its companion adds to the header."""
+    found = peek(read, path, expected=expected)
+    if found.header is None or found.format.companion is None:
+        return found
+    from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+    facts = external_facts(found.format, path, found.header)
+    return found._replace(header=facts.completed(found.header))
 
 
 def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:
@@ -667,13 +749,30 @@ def _is_only_ours(file: FoundFile) -> bool:
     return file.place.agent == places.NATIVE_AGENT and not file.place.is_shared
 
 
+def _originals_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
+    """The files without archived copies of those that are still there."""
+    files = list(files)
+    if not any(file.place.is_archive for file in files):
+        yield from files
+        return
+    originals = {_place_in_agent(file) for file in files if not file.place.is_archive}
+    for file in files:
+        if file.place.is_archive and _place_in_agent(file) in originals:
+            hidden[file.path] = SkippedFile(file.path, "an archived copy of a session that still exists")
+        else:
+            yield file
+
+
+def _place_in_agent(file: FoundFile) -> tuple[str, str]:
+    return file.place.agent, os.path.relpath(file.path, file.place.root)
+
+
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
     """The files without those that are the compressed form of one that lies beside them."""
     files = list(files)
     paths = {file.path for file in files}
     for file in files:
-        plain, packed = os.path.splitext(file.path)
-        if packed == ".zst" and plain in paths:
+        if file.path.endswith(".zst") and file.path.removesuffix(".zst") in paths:
             hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
         else:
             yield file

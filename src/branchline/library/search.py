@@ -9,33 +9,37 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable
 from branchline.catalog.candidates import (
     Candidate,
     candidates,
     documents_in,
+    documents_marked,
     files_matching,
     is_indexable,
     recency,
+    subagent_files,
     titles,
 )
-from branchline.catalog.documents import Document, documents_of, git_branch_of, traits_of
-from branchline.formats import EntryLog
 from branchline.library.line_text import line_texts
-from branchline.library.regex_worker import RegexTimeout, RegexWorker
 from branchline.library.scanner import Scanner, SeenFile
-from branchline.library.search_text import may_hold, needles
 from branchline.library.text_index import index_text, stale_files
 from branchline.stores import SkippedFile, snapshot_of
 from branchline.views.hits import Hit, HitPlace, Hits, Snippet, find_ranges, make_snippet, matches_all
 from branchline.views.query import Query, Term, role_name
 from branchline.views.session_row import SessionRow
 
-__all__ = ["search"]
+if TYPE_CHECKING:
+    from branchline.catalog.documents import Document
+    from branchline.formats import EntryLog
+    from branchline.library.annotations import Annotations
+    from branchline.library.regex_worker import RegexWorker
+
+__all__ = ["search", "show_marked"]
 
 _AT_ONCE = 4 << 20
 """Bytes of new text that are indexed before a search; more is read as it is, and indexed by others."""
@@ -90,6 +94,20 @@ def search(
         return run.without_index(str(problem))
 
 
+def show_marked(
+    scanner: Scanner[Any],
+    open_catalog: Callable[[], Catalog],
+    scores: Mapping[int, float],
+    *,
+    limit: int,
+    context: int,
+) -> Hits:
+    """The messages with these marks as hits, the highest score first. CatalogUnavailable without an index."""
+    run = _Run(scanner, Query(), limit=limit, budget=0.0, context=context)
+    with open_catalog() as catalog:
+        return run.marked_messages(catalog, scores)
+
+
 class _Run:
     """One search."""
 
@@ -112,6 +130,12 @@ class _Run:
         self.searched = 0
         self.ended = ""
         self.files, _hidden = scanner.scan()
+        self.annotations: Annotations | None = None
+        if any(term.field == "tag" for term in query.terms):
+            from branchline.library.annotations import Annotations  # noqa: PLC0415  few searches ask for tags
+
+            self.annotations = Annotations()
+            self.notes += filter(None, [self.annotations.problem])
 
     # -- with and without an index --------------------------------------------------------------------
 
@@ -162,6 +186,26 @@ class _Run:
         total += len(self.found) - shown
         return self._hits(len(covered) + len(left), at_least=at_least, total=total, unindexed=len(missing))
 
+    def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
+        paths = [path for file in self.files if (path := self._path(file))]
+        known = catalog.files(paths)
+        covered = {}
+        for file in self.files:
+            one = known.get(self._path(file))
+            if one is not None and one.is_indexed and one.stamp == self.scanner.stored_log(file).stamp:
+                covered[one.id] = _Known(file, one)
+        groups: dict[int, list[Candidate]] = {}
+        for found in documents_marked(catalog, scores):
+            if found.file in covered:
+                groups.setdefault(found.mark, []).append(found)
+        for mark, group in groups.items():
+            group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
+            self._take(scores[mark], group, covered)
+        self.searched = len(covered)
+        return self._hits(
+            len(covered), at_least=False, total=len(self.found), unindexed=len(self.files) - len(covered)
+        )
+
     def _begin(self) -> None:
         self.deadline = time.monotonic() + self.budget
 
@@ -170,18 +214,24 @@ class _Run:
 
     def _row(self, one: _Known) -> SessionRow | None:
         row = self.scanner.row_of(one.file, one.known.decoded())
-        return None if isinstance(row, SkippedFile) else row
+        return None if isinstance(row, SkippedFile) else self._annotated(row)
+
+    def _annotated(self, row: SessionRow) -> SessionRow:
+        return row if self.annotations is None else self.annotations.applied(row)
 
     def _allowed(self, catalog: Catalog, covered: dict[int, _Known]) -> set[int] | None:
         """The files that the scope and the terms about whole sessions allow; None for all that are there."""
         allowed: set[int] | None = None
         for term in self.query.terms:
             if term.field in ("model", "branch", "cost", "tokens", "label") or (
-                term.field == "is" and term.text != "abandoned"
+                term.field == "is" and term.text not in ("abandoned", "archived")
             ):
                 some = files_matching(catalog, term)
                 allowed = some if allowed is None else allowed & some
-        named = [term for term in self.query.terms if term.field in ("agent", "cwd")]
+        named = [term for term in self.query.terms if _is_about_row(term)]
+        if self.scanner.restricts and self.scanner.cwd is None and not named:  # only sub-agents are left out
+            started = subagent_files(catalog)
+            return (covered.keys() if allowed is None else allowed & covered.keys()) - started
         if named or self.scanner.restricts:
             rows = (
                 (file, self._row(one)) for file, one in covered.items() if allowed is None or file in allowed
@@ -212,10 +262,14 @@ class _Run:
             self._take(score, group, covered)
         for score, group in later[: max(0, self.limit - len(self.found))]:
             self._take(score, group, covered)
-        for one in titles(catalog, self.query):
-            if one.file in covered and (scope is None or one.file in scope):
-                total += 1
-                self._take_title(one, covered[one.file])
+        named = [
+            one
+            for one in titles(catalog, self.query)
+            if one.file in covered and (scope is None or one.file in scope)
+        ]
+        total += len(named)
+        for one in named[: self.limit]:  # the latest first, as they are ranked
+            self._take_title(one, covered[one.file])
         return total, answer.at_least, bool(answer.groups)
 
     def _take(self, score: float, group: list[Candidate], covered: dict[int, _Known]) -> None:
@@ -262,6 +316,8 @@ class _Run:
 
     def _entry_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
         """The snippet of an entry whose line cannot be read by itself."""
+        from branchline.catalog.documents import documents_of  # noqa: PLC0415  most searches read no file
+
         try:
             with self.scanner.read(row) as (_stored, transcript):
                 for document in documents_of(transcript, one.position):
@@ -285,9 +341,13 @@ class _Run:
 
     def _read_lines(self, catalog: Catalog, files: Sequence[_Known]) -> None:
         """Look into the lines of indexed files, newest first, for what the index cannot find."""
+        if not files:
+            return
+        from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
+
         total = len(files)
         with _worker(self.pattern) as worker:
-            for number, one in enumerate(sorted(files, key=lambda one: -one.known.stamp.modified_ns)):
+            for number, one in enumerate(sorted(files, key=lambda one: -one.known.modified_ns)):
                 if time.monotonic() > self.deadline:
                     self.ended = (
                         f"the search ended after {self.budget:g} s: {number} of {total} sessions were read"
@@ -319,12 +379,14 @@ class _Run:
     def _lines_of(
         self, catalog: Catalog, one: _Known, worker: RegexWorker | None
     ) -> Iterator[tuple[Candidate, list[str], _Span | None]]:
+        from branchline.library.search_text import may_hold, needles  # noqa: PLC0415  as above
+
         path = self._path(one.file)
-        if path.endswith(".zst") or one.known.stamp.size > _LARGEST_FILE:
+        if path.endswith(".zst") or one.known.size > _LARGEST_FILE:
             return
         try:
             with snapshot_of(path) as read:
-                data = read(0, one.known.stamp.size)
+                data = read(0, one.known.size)
         except Exception:  # noqa: BLE001  gone in this moment
             return
         if worker is None and not may_hold(self.words, data):
@@ -351,6 +413,8 @@ class _Run:
         """Read files that the index does not cover, newest first."""
         if not files:
             return
+        from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
+
         read = 0
         with _worker(self.pattern) as worker:
             for file in files:
@@ -369,6 +433,9 @@ class _Run:
         self.searched += read
 
     def _read_file(self, file: Any, worker: RegexWorker | None) -> None:
+        from branchline.catalog.documents import documents_of  # noqa: PLC0415  as above
+        from branchline.library.search_text import may_hold  # noqa: PLC0415  as above
+
         path = self._path(file)
         if path and not path.endswith(".zst") and worker is None:
             try:
@@ -386,6 +453,7 @@ class _Run:
         row = self.scanner.deep_row(file, see)
         if isinstance(row, SkippedFile) or not seen:
             return
+        row = self._annotated(row)
         ((transcript, documents),) = seen
         if not _session_allows(self.query.terms, row, transcript, documents):
             return
@@ -428,8 +496,8 @@ class _Run:
         snippet: Callable[[], Snippet],
     ) -> None:
         place = HitPlace(row=row, entry=entry, on_path=on_path)
-        for number, other in enumerate(self.found):
-            if (other.entry, other.role, other.ms) == (entry, role, ms) and role != "title":
+        for number, other in enumerate(self.found if role != "title" else ()):
+            if (other.entry, other.role, other.ms) == (entry, role, ms):
                 if all((at.row.path, at.row.key) != (row.path, row.key) for at in other.places):
                     self.found[number] = other._replace(places=(*other.places, place))
                 return
@@ -469,7 +537,11 @@ class _worker:  # noqa: N801  used like a function
     """A worker for a pattern, or None where there is none, for a ``with`` block."""
 
     def __init__(self, pattern: str | None) -> None:
-        self._worker = None if pattern is None else RegexWorker(pattern)
+        self._worker = None
+        if pattern is not None:
+            from branchline.library.regex_worker import RegexWorker  # noqa: PLC0415  as above
+
+            self._worker = RegexWorker(pattern)
 
     def __enter__(self) -> RegexWorker | None:
         return self._worker
@@ -502,11 +574,25 @@ def _documents_with(
             at = lowered.find(needle, end)
 
 
+def _is_about_row(term: Term) -> bool:
+    """Whether a term asks what a row says by itself."""
+    return term.field in ("agent", "cwd", "tag") or (term.field == "is" and term.text == "archived")
+
+
 def _is_named(terms: Sequence[Term], row: SessionRow) -> bool:
-    return all(
-        term.text in ((row.agent or row.format or "") if term.field == "agent" else (row.cwd or "")).lower()
-        for term in terms
-    )
+    for term in terms:
+        match term.field:
+            case "agent":
+                hit = term.text in (row.agent or row.format or "").lower()
+            case "cwd":
+                hit = term.text in (row.cwd or "").lower()
+            case "tag":
+                hit = term.text in row.tags
+            case _:
+                hit = row.archived
+        if not hit:
+            return False
+    return True
 
 
 def _allows(terms: Sequence[Term], role: str, tool: str, ms: int | None, on_path: bool) -> bool:  # noqa: FBT001
@@ -541,9 +627,11 @@ def _session_allows(
     terms: Sequence[Term], row: SessionRow, transcript: EntryLog, documents: Sequence[Document]
 ) -> bool:
     """Whether the terms about whole sessions allow one that was just read."""
+    from branchline.catalog.documents import git_branch_of, traits_of  # noqa: PLC0415  as above
+
     for term in terms:
         match term.field:
-            case "agent" | "cwd":
+            case _ if _is_about_row(term):
                 hit = _is_named([term], row)
             case "model":
                 models = {one.model.lower() for one in documents}

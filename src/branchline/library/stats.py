@@ -78,10 +78,10 @@ class Statistics:
     def _fill(self, scanner: Scanner[Any], files: Sequence[Any], progress: IndexProgress | None) -> None:
         catalog = self._catalog
         paths = [path for file in files if (path := scanner.stored_log(file).path) is not None]
-        index_text(
-            scanner, stale_files(scanner, files, catalog.files(paths), catalog), catalog, progress=progress
-        )
         known = catalog.files(paths)
+        if stale := stale_files(scanner, files, known, catalog):
+            index_text(scanner, stale, catalog, progress=progress)
+            known = catalog.files(paths)
         branches = catalog.git_branches()
         self._scope: list[ScopeFile] = []
         self.unreadable: list[str] = []

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate
 from branchline.catalog.database import delete_database
-from branchline.library.catalog_rows import file_update
-from branchline.library.scanner import Scanner, SeenFile
+from branchline.library.scanner import Scanner, See, SeenFile
 from branchline.settings import Settings
-from branchline.stores import SkippedFile
+from branchline.stores import SkippedFile, snapshot_of
+from branchline.views.session_row import SessionRow
 
 __all__ = [
     "IndexProgress",
@@ -112,6 +113,8 @@ def index_text(
 
     CatalogUnavailable when the catalog cannot take it.
     """
+    from branchline.library.catalog_rows import file_update  # noqa: PLC0415  who has nothing to read needs none
+
     end = None if seconds is None else time.monotonic() + seconds
     checked_ns = time.time_ns()
     waiting: list[FileUpdate] = []
@@ -126,7 +129,7 @@ def index_text(
             if one.transcript is not None:
                 seen.append(file_update(one, stored, checked_ns, known, with_text=True))
 
-        row = scanner.deep_row(file, see)
+        row = _continued(scanner, file, known, catalog, see) or scanner.deep_row(file, see)
         if isinstance(row, SkippedFile):
             waiting += seen
         elif seen:
@@ -144,6 +147,37 @@ def index_text(
             break
     catalog.put(waiting)
     return IndexResult(done - unreadable, unreadable)
+
+
+def _continued(
+    scanner: Scanner[Any], file: Any, known: CatalogFile | None, catalog: Catalog, see: See
+) -> SessionRow | SkippedFile | None:
+    """The row of a file of which only the tail has to be read; None where it has to be read whole.
+
+    ``see`` is called as by :meth:`Scanner.deep_row`.
+    """
+    stored = scanner.stored_log(file)
+    if known is None or stored.path is None or stored.size <= known.consumed:
+        return None
+    saved = catalog.reading_of(known)
+    if saved is None:
+        return None
+    from branchline.library.row_reader import continue_row  # noqa: PLC0415  few files grow
+
+    try:
+        with snapshot_of(stored.path) as opened:
+            read = lru_cache(maxsize=16)(opened)  # the end of the known part is looked at twice
+            if not known.is_extended_by(read, stored.size):
+                return None
+            record = known.decoded()
+            found = continue_row(read, stored, record.format, saved)
+            if found is None:
+                return None
+            fresh = msgspec.structs.replace(record, row=found.row)
+            see(SeenFile(fresh, found.transcript, read))
+            return scanner.row_of(file, fresh)
+    except Exception:  # noqa: BLE001  reading the whole file says what is wrong
+        return None
 
 
 def update_index(

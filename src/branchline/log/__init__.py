@@ -14,26 +14,42 @@ from branchline.log.file import FileLog
 from branchline.log.filesystems import filesystem_warning
 from branchline.log.locks import is_locked
 from branchline.log.memory import MemoryLog
-from branchline.log.protocol import Durability, Log, TornTail, Writer
-from branchline.log.replace import publish_file, replace_file
+from branchline.log.protocol import (
+    CompareAndAppendLog,
+    Durability,
+    FollowableLog,
+    IndexedLog,
+    Log,
+    RemovableLog,
+    TornTail,
+    Writer,
+    follow,
+)
+from branchline.log.replace import publish_file, replace_file, write_file
 from branchline.log.spool import Spool
 from branchline.log.system import SYSTEM, System
 
 __all__ = [
     "SYSTEM",
+    "CompareAndAppendLog",
     "DecompressedLog",
     "Durability",
     "FileLog",
+    "FollowableLog",
+    "IndexedLog",
     "Log",
     "MemoryLog",
+    "RemovableLog",
     "Spool",
     "System",
     "TornTail",
     "Writer",
     "create_directory",
     "filesystem_warning",
+    "follow",
     "is_locked",
     "publish_file",
     "replace_file",
     "sync_directory",
+    "write_file",
 ]

@@ -125,8 +125,12 @@ class FileLog:
         """
         self._other_lock = self._lock.of_another_program(path)
 
+    def status(self) -> os.stat_result:
+        """The status of the open file."""
+        return self._system.fstat(self._open_reader())
+
     def size(self) -> int:
-        return self._system.fstat(self._open_reader()).st_size
+        return self.status().st_size
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Durability", "Log", "TornTail", "Writer", "require_lines"]
+__all__ = [
+    "CompareAndAppendLog",
+    "Durability",
+    "FollowableLog",
+    "IndexedLog",
+    "Log",
+    "RemovableLog",
+    "TornTail",
+    "Writer",
+    "follow",
+    "require_lines",
+]
 
 Durability = Literal["fsync", "os"]
 """When `append` returns: "fsync": the bytes are on stable storage; "os": the kernel has them."""
@@ -61,6 +74,77 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Let go of descriptors. Closing twice is harmless."""
+
+
+@runtime_checkable
+class CompareAndAppendLog(Log, Protocol):
+    """A log that can append without a lock, as long as nobody else has written."""
+
+    def try_append(self, expected_end: int, data: bytes) -> int | None:
+        """Append whole lines if the log ends at ``expected_end``, in a newline; return where they begin.
+
+        None, and nothing written, if another writer was faster or the last line is torn: take the lock then.
+        Raises what :meth:`Writer.append` raises.
+        """
+        ...
+
+
+@runtime_checkable
+class RemovableLog(Log, Protocol):
+    """A log that outlives its handle: two handles can be compared, and the log be deleted."""
+
+    @property
+    def identity(self) -> object:
+        """What two handles of one log have in common, whatever its key."""
+        ...
+
+    def unlink(self) -> None:
+        """Delete the log for good. Hold the lock around the call."""
+        ...
+
+
+@runtime_checkable
+class IndexedLog(Log, Protocol):
+    """A log that keeps the index of its lines beside them, so that opening need not read them all.
+
+    The index is derived: it may be lost, and keeping it may fail without harm.
+    """
+
+    def saved_index(self) -> tuple[int, bytes] | None:
+        """How many bytes of the log the kept index covers, and the index; None if there is none."""
+        ...
+
+    def save_index(self, covered: int, index: bytes) -> None:
+        """Keep an index, in place of an older one."""
+        ...
+
+
+@runtime_checkable
+class FollowableLog(Log, Protocol):
+    """A log that knows by itself when it grows."""
+
+    def follow(self, after: int, *, timeout: float | None = None) -> Iterator[int]:
+        """The size of the log each time it has grown beyond the last size given, which begins with ``after``.
+
+        Ends when it has not grown for ``timeout`` seconds; never without one.
+        """
+        ...
+
+
+def follow(log: Log, after: int, *, timeout: float | None = None, interval: float = 0.25) -> Iterator[int]:
+    """As :meth:`FollowableLog.follow`, for every log: one that cannot tell by itself is polled."""
+    if isinstance(log, FollowableLog):
+        yield from log.follow(after, timeout=timeout)
+        return
+    last = time.monotonic()
+    while True:
+        if (size := log.size()) > after:
+            after, last = size, time.monotonic()
+            yield size
+        elif timeout is not None and time.monotonic() - last >= timeout:
+            return
+        else:
+            time.sleep(interval if timeout is None else min(interval, timeout))
 
 
 def require_lines(data: bytes) -> None:

@@ -15,7 +15,7 @@ from branchline.errors import ReadOnly
 from branchline.log.directories import create_directory, sidecar_directory, sidecar_name, sync_directory
 from branchline.log.system import SYSTEM, System, problem_with, random_name, read_at, write_all
 
-__all__ = ["publish_file", "replace_file"]
+__all__ = ["publish_file", "replace_file", "write_file"]
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -107,6 +107,25 @@ def publish_file(
         raise problem_with(
             f"publish {source} as {target}", problem, "the file exists under one or both names"
         ) from problem
+
+
+def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], *, system: System = SYSTEM) -> None:
+    """Make a new file of exactly these bytes, which nobody sees before all of them are durable.
+
+    Raises `FileExistsError` if something is at the path; then and after any other failure nothing remains.
+    """
+    path = os.path.abspath(os.fspath(path))
+    try:
+        create_directory(os.path.dirname(path), system)
+        temporary = _write_beside(path, pieces, system)
+    except OSError as problem:
+        raise problem_with(f"create {path}", problem, "nothing was saved") from problem
+    try:
+        publish_file(temporary, path, system=system)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            system.unlink(temporary)
+        raise
 
 
 def _write_beside(path: str, data: bytes | Iterable[bytes], system: System) -> str:

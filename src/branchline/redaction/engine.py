@@ -15,7 +15,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -89,14 +89,17 @@ def count_by_kind(hits: Iterable[Hit]) -> list[RedactionCount]:
 _MOST_NAMED = 5
 
 
-def require_clean(data: bytes, *, lines: bool) -> None:
+def require_clean(data: bytes, *, lines: bool, keep: Collection[bytes] = ()) -> None:
     """Raise SecretsLeft, with kinds and line numbers, where a finished export still holds secrets.
 
-    ``lines`` says that these are the lines of a session, not a document.
+    ``lines`` says that these are the lines of a session, not a document; ``keep`` are findings that a reviewer
+    decided to keep.
     """
     # Documents are searched byte by byte too: no secret is known by a character outside of ASCII.
     text = data.decode("latin-1")
     hits = redact_bytes(data).hits if lines else redact(text).hits
+    if keep:
+        hits = [hit for hit in hits if data[hit.start : hit.end] not in keep]
     if not hits:
         return
     lines_before = [text.count("\n", 0, hit.start) for hit in hits[:_MOST_NAMED]]

@@ -14,6 +14,7 @@ from branchline import places
 from branchline.clock import Clock, iso
 from branchline.context import milliseconds
 from branchline.entries import CompactionSummaryMessage, Header, Label
+from branchline.errors import NotSupported
 from branchline.formats import PI, EntryLog, Format, LabelState
 from branchline.log import Durability
 from branchline.session import locator
@@ -56,6 +57,7 @@ class ForkDestination(NamedTuple):
     store: Store | None = None
     id: str | None = None
     to: str | None = None
+    key: str | None = None
 
 
 class ForkPlan(NamedTuple):
@@ -78,6 +80,7 @@ def new_writer(
     header: Header,
     store: Store,
     *,
+    key: str | None = None,
     lines: bytes | None = None,
     durability: Durability = "fsync",
 ) -> SessionWriter:
@@ -89,7 +92,7 @@ def new_writer(
         start=format_.required_writer().encode_header(header) if lines is None else lines,
         held=lines is not None,
         store=store,
-        key=check_key(format_.home.file_key(header)),
+        key=check_key(format_.home.file_key(header) if key is None else key),
         draft=True,
         durability=durability,
     )
@@ -117,13 +120,15 @@ def plan(
     transcript = source.transcript
     own = transcript.format
     format_, header, store = _target(source, place, clock)
+    if not format_.is_appendable:
+        return _whole_plan(source, leaf, format_, header, store, scope=scope, durability=durability)
     if format_ is own:
         whole = scope == "tree"
         writer = own.required_writer()
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
-    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    pen = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
         pen=pen,
         cwd=header.cwd,
@@ -135,6 +140,27 @@ def plan(
         if format_ is own and own.traits.copies_companion_folder and scope == "tree"
         else None,
     )
+
+
+def _whole_plan(
+    source: SessionQueries,
+    leaf: int,
+    format_: Format,
+    header: Header,
+    store: Store,
+    *,
+    scope: ForkScope,
+    durability: Durability,
+) -> ForkPlan:
+    """A copy in a format that takes no entries later: titles and the position are part of it."""
+    if scope == "tree" and leaf != fork_position(source, None, "at"):
+        raise NotSupported(
+            f"a whole tree for {format_.name} stands where its source stands; branch there first, "
+            "or fork only the path"
+        )
+    lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf)
+    pen = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
 
 
 def plan_compacted(
@@ -180,7 +206,12 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     except BaseException:
         plan.pen.discard_draft()
         raise
-    if plan.folder is not None and made.file is not None:
+    if made.file is not None and not plan.pen.format.is_appendable:
+        if isinstance(plan.pen.store, FilesStore):
+            plan.pen.store.drop_empty_folders()
+        if made.title:
+            locator.record_title(plan.pen.format, made.file, made.header, made.title)
+    if plan.folder is not None and made.file is not None and isinstance(plan.pen.store, FilesStore):
         copy_folder(plan.folder, made.file)
     return made
 
@@ -203,29 +234,34 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
     """Format, header and store of a copy."""
     own = source.transcript.format
     name = copied_name(own, place.to)
-    format_ = locator.writable_format(name)
+    format_ = locator.written_format(name)
     cwd = source.cwd if place.cwd is None else places.resolve_cwd(place.cwd)
     store = place.store
     # Who names pi or us means one of two places for the same format; beside the parent is for who names none.
     if store is None and format_ is own and (place.to is None or own is not PI):
         store = locator.sibling_store(source.store, own, own_cwd=source.cwd, cwd=cwd)
-    fresh = clock.session_id() if place.id is None else check_session_id(place.id)
     timestamp = time_after(source.index.times, clock.now())
+    if place.id is not None:
+        session_id = check_session_id(place.id)
+    elif place.key is not None:
+        session_id = check_key(place.key)
+    else:
+        session_id = format_.required_writer().session_id(clock.session_id(), timestamp)
     header = Header(
         version=3,
-        id=format_.required_writer().session_id(fresh, timestamp) if place.id is None else fresh,
+        id=session_id,
         timestamp=timestamp,
         cwd=cwd,
-        parent_session=source.file or source.id,
+        parent_session=source.file if source.file and isinstance(source.store, FilesStore) else source.id,
     )
-    return format_, header, locator.store_of(name, cwd) if store is None else store
+    return format_, header, locator.store_of(name, header) if store is None else store
 
 
 def copied_name(own: Format, to: str | None) -> str:
     """Whose session a copy becomes."""
     if to is not None:
         return to
-    return own.name if own.writer is not None and own is not PI else locator.NATIVE
+    return own.name if own.is_appendable and own is not PI else locator.NATIVE
 
 
 def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:

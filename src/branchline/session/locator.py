@@ -12,34 +12,38 @@ from typing import NamedTuple
 
 from branchline import places
 from branchline.entries import Header
-from branchline.errors import BranchlineError, LogError, NotASession, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, SplitFiles, agent_name
+from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
+from branchline.formats import PI, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
-from branchline.stores import Allowance, FilesStore, MemoryStore, Store, snapshot_of, unpacked
+from branchline.stores import Allowance, FilesStore, MemoryStore, Store, unpacked
+from branchline.stores.files import snapshot_of_file
 
 __all__ = [
     "NATIVE",
     "SessionRef",
     "assembled_content",
-    "external_title",
+    "external_facts",
     "is_own_folder",
     "known_cwd",
     "newest_first",
+    "record_title",
     "sibling_store",
     "store_in",
     "store_of",
     "writable_format",
+    "written_format",
 ]
 
 _HEAD = 4096
+_LARGEST_DESCRIPTION = 1 << 24
 
 NATIVE = "branchline"
 """Whose sessions are ours: pi's format, kept in our own layout."""
 
 
-def writable_format(name: str | None) -> Format:
-    """The format of the sessions of this program, which must be one that is written here."""
+def written_format(name: str | None) -> Format:
+    """The format of the sessions of this program, of which new ones can be written here."""
     if name is None or agent_name(name) == NATIVE:
         return PI
     format_ = format_named(name)
@@ -47,15 +51,28 @@ def writable_format(name: str | None) -> Format:
     return format_
 
 
-def store_of(name: str | None, cwd: str) -> FilesStore:
-    """Where the sessions of a program for this working directory lie."""
+def writable_format(name: str | None) -> Format:
+    """The format of the sessions of this program, which can also be appended to."""
+    format_ = written_format(name)
+    if not format_.is_appendable:
+        raise NotSupported(
+            f"sessions of {format_.name} are written only as a whole; fork or convert one for {format_.name}"
+        )
+    return format_
+
+
+def store_of(name: str | None, header: Header) -> FilesStore:
+    """Where a new session of a program belongs."""
     if name is None or agent_name(name) == NATIVE:
-        return FilesStore(places.session_directory(cwd))
+        return FilesStore(places.session_directory(header.cwd))
     format_ = format_named(name)
     directory = places.existing_directory(format_.home.profile_patterns)
-    directory = directory or places.directory_in(format_.home.directory, cwd)
+    directory = directory or places.new_directory(format_, header)
     if directory is None:
-        raise NotSupported(f"where {format_.name} keeps its sessions is unknown; name a directory")
+        raise NotSupported(
+            f"where {format_.name} keeps its sessions for {header.cwd or 'no directory'} is unknown; "
+            f"start {format_.name} there once, or name another directory"
+        )
     return FilesStore(directory, suffix=format_.traits.suffix)
 
 
@@ -70,8 +87,8 @@ def is_own_folder(format_: Format, store: Store) -> bool:
 def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> FilesStore:
     """The sessions of a program in this directory or, where none is named, of this working directory."""
     if directory is None:
-        return store_of(name, cwd)
-    return FilesStore(directory, suffix=writable_format(name).traits.suffix)
+        return store_of(name, Header(id="", cwd=cwd))
+    return FilesStore(directory, suffix=written_format(name).traits.suffix)
 
 
 def assembled_content(format_: Format, content: Content, path: str, head: bytes) -> Spool | None:
@@ -105,7 +122,7 @@ class _File:
         return os.stat(self._path).st_size
 
     def read(self, offset: int, size: int) -> bytes:
-        with snapshot_of(self._path) as read:
+        with snapshot_of_file(self._path) as read:
             return read(offset, size)
 
 
@@ -156,16 +173,47 @@ def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
         return None
 
 
-def external_title(format_: Format, path: str, header: Header | None) -> str | None:
-    """The title of a session that its program keeps in another file, if it has one there."""
-    titles = format_.titles
-    if titles is None or header is None or (beside := titles.titles_near(path)) is None:
+def external_facts(format_: Format, path: str, header: Header | None) -> SessionFacts:
+    """What a program keeps about a session in other files: its title, and what the session file omits."""
+    facts = SessionFacts()
+    companion, titles = format_.companion, format_.titles
+    if companion is not None and (data := _small_file(companion.companion(path))) is not None:
+        facts = companion.facts(data)
+    if titles is not None and header is not None:
+        data = _small_file(titles.titles_near(path))
+        if data is not None and (title := titles.titles(data).get(header.id)):
+            facts = facts._replace(title=title)
+    return facts
+
+
+def _small_file(path: str | None) -> bytes | None:
+    """The content of a file that describes sessions; None if there is none that can be read."""
+    if path is None:
         return None
     try:
-        with open(beside, "rb") as file:
-            return titles.titles(file.read()).get(header.id)
-    except OSError:
+        with open(path, "rb") as file:
+            return file.read(_LARGEST_DESCRIPTION)
+    except (OSError, ValueError):
         return None
+
+
+def record_title(format_: Format, path: str, header: Header, title: str) -> None:
+    """Give a new session its title where its program keeps the titles of all sessions in one file."""
+    titles = format_.titles
+    if titles is None or (beside := titles.titles_near(path)) is None:
+        return
+    line = titles.title_line(header.id, title, header.timestamp)
+    if line is None:
+        return
+    try:
+        with open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab+", buffering=0) as file:
+            if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                line = b"\n" + line  # behind a torn line
+            file.write(line)
+    except OSError as problem:
+        raise NotSaved(
+            f"{path} was saved, but its title could not be added to {beside}: {problem.strerror or problem}"
+        ) from problem
 
 
 class SessionRef(NamedTuple):

@@ -87,9 +87,10 @@ def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> 
 
 def _why_not(role: str, fields: dict[str, Any]) -> str | None:
     """Why a model would not see this as what it is; None when it would."""
-    for name, maker in _PROVIDER_FIELDS.items():
-        if fields.get(name):
-            return _provider_words(f"the field {name!r}", maker)
+    if not _PROVIDER_FIELDS.keys().isdisjoint(fields):
+        for name, maker in _PROVIDER_FIELDS.items():
+            if fields.get(name):
+                return _provider_words(f"the field {name!r}", maker)
     if role in _PROVIDER_ROLES:
         return _provider_words(f"the role {role!r}", _PROVIDER_ROLES[role])
     if role in _FOREIGN_ROLES:
@@ -101,15 +102,26 @@ def _why_not(role: str, fields: dict[str, Any]) -> str | None:
     for name in _NEEDED.get(role, ()):
         if name not in fields:
             return f"a message with the role {role!r} needs the field {name!r}"
-    if not isinstance(fields.get("content", ""), str | list | tuple):
-        return f"its content is {type(fields['content']).__name__}, not a text or a list of blocks"
-    content = fields.get("content")
-    blocks = content if isinstance(content, list | tuple) else ()
-    return next((why for block in blocks if (why := _why_not_block(block)) is not None), None)
+    content = fields.get("content", "")
+    if isinstance(content, str):
+        return None
+    if not isinstance(content, list | tuple):
+        return f"its content is {type(content).__name__}, not a text or a list of blocks"
+    for block in content:
+        if (why := _why_not_block(block)) is not None:
+            return why
+    return None
 
 
 def _why_not_block(fields: Any) -> str | None:
     if isinstance(fields, Block):
+        return None
+    if (
+        type(fields) is dict
+        and len(fields) == 2
+        and fields.get("type") == "text"
+        and type(fields.get("text")) is str
+    ):
         return None
     block = block_from_fields(fields)
     if isinstance(block, Thinking) and "signature" in fields:

@@ -144,9 +144,18 @@ class SessionQueries:
         """The line of an entry as it lies in the log."""
         return self.transcript.raw(self.index.position(entry_id))
 
-    def path(self, entry_id: str | None = None) -> list[str]:
-        """The conversation from a root to an entry (default: the leaf), side records left out."""
-        return self.index.conversation_path(self._leaf if entry_id is None else entry_id)
+    def raws(self, entry_ids: Iterable[str]) -> list[bytes]:
+        """The lines of many entries as they are in the log, read in few pieces."""
+        return self.transcript.raws([self.index.position(entry_id) for entry_id in entry_ids])
+
+    def path(self, entry_id: str | None = None, *, limit: int | None = None) -> list[str]:
+        """The conversation from a root to an entry (default: the leaf), side records left out.
+
+        With a ``limit`` only its last entries, without a walk to the root.
+        """
+        if limit is not None and limit < 0:
+            raise ValueError(f"a limit cannot be negative: {limit}")
+        return self.index.conversation_path(self._leaf if entry_id is None else entry_id, limit)
 
     def tree(self) -> list[Node]:
         """The roots; each node knows its children."""

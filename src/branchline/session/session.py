@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import msgspec
+
 from branchline import places
 from branchline.clock import Clock, SystemClock, iso
 from branchline.context.javascript import trim
 from branchline.entries import (
     ACTIVITY_ROLES,
+    SIDE_TYPES,
     BranchSummary,
     Compaction,
     CompactionSummaryMessage,
@@ -41,9 +44,9 @@ from branchline.entries import (
     UsageEntry,
 )
 from branchline.entries.lenient import content_from
-from branchline.errors import EntryNotFound, NotASession, ReadOnly
+from branchline.errors import EntryNotFound, InvalidId, NotASession, ReadOnly, SessionMoved
 from branchline.formats import EntryLog
-from branchline.log import DecompressedLog, Durability, FileLog, MemoryLog
+from branchline.log import DecompressedLog, Durability, Log, MemoryLog
 from branchline.log.system import opening
 from branchline.plugins.formats import detect
 from branchline.session import forks, locator
@@ -55,16 +58,28 @@ from branchline.session.message_input import (
     normalize_message,
     system_snapshot,
 )
+from branchline.session.new_entry import NewEntry
 from branchline.session.observers import Observer, Observers, OnProblem
 from branchline.session.queries import SessionQueries
 from branchline.session.shortcuts import SessionShortcuts
 from branchline.session.writer import SessionWriter
-from branchline.stores import FilesStore, MemoryStore, Store
+from branchline.stores import (
+    DerivedLog,
+    FilesStore,
+    MemoryStore,
+    Store,
+    address_in,
+    addressed_store,
+    check_key,
+    is_address,
+    open_log,
+)
 from branchline.stores.files import draft_at
 from branchline.tree import ROOT
 
-__all__ = ["ForkAt", "ForkScope", "Persist", "Session"]
+__all__ = ["ForkAt", "ForkScope", "OnConflict", "Persist", "Session"]
 
+OnConflict = Literal["branch", "append", "raise"]
 Persist = Literal["with_reply", "at_once", "always"]
 """When a session becomes a file that listings show: with its first reply, or when it is created.
 
@@ -81,6 +96,14 @@ _Path = str | os.PathLike[str]
 class Session(SessionShortcuts, SessionQueries):
     """A conversation as a tree. Made by :meth:`create`, :meth:`open` and the other factories."""
 
+    on_conflict: OnConflict = "branch"
+    """What an append does that finds the conversation continued by another writer.
+
+    ``branch``: stay at this session's own leaf, so that both continuations are in the tree. ``append``:
+    continue where the log is now, so that several writers make one line. ``raise``: SessionMoved, and nothing
+    is written. It is decided under the lock, with everything in the log known.
+    """
+
     # -- factories ------------------------------------------------------------------------------------
 
     @classmethod
@@ -92,8 +115,10 @@ class Session(SessionShortcuts, SessionQueries):
         store: Store | None = None,
         format: str | None = None,  # noqa: A002
         id: str | None = None,  # noqa: A002
+        key: str | None = None,
         parent_session: str | None = None,
         title: str | None = None,
+        metadata: dict[str, Any] | None = None,
         persist: Persist = "with_reply",
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
@@ -107,21 +132,31 @@ class Session(SessionShortcuts, SessionQueries):
         ``persist="always"`` keeps it. A program that deletes sessions without a message (zot) must not find
         it in its directory: there it waits as a draft until its first message, and opens by the path that it
         will have.
+
+        ``key`` is its name in the store, which is made of time and id otherwise; the session has it as its id
+        too unless another ``id`` is given. ``metadata`` is kept in the header, where the format has a place
+        for it.
         """
         cwd = places.resolve_cwd(cwd)
         format_ = locator.writable_format(format)
         store = locator.store_in(directory, format, cwd) if store is None else store
-        fresh = clock.session_id() if id is None else check_session_id(id)
         timestamp = iso(clock.now())
+        if id is not None:
+            id = check_session_id(id)  # noqa: A001
+        elif key is not None:
+            id = check_key(key)  # noqa: A001
+        else:
+            id = format_.required_writer().session_id(clock.session_id(), timestamp)  # noqa: A001
+        in_header = {"title": _clean_title(title)} if title and format_.traits.title_in_header else {}
         header = Header(
             version=3,
-            id=format_.required_writer().session_id(fresh, timestamp) if id is None else fresh,
+            id=id,
             timestamp=timestamp,
             cwd=cwd,
             parent_session=parent_session,
-            metadata={"title": _clean_title(title)} if title and format_.traits.title_in_header else None,
+            metadata={**(metadata or {}), **in_header} or None,
         )
-        pen = forks.new_writer(format_, header, store, durability=durability)
+        pen = forks.new_writer(format_, header, store, key=key, durability=durability)
         if persist != "with_reply":
             swept = format_.traits.removes_empty_sessions and locator.is_own_folder(format_, store)
             pen.waits = pen.draft = swept
@@ -141,7 +176,7 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """The session in a file. Reads it, changes nothing.
+        """The session in a file, or with ``FILE#ID`` in a database. Reads it, changes nothing.
 
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
@@ -149,21 +184,26 @@ class Session(SessionShortcuts, SessionQueries):
         it unpacks to more than the setting ``max_unpacked`` allows. The path of a session that is not there
         yet opens its draft.
         """
+        address = address_in(os.fspath(path))
+        if address is not None and is_address(address.file):
+            store = addressed_store(address)
+            return cls.from_store(store, address.session, durability=durability, clock=clock)
         draft = draft_at(os.fspath(path))
-        log = FileLog(path if draft is None else draft[0].draft_path(draft[1]), durability=durability)
+        place = os.path.abspath(os.fspath(path)) if draft is None else draft[0].draft_path(draft[1])
+        log: Log = open_log(place, durability=durability)
         try:
-            with opening(log.path):
+            with opening(log.name):
                 head = log.read(0, _HEAD)
-                format_ = detect(head, log.path)
-                if (content := locator.assembled_content(format_, log, log.path, head)) is not None:
+                format_ = detect(head, log.name)
+                if (content := locator.assembled_content(format_, log, log.name, head)) is not None:
                     log.close()
-                    log = DecompressedLog(log.path, content)
-                folder, suffix = os.path.dirname(log.path), format_.traits.suffix
+                    log = DecompressedLog(log.name, content)
+                folder, suffix = os.path.dirname(log.name), format_.traits.suffix
                 pen = SessionWriter(
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
-                    key=format_.traits.key_of(log.path),
+                    key=log.key if isinstance(log, DerivedLog) else format_.traits.stem_of(log.name),
                     draft=draft is not None,
                     durability=durability,
                 )
@@ -172,9 +212,9 @@ class Session(SessionShortcuts, SessionQueries):
             log.close()
             raise
         pen.waits = draft is not None
+        pen.transcript.describe(locator.external_facts(format_, log.name, pen.transcript.reading.header))
         header = pen.transcript.reading.header
-        pen.transcript.external_title = locator.external_title(format_, log.path, header)
-        known = locator.known_cwd(format_, header, log.path)
+        known = locator.known_cwd(format_, header, log.name)
         return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod
@@ -296,6 +336,24 @@ class Session(SessionShortcuts, SessionQueries):
         ]
         return self._write(makers, side=False)
 
+    def write(self, build: Callable[[Self], Sequence[NewEntry]]) -> list[str]:
+        """Append entries of any kinds in one write, all of them or none, and return their ids.
+
+        ``build`` is called with this session when everything in the log is known and nobody else can append,
+        so that it can decide by what is there. It may raise to refuse: then nothing is written, and the
+        exception passes through. It may be called a second time if another writer was faster, and must not
+        append itself. An id that is taken raises InvalidId, a parent that is not there EntryNotFound.
+        """
+        self._require_writable()
+        if self.is_draft:
+            self._pen.publish()
+        moved: list[str | None] = []
+
+        def make(made: list[Entry]) -> None:
+            moved[:] = [self._make_new(build(self), made)]
+
+        return self._commit(make, lambda _keys: moved[-1])
+
     def append_model_change(self, provider: str, model_id: str) -> str:
         return self._append(lambda common: ModelChange(**common, provider=provider, model_id=model_id))
 
@@ -331,6 +389,8 @@ class Session(SessionShortcuts, SessionQueries):
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
+            if first_kept is not None and self.on_conflict == "append":
+                self._require_on_path(first_kept, common["parent"])
             return Compaction(
                 **common,
                 summary=summary,
@@ -468,6 +528,7 @@ class Session(SessionShortcuts, SessionQueries):
         cwd: _Path | None = None,
         store: Store | None = None,
         id: str | None = None,  # noqa: A002
+        key: str | None = None,
         to: str | None = None,
     ) -> Session:
         """A new session, linked to this one, that holds the path to an entry (default: the leaf).
@@ -475,14 +536,15 @@ class Session(SessionShortcuts, SessionQueries):
         ``before`` leaves the entry itself out. ``scope="tree"`` takes the whole tree and stands on the entry.
         The fork is a session of the same program, beside this one; ``to="branchline"`` makes it one of ours,
         ``to="pi"`` one of pi, wherever it comes from. A session that is only read here becomes one of ours.
-        NotSupported where the format cannot hold it. This session does not change.
+        NotSupported where the format cannot hold it. This session does not change. ``key`` is as for
+        :meth:`create`.
         """
         self.refresh_log()
         plan = forks.plan(
             self,
             forks.fork_position(self, entry_id, position),
             scope=scope,
-            place=ForkDestination(cwd, store, id, to),
+            place=ForkDestination(cwd, store, id, to, key),
             clock=self._clock,
             durability=self._pen.durability,
         )
@@ -533,8 +595,8 @@ class Session(SessionShortcuts, SessionQueries):
         format_ = self._pen.format
         return type(self).create(
             self.cwd or None,
-            store=self.store if format_.writer is not None else None,
-            format=format_.name if format_.writer is not None else None,
+            store=self.store if format_.is_appendable else None,
+            format=format_.name if format_.is_appendable else None,
             durability=self._pen.durability,
             clock=self._clock,
         )
@@ -609,10 +671,31 @@ class Session(SessionShortcuts, SessionQueries):
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
         """Write entries and return their keys; of what is no entry in this format, the id it was given."""
         self._require_writable()
+        return self._commit(
+            lambda made: self._make(makers, made, side=side),
+            lambda keys: keys[-1] if keys and not side else self._leaf,
+        )
+
+    def _commit(
+        self, make: Callable[[list[Entry]], None], leaf: Callable[[list[str]], str | None]
+    ) -> list[str]:
+        """Append what ``make`` puts into a list, in one write, and move to the leaf that this leaves."""
         made: list[Entry] = []
-        keys = self._pen.append(lambda: self._make(makers, made, side=side))
-        if keys and not side:
-            self._leaf = keys[-1]
+        before = self._leaf
+
+        def entries() -> list[Entry]:
+            made.clear()  # it is asked again when another writer was faster
+            self._leaf = before
+            self._leaf = self._settled()
+            make(made)
+            return made
+
+        try:
+            keys = self._pen.append(entries)
+        except BaseException:
+            self._leaf = before
+            raise
+        self._leaf = leaf(keys)
         if self._observers is not None:
             self._observers.notify(keys)
         return self._keys_of(keys, [entry.id for entry in made])
@@ -629,21 +712,69 @@ class Session(SessionShortcuts, SessionQueries):
 
     def _make(
         self, makers: Sequence[Callable[[dict[str, Any]], Entry]], made: list[Entry], *, side: bool
-    ) -> list[Entry]:
-        """New entries under the leaf, with ids that nobody has; asked for once the lock is ours."""
-        taken = self._pen.transcript.tree.positions  # looked up here: others may have written since
-        new_id = self._clock.entry_id
+    ) -> None:
+        """New entries under the leaf, with ids that nobody has."""
         fresh: set[str] = set()
-        parent = self._leaf = self._standing()
+        parent = self._leaf
         for maker in makers:
-            entry_id = new_id()
-            while entry_id in taken or entry_id in fresh:
-                entry_id = new_id()
-            fresh.add(entry_id)
+            entry_id = self._new_id(fresh)
             made.append(maker({"id": entry_id, "parent": parent, "timestamp": self._timestamp()}))
             if not side:
                 parent = entry_id
-        return made
+
+    def _make_new(self, new: Sequence[NewEntry], made: list[Entry]) -> str | None:
+        """The entries of a write, and the leaf that they leave."""
+        taken = self._pen.transcript.tree.positions
+        fresh: set[str] = set()
+        said: list[Message] = []
+        leaf = self._leaf
+        for one in new:
+            entry_id = self._new_id(fresh) if one.id is None else one.id
+            if entry_id in taken or (one.id is not None and entry_id in fresh):
+                raise InvalidId(f"cannot append entry {entry_id!r} to session {self.id}: the id is taken")
+            fresh.add(entry_id)
+            parent = leaf if isinstance(one.parent, msgspec.UnsetType) else one.parent
+            if parent is not None and parent not in taken and parent not in fresh:
+                raise EntryNotFound(f"cannot append to entry {parent!r}: it is not in session {self.id}")
+            fields = one.fields
+            if one.kind is MessageEntry:
+                message = self._normalized(fields["message"], said)
+                said.append(message)
+                fields = {**fields, "message": message}
+            timestamp = self._timestamp() if one.timestamp is None else one.timestamp
+            made.append(one.kind(id=entry_id, parent=parent, timestamp=timestamp, **fields))
+            if one.kind is Leaf:
+                leaf = fields["target"]
+            elif one.kind.type not in SIDE_TYPES:
+                leaf = entry_id
+        return leaf
+
+    def _new_id(self, fresh: set[str]) -> str:
+        taken = self._pen.transcript.tree.positions  # looked up here: others may have written since
+        entry_id = self._clock.entry_id()
+        while entry_id in taken or entry_id in fresh:
+            entry_id = self._clock.entry_id()
+        fresh.add(entry_id)
+        return entry_id
+
+    def _settled(self) -> str | None:
+        """Where new entries go; asked once the lock is ours and everything in the log is known."""
+        here, there = self._standing(), self.transcript.leaf
+        if self.on_conflict == "branch" or here == there:
+            return here
+        if self.on_conflict == "append":
+            return there
+        raise SessionMoved(
+            f"cannot append to session {self.id}: it was at {here or 'its beginning'} and another writer has "
+            f"moved it to {there or 'its beginning'}; refresh() continues from there"
+        )
+
+    def _require_on_path(self, entry_id: str, leaf: str | None) -> None:
+        if entry_id not in self.index.conversation_path(leaf):
+            raise SessionMoved(
+                f"cannot compact session {self.id} from {entry_id} on: another writer has moved to another "
+                f"branch"
+            )
 
     def _require_writable(self) -> None:
         if self._closed:
@@ -681,13 +812,8 @@ class Session(SessionShortcuts, SessionQueries):
         """Stand somewhere else, and record it unless a reader would land there anyway."""
         self.refresh_log()
         if self.transcript.leaf != target or self.transcript.reading.leaf_ambiguous:
-            before = self._leaf
-            self._leaf = target  # the leaf entry hangs from its target, for readers that do not know it
-            try:
-                self._write([lambda common: Leaf(**common, target=target)], side=True)
-            except BaseException:
-                self._leaf = before
-                raise
+            # The leaf entry hangs from its target, for readers that do not know it.
+            self._write([lambda common: Leaf(**{**common, "parent": target}, target=target)], side=True)
         self._leaf = target
 
     def _beside(self, plan: forks.ForkPlan) -> Self:

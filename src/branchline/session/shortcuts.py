@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from branchline.actions.check import FileReport
     from branchline.actions.convert import ConvertResult
     from branchline.actions.export import ExportFormat, ExportResult
+    from branchline.actions.graft import GraftResult
+    from branchline.actions.named_branches import NamedBranch
+    from branchline.actions.operations import Operation
     from branchline.session.session import Session
 
 __all__ = ["SessionShortcuts"]
@@ -21,7 +24,7 @@ _Path = str | os.PathLike[str]
 
 
 class SessionShortcuts:
-    """Export, convert and check, as methods."""
+    """Export, convert, check, graft, squash, undo and redo, as methods."""
 
     def export(
         self,
@@ -64,6 +67,56 @@ class SessionShortcuts:
             to=to, scope=scope, entry=entry, output=output, install=install, same_id=same_id, cwd=cwd
         )
         return convert(cast("Session", self), request)
+
+    def graft(
+        self, first: str, last: str | None = None, *, source: Session | None = None, onto: str | None = None
+    ) -> GraftResult:
+        """Copy a turn, or the entries from ``first`` to ``last``, behind ``onto`` (default: the leaf).
+
+        See :func:`branchline.actions.graft.graft`.
+        """
+        from branchline.actions.graft import graft  # noqa: PLC0415
+
+        return graft(cast("Session", self), first, last, source=source, onto=onto)
+
+    def squash(self, first: str, last: str, summary: str) -> GraftResult:
+        """Let a summary stand for a range of the current path, on a new branch.
+
+        See :func:`branchline.actions.graft.squash`.
+        """
+        from branchline.actions.graft import squash  # noqa: PLC0415
+
+        return squash(cast("Session", self), first, last, summary)
+
+    def name_branch(self, name: str, entry: str | None = None) -> NamedBranch:
+        """Begin a named branch at an entry (default: the leaf) and stand there."""
+        from branchline.actions.named_branches import name_branch  # noqa: PLC0415
+
+        return name_branch(cast("Session", self), name, entry)
+
+    def named_branches(self) -> list[NamedBranch]:
+        """The named branches with their ends, the one that changed last first."""
+        from branchline.actions.named_branches import named_branches  # noqa: PLC0415
+
+        return named_branches(cast("Session", self))
+
+    def operations(self) -> list[Operation]:
+        """What was done to the session besides talking in it, in order."""
+        from branchline.actions.operations import operations  # noqa: PLC0415
+
+        return operations(cast("Session", self))
+
+    def undo(self) -> Operation:
+        """Take back the last operation by appending its inverse. ValueError if there is none."""
+        from branchline.actions.operations import undo  # noqa: PLC0415
+
+        return undo(cast("Session", self))
+
+    def redo(self) -> Operation:
+        """Do the operation again that was undone last. ValueError if there is none."""
+        from branchline.actions.operations import redo  # noqa: PLC0415
+
+        return redo(cast("Session", self))
 
     def check(self) -> FileReport:
         """Check the session's file for damage, and against its seal. Changes nothing."""

@@ -9,14 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable
+from typing import cast
 
 from branchline.entries import Entry
 from branchline.errors import BranchlineError, LogError, LogReplaced, LogShrank, ReadOnly, SessionNotFound
 from branchline.formats import EntryLog, Format
-from branchline.log import Durability, FileLog, Log, MemoryLog, TornTail, replace_file
+from branchline.log import (
+    CompareAndAppendLog,
+    Durability,
+    FileLog,
+    Log,
+    MemoryLog,
+    RemovableLog,
+    TornTail,
+    replace_file,
+)
 from branchline.log.open_files import find_overwriter
-from branchline.stores import DraftStore, FilesStore, Store, TrashStore
+from branchline.session.skeletons import open_entry_log
+from branchline.stores import AddressedStore, DerivedLog, DraftStore, Store, TrashStore
 
 __all__ = ["SessionWriter"]
 
@@ -55,6 +67,8 @@ class SessionWriter:
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
         self._log = log
+        # For threads that share a session: appending does not always take the lock of the log.
+        self._mutex = threading.RLock()
         self.buffered = held
         if log is None:
             # In memory alone, so that nothing must be cleaned up when nothing follows.
@@ -62,7 +76,7 @@ class SessionWriter:
             self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
-            self.transcript = EntryLog(format, log.read, log.name)
+            self.transcript = open_entry_log(format, log)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -74,9 +88,9 @@ class SessionWriter:
     @property
     def path(self) -> str | None:
         """Where the session lies, or will lie once it has a reply; None in memory."""
-        if isinstance(self._log, FileLog) and not self.draft:
+        if isinstance(self._log, FileLog | DerivedLog) and not self.draft:
             return self._log.path
-        return self.store.path_of(self.key) if isinstance(self.store, FilesStore) else None
+        return self.store.path_of(self.key) if isinstance(self.store, AddressedStore) else None
 
     def catch_up(self) -> int:
         """Take in what others wrote; returns how many entries are new."""
@@ -123,11 +137,15 @@ class SessionWriter:
     def append(self, make: Callable[[], list[Entry]]) -> list[str]:
         """Write the entries that ``make`` gives once everything in the log is known; all of them or none.
 
-        Returns their keys in the tree, which a format without ids makes itself.
+        Returns their keys in the tree, which a format without ids makes itself. A log that can compare and
+        append is first tried without its lock, so that ``make`` may be called twice.
         """
         if self._log is None:
             known = len(self.transcript.tree)
-            data = self.format.required_writer().encode(make(), self.transcript.reading)
+            made = make()
+            if not made:
+                return []
+            data = self.format.required_writer().encode(made, self.transcript.reading)
             if self.buffered:
                 self.buffer(data)
             else:
@@ -140,6 +158,35 @@ class SessionWriter:
         if reading.version < reading.current_version:
             self._upgrade()
             reading = transcript.reading
+        with self._mutex:
+            keys = self._append_unlocked(make)
+            return self._append_locked(make) if keys is None else keys
+
+    def _append_unlocked(self, make: Callable[[], list[Entry]]) -> list[str] | None:
+        """Append where the log is known to end; None, and nothing written, if the lock is needed."""
+        log, transcript = self._log, self.transcript
+        reading = transcript.reading
+        # Looked up on the type: not every log can.
+        if log is None or not hasattr(type(log), "try_append") or reading.unterminated:
+            return None
+        log = cast("CompareAndAppendLog", log)
+        try:
+            made = make()
+        except Exception:  # noqa: BLE001  it may lack what others wrote; under the lock it is asked again
+            return None
+        if not made:
+            return None
+        data = self.format.required_writer().encode(made, reading)
+        if log.try_append(reading.consumed, data) is None:
+            return None
+        known = len(reading.tree)
+        transcript.take(data)
+        return reading.tree.keys[known:]
+
+    def _append_locked(self, make: Callable[[], list[Entry]]) -> list[str]:
+        assert self._log is not None
+        transcript = self.transcript
+        reading = transcript.reading
         with self._log.exclusive() as writer:
             if (reason := self.overwriter()) is not None:
                 raise ReadOnly(f"cannot append to {self._log.name}: {reason}")
@@ -149,6 +196,8 @@ class SessionWriter:
             else:
                 self._require_unchanged(self._log)
             made = make()
+            if not made:
+                return []
             data = self.format.required_writer().encode(made, reading)
             offset = writer.append(data)
             if writer.torn is not None:
@@ -239,7 +288,7 @@ class SessionWriter:
         if self.draft:
             assert isinstance(self.store, DraftStore)
             self.store.drop_draft(self.key)
-        elif isinstance(log, FileLog):
+        elif isinstance(log, RemovableLog):
             log.unlink()
 
     def _lock_as_the_program_does(self, log: Log) -> None:
@@ -275,7 +324,9 @@ class SessionWriter:
         found = self.store.open(self.key, durability=self.durability)
         ours = self._log
         if found is ours or (
-            isinstance(found, FileLog) and isinstance(ours, FileLog) and found.identity == ours.identity
+            isinstance(found, RemovableLog)
+            and isinstance(ours, RemovableLog)
+            and found.identity == ours.identity
         ):
             return found
         found.close()
@@ -306,6 +357,12 @@ class SessionWriter:
 
                 replace_file(log.path, lines, backup=True, check=complete)
             self._take_up_upgraded(log.path)
+        elif log is not None and not isinstance(log, MemoryLog):
+            raise ReadOnly(
+                f"cannot append to {log.name}: it is of version {self.transcript.reading.version}, and only "
+                f"a file is "
+                "upgraded; export it to a file, append there, and import that"
+            )
         elif log is not None:
             self._use(MemoryLog(b"".join(self.format.required_writer().upgrade(self.transcript)), log.name))
             self.transcript.reload()

@@ -117,6 +117,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         _says("Session files that the index leaves out, as patterns such as /home/me/secret/*."),
     ] = ()
+    embedder: Annotated[
+        str | None, _says("Installed embedder for a search by meaning; without one there is none.")
+    ] = None
+    cache: Annotated[
+        bool, _says("Keep indexes of large sessions in the cache directory, so that they open at once.")
+    ] = True
     prices: Annotated[
         tuple[str, ...],
         _says(

@@ -1,11 +1,16 @@
-"""Keyed logs behind one small protocol: files and memory."""
+"""Keyed logs behind one small protocol: files, memory, SQLite, and what other programs keep elsewhere."""
 
-from branchline.stores.files import FilesStore, snapshot_of
+from branchline.stores.address import is_address
+from branchline.stores.files import FilesStore
+from branchline.stores.keys import key_for, parts_of
 from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
+    AddressedStore,
+    ClosableStore,
     DraftStore,
     FileStamp,
+    LoadStore,
     Read,
     ScanResult,
     SkippedFile,
@@ -14,27 +19,58 @@ from branchline.stores.protocol import (
     TrashItem,
     TrashStore,
     check_key,
+    close_store,
     drafts_in,
     trash_of,
 )
+from branchline.stores.sources import (
+    DatabaseStore,
+    DerivedLog,
+    SessionAddress,
+    address_in,
+    addressed_store,
+    database_at,
+    gone,
+    open_log,
+    open_store,
+    snapshot_of,
+    stored_at,
+)
 
 __all__ = [
+    "AddressedStore",
     "Allowance",
+    "ClosableStore",
+    "DatabaseStore",
+    "DerivedLog",
     "DraftStore",
     "FileStamp",
     "FilesStore",
     "Listed",
+    "LoadStore",
     "MemoryStore",
     "Read",
     "ScanResult",
+    "SessionAddress",
     "SkippedFile",
     "Store",
     "StoredLog",
     "TrashItem",
     "TrashStore",
+    "address_in",
+    "addressed_store",
     "check_key",
+    "close_store",
+    "database_at",
     "drafts_in",
+    "gone",
+    "is_address",
+    "key_for",
+    "open_log",
+    "open_store",
+    "parts_of",
     "snapshot_of",
+    "stored_at",
     "trash_of",
     "unpacked",
     "unpacked_for_listing",

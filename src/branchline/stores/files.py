@@ -8,6 +8,7 @@ beside a file goes where that goes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -16,7 +17,16 @@ from contextlib import AbstractContextManager
 
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
-from branchline.log import SYSTEM, Durability, FileLog, System, is_locked, publish_file, sync_directory
+from branchline.log import (
+    SYSTEM,
+    Durability,
+    FileLog,
+    System,
+    is_locked,
+    publish_file,
+    sync_directory,
+    write_file,
+)
 from branchline.log.open_files import open_files
 from branchline.log.seals import move_seal
 from branchline.log.system import describe_oserror
@@ -28,14 +38,14 @@ from branchline.stores.protocol import (
     SkippedFile,
     StoredLog,
     TrashItem,
-    by_newest,
     check_key,
     is_key,
+    page_of,
 )
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
 from branchline.stores.trash import Trash
 
-__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of", "store_at", "why_hidden"]
+__all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
 
 SIDE_FOLDER = ".branchline"
 """The hidden folder beside session files."""
@@ -75,7 +85,9 @@ class FilesStore:
         """The same directory, with another ending for new files."""
         return FilesStore(self.directory, suffix=suffix, lock_timeout=self._lock_timeout, system=self._system)
 
-    def scan(self) -> ScanResult:
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
         """One look at the directory. LogError when it is there and cannot be read.
 
         Files that have nothing to do with sessions are ignored; where nothing else is there, they are named
@@ -95,10 +107,9 @@ class FilesStore:
                 f"cannot list the sessions in {self.directory}: {describe_oserror(problem)}"
             ) from problem
         found = self._without_doubles(found, hidden)
-        found.sort(key=by_newest)
         hidden += () if found else others
         hidden.sort()
-        return ScanResult(found, hidden)
+        return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
 
     def _without_doubles(self, found: list[StoredLog], hidden: list[SkippedFile]) -> list[StoredLog]:
         """The files without those whose key another one has, which ends as new files do."""
@@ -172,6 +183,20 @@ class FilesStore:
         except FileExistsError:
             raise self._taken("create", key) from None
 
+    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
+        path = self.path_of(key)
+        # Looked at before the bytes are written; publishing looks again.
+        if os.path.lexists(path) or os.path.lexists(self.draft_path(key)):
+            raise self._taken("create", key)
+        try:
+            write_file(path, pieces, system=self._system)
+        except FileExistsError:
+            raise self._taken("create", key) from None
+        found = self.stat(key)
+        if found is None:
+            raise self._no_session(key)
+        return found
+
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
         try:
@@ -189,6 +214,12 @@ class FilesStore:
             return False
         sync_directory(self._draft_directory, self._system)
         return True
+
+    def drop_empty_folders(self) -> None:
+        """Remove the folder for drafts if nothing is in it, from the directory of another program."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self._draft_directory)
+            os.rmdir(os.path.dirname(self._draft_directory))
 
     # -- moving ---------------------------------------------------------------------------------------
 
@@ -321,8 +352,8 @@ def store_at(path: str) -> FilesStore:
     return FilesStore(folder, suffix=suffix_of(name))
 
 
-def snapshot_of(path: str) -> AbstractContextManager[Read]:
-    """A cheap look at the session file at a path, whatever directory it lies in."""
+def snapshot_of_file(path: str) -> AbstractContextManager[Read]:
+    """A cheap look at the file at a path, whatever directory it lies in."""
     return _Snapshot(path, None)
 
 

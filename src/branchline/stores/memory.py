@@ -11,7 +11,15 @@ from typing import NamedTuple
 from branchline.errors import SessionNotFound
 from branchline.log import Durability, MemoryLog
 from branchline.log.memory import MemoryWriter
-from branchline.stores.protocol import Read, ScanResult, StoredLog, TrashItem, by_newest, check_key
+from branchline.stores.protocol import (
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    by_newest,
+    check_key,
+    page_of,
+)
 
 __all__ = ["MemoryStore"]
 
@@ -60,9 +68,11 @@ class MemoryStore:
 
     # -- looking --------------------------------------------------------------------------------------
 
-    def scan(self) -> ScanResult:
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
         with self._lock:
-            return ScanResult(_listed(self._logs), [])
+            return ScanResult(page_of(_listed(self._logs), limit, after, prefix), [])
 
     def stat(self, key: str) -> StoredLog | None:
         log = self._logs.get(check_key(key))
@@ -103,6 +113,10 @@ class MemoryStore:
             log = _DatedLog(data, name=key)
             (self._drafts if draft else self._logs)[key] = log
             return log
+
+    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
+        log = self.create(key, b"".join(pieces))
+        return StoredLog(key, log.size(), self._logs[key].modified)
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> MemoryLog:
         del durability

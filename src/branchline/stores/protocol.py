@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from branchline.entries import Header
 from branchline.errors import InvalidId, NotSupported
 from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
 __all__ = [
+    "AddressedStore",
+    "ClosableStore",
     "DraftStore",
     "FileStamp",
+    "LoadStore",
     "Read",
     "ScanResult",
     "SkippedFile",
@@ -28,7 +32,11 @@ __all__ = [
     "TrashStore",
     "by_newest",
     "check_key",
+    "chunks",
+    "close_store",
     "drafts_in",
+    "hashed",
+    "page_of",
     "trash_of",
 ]
 
@@ -63,6 +71,8 @@ class StoredLog(NamedTuple):
     """Where the file lies; None where there are no files."""
     stamp: FileStamp | None = None
     """None where there are no files."""
+    header: Header | None = None
+    """The header, where the store knows it without opening the log."""
 
 
 class ScanResult(NamedTuple):
@@ -91,8 +101,14 @@ class Store(Protocol):
         """What messages call it."""
         ...
 
-    def scan(self) -> ScanResult:
-        """Everything there is, without opening any log. Nothing there is an empty scan, not an error."""
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
+        """The logs, newest first, without opening any. Nothing there is an empty scan, not an error.
+
+        ``limit`` ends a page, and ``after``, the ``modified`` and ``key`` of its last log, begins the next
+        one; what is hidden comes with the first page. With a ``prefix`` only keys that begin so are found.
+        """
         ...
 
     def stat(self, key: str) -> StoredLog | None:
@@ -164,6 +180,62 @@ class TrashStore(Store, Protocol):
         ...
 
 
+@runtime_checkable
+class LoadStore(Store, Protocol):
+    """A store that takes a whole log at once, whatever is in it."""
+
+    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
+        """A new log of exactly these bytes, which need not be whole lines; none of it is seen before all is.
+
+        FileExistsError when the key is taken.
+        """
+        ...
+
+
+@runtime_checkable
+class AddressedStore(Store, Protocol):
+    """A store whose logs can be named from outside: files, and databases by ``FILE#KEY``."""
+
+    def path_of(self, key: str) -> str:
+        """The path by which a log is opened, whether or not there is one yet."""
+        ...
+
+
+@runtime_checkable
+class ClosableStore(Store, Protocol):
+    """A store that holds connections or files between calls."""
+
+    def close(self) -> None:
+        """Let go of them. Closing twice is harmless; a log that is open must be closed before."""
+        ...
+
+
+def close_store(store: Store) -> None:
+    """Close a store that needs it."""
+    if isinstance(store, ClosableStore):
+        store.close()
+
+
+def chunks(read: Read) -> Iterator[bytes]:
+    """The bytes of a log from its beginning to its end."""
+    offset = 0
+    while data := read(offset, _CHUNK):
+        yield data
+        offset += len(data)
+
+
+def hashed(values: tuple[object, ...]) -> int:
+    """A number for a stamp that is the same in every process.
+
+    As a time it is in the past, so that nothing seems to have changed just now.
+    """
+    from hashlib import blake2b  # noqa: PLC0415  files need none
+
+    return int.from_bytes(
+        blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big"
+    )
+
+
 def drafts_in(store: Store) -> list[StoredLog]:
     """The drafts of a store, newest first; none in a store that has no drafts."""
     return store.drafts() if isinstance(store, DraftStore) else []
@@ -176,6 +248,7 @@ def trash_of(store: Store) -> TrashStore:
     raise NotSupported(f"{store.name} has no trash: nothing can be removed from it")
 
 
+_CHUNK = 1 << 20
 _LONGEST = 249
 """Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
@@ -199,6 +272,21 @@ def is_key(key: str) -> bool:
         return len(key.encode("utf-8", "surrogateescape")) <= _LONGEST
     except UnicodeEncodeError:
         return False
+
+
+def page_of(
+    found: list[StoredLog], limit: int | None, after: tuple[float, str] | None, prefix: str
+) -> list[StoredLog]:
+    """One page of logs, for a store that has them all in memory, in any order."""
+    if limit is not None and limit < 0:
+        raise ValueError(f"a limit cannot be negative: {limit}")
+    if prefix:
+        found = [stored for stored in found if stored.key.startswith(prefix)]
+    found = sorted(found, key=by_newest)
+    if after is not None:
+        last = (-round(after[0] * 1000), after[1])
+        found = [stored for stored in found if by_newest(stored) > last]
+    return found if limit is None else found[:limit]
 
 
 def by_newest(item: Any) -> tuple[float, str]:

@@ -6,7 +6,7 @@ from branchline import _lazy
 from branchline.tree.backward_linker import BackwardLinker
 from branchline.tree.entry_source import EntrySource
 from branchline.tree.findings import Finding, Kind, Severity, severity
-from branchline.tree.index import ROOT, Tree
+from branchline.tree.index import ROOT, Tree, TreeColumns
 from branchline.tree.linker import Linker, LinkFinding
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "OutlineRow",
     "Severity",
     "Tree",
+    "TreeColumns",
     "TreeNode",
     "compare_paths",
     "compare_sessions",

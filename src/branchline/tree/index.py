@@ -14,16 +14,37 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cmp_to_key
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from operator import ne
+from typing import Any, Protocol
 
 from branchline.entries import SIDE_TYPES
 from branchline.errors import EntryNotFound
 
-__all__ = ["ROOT", "Tree"]
+__all__ = ["ROOT", "Tree", "TreeColumns"]
 
 ROOT = -1
 """The parent position of an entry that hangs from nothing."""
+
+
+class TreeColumns(Protocol):
+    """Columns of a tree that are stored elsewhere and loaded when they are first needed."""
+
+    def keys(self) -> list[str]: ...
+
+    def types(self) -> list[str]: ...
+
+    def roles(self) -> list[str | None]: ...
+
+    def times(self) -> Iterable[str]: ...
+
+    def textless(self) -> set[int]: ...
+
+    def find(self, key: str) -> int | None:
+        """The position of a key, without loading all of them; None where that is not possible."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 class Tree:
@@ -39,6 +60,7 @@ class Tree:
     """
 
     __slots__ = (
+        "_columns",
         "_first_child",
         "_heads",
         "_last_child",
@@ -58,6 +80,7 @@ class Tree:
     )
 
     def __init__(self) -> None:
+        self._columns: TreeColumns | None = None
         self.keys: list[str] = []
         self.positions: dict[str, int] = {}
         self.types: list[str] = []
@@ -74,6 +97,31 @@ class Tree:
         self._next_sibling: list[int] = []
         self._heads: list[int] = []
         self._seen = 0  # how many entries were asked whether they are heads
+
+    def restore(self, columns: TreeColumns, odd_parents: dict[int, int]) -> None:
+        """Become a tree with these columns; ``odd_parents`` are of entries not below the one before them."""
+        self._columns = columns
+        # Unset slots are filled by __getattr__, so that reading a loaded column costs nothing extra.
+        del self.keys, self.types, self.roles, self.positions, self._quiet
+        self._times_ahead.append(_Times(columns))
+        self._odd_parents = odd_parents
+        self._heads, self._seen = sorted(odd_parents), len(columns)
+
+    def __getattr__(self, name: str) -> Any:
+        columns = self._columns
+        match name if columns is not None else "":
+            case "keys" | "types" | "roles":
+                loaded: Any = getattr(columns, name)()
+            case "_quiet":
+                assert columns is not None
+                loaded = columns.textless()
+            case "positions":
+                assert columns is not None
+                loaded = dict(zip(self.keys, range(len(columns)), strict=False))  # later keys may wait
+            case _:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        setattr(self, name, loaded)
+        return loaded
 
     # -- asking by position ---------------------------------------------------------------------------
 
@@ -116,6 +164,8 @@ class Tree:
 
     def position(self, key: str) -> int:
         """The position of an entry in file order."""
+        if self._columns is not None and (found := self._columns.find(key)) is not None:
+            return found
         try:
             return self.positions[key]
         except KeyError:
@@ -139,6 +189,10 @@ class Tree:
             self._heads += compress(new, map(ne, self.parents[self._seen :], range(self._seen - 1, size - 1)))
             self._seen = size
         return self._heads
+
+    def odd_parents(self) -> dict[int, int]:
+        """The parents of the entries that do not hang from the one before them, in file order."""
+        return {position: self.parent_position(position) for position in self.run_starts()}
 
     def _stretches(self, position: int) -> list[range]:
         """The path to this position as stretches of neighbours, from its end to its root."""
@@ -225,10 +279,12 @@ class Tree:
             return []
         return [self.keys[position] for position in self.path_positions(self.position(key))]
 
-    def conversation_path(self, key: str | None) -> list[str]:
-        """The ids from a root to this entry, side records left out."""
+    def conversation_path(self, key: str | None, limit: int | None = None) -> list[str]:
+        """The ids from a root to this entry, side records left out; with a ``limit`` the last so many."""
         if key is None:
             return []
+        if limit is not None:
+            return list(islice(self._conversation_above(key), limit))[::-1]
         keys, types = self.keys, self.types
         path: list[str] = []
         for stretch in reversed(self._stretches(self.position(key))):
@@ -239,6 +295,14 @@ class Tree:
                 beside = zip(keys[part], types[part], strict=True)
                 path += [key for key, kind in beside if kind not in SIDE_TYPES]
         return path
+
+    def _conversation_above(self, key: str) -> Iterator[str]:
+        """The ids from this entry up to a root, side records left out."""
+        position = self.position(key)
+        while position != ROOT:
+            if self.types[position] not in SIDE_TYPES:
+                yield self.keys[position]
+            position = self.parent_position(position)
 
     def ancestors(self, key: str) -> Iterator[str]:
         """From the parent up to the root."""
@@ -393,6 +457,16 @@ class Tree:
             self._last_child.clear()
             self._first_child, self._next_sibling = first, following
         return self._first_child
+
+
+class _Times:
+    """The times of stored columns, loaded when they are iterated over."""
+
+    def __init__(self, columns: TreeColumns) -> None:
+        self._columns = columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns.times())
 
 
 def _instant(time: str) -> float | None:

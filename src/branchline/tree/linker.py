@@ -66,6 +66,20 @@ class Linker:
         """Whether every entry has the id and the parent that its line says."""
         return not (self._latest or self._waiting or self._oddities or self._cut)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is known of the links beyond the tree and the last readable entry."""
+        return self.is_regular and self._settled and not (self._counts or self._odd or self._gaps)
+
+    @property
+    def last_readable(self) -> int:
+        """The last entry that is not a placeholder."""
+        return self._last_readable
+
+    def restore(self, last_readable: int) -> None:
+        """Continue with a tree that was restored; what it was saved from was plain."""
+        self._last_readable = last_readable
+
     def latest_with_id(self, entry_id: str) -> int | None:
         """The latest entry so far that carries this id."""
         self._claim()

@@ -37,6 +37,7 @@ BROWSER = (
     Key("right", "transcript", "read the conversation", "read", "o"),
     Key("ctrl+t", "tree", "its tree: branches, labels, forks", "tree", "t"),
     Key("ctrl+o", "actions", "all actions that work here, best first", "actions", "x"),
+    Key("alt+i", "hand_over", "continue in another agent: convert it, install it there, start it", "", "i"),
     Key("tab", "filter", "filter by agent, directory, time or shape", "filter", "a"),
     Key("f3,ctrl+n", "hit(1)", "next hit of the search"),
     Key("ctrl+p,shift+f3", "hit(-1)", "previous hit"),

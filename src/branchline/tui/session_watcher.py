@@ -5,11 +5,11 @@ Looking costs one question to the file system when nothing has happened.
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 from branchline.errors import BranchlineError, LogReplaced, LogShrank
 from branchline.session import Session
+from branchline.stores import stored_at
 
 __all__ = ["SessionUpdate", "SessionWatcher"]
 
@@ -32,9 +32,9 @@ class SessionWatcher:
     def poll(self) -> SessionUpdate:
         """What happened since the last look. Never fails."""
         path = self.session.file
-        if path is not None and not self.session.is_draft and not os.path.exists(path):
-            return self._once(f"{path} was deleted; showing the last known contents")
         try:
+            if path is not None and not self.session.is_draft and stored_at(path) is None:
+                return self._once(f"{path} was deleted; showing the last known contents")
             entries = self.session.refresh_log()
         except (LogShrank, LogReplaced) as problem:
             return self._reopened(path, str(problem))

@@ -7,7 +7,7 @@ import re
 from branchline.views.cards import Card
 from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, StyleRole, cut_line, line_width, make_line
-from branchline.views.tool_views import diff_runs
+from branchline.views.tool_views import diff_runs, tool_kind
 from branchline.views.wrap import text_lines
 
 __all__ = ["call_row", "diff_counts", "diff_lines", "short_diff"]
@@ -62,24 +62,15 @@ def _ended(card: Card) -> Line:
 def diff_counts(card: Card) -> tuple[int, int]:
     """How many lines an edit adds and removes; what is written as a whole only adds."""
     added = removed = 0
+    is_written = card.call is not None and tool_kind(card.call.name) == "write"
     for section in card.sections():
         if section.kind == "diff":
             lines = section.text.split("\n")
             added += sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
             removed += sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
-        elif _is_written(card) and section.kind == "code" and not section.title:
+        elif is_written and section.kind == "code" and not section.title:
             added += section.text.rstrip("\n").count("\n") + 1
     return added, removed
-
-
-def _is_written(card: Card) -> bool:
-    return card.call is not None and card.call.name.lower().replace("_", "") in (
-        "write",
-        "writefile",
-        "writetofile",
-        "create",
-        "createfile",
-    )
 
 
 def short_diff(card: Card) -> str:

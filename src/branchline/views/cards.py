@@ -55,7 +55,7 @@ from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
 
-__all__ = ["Card", "CardKind", "Picture", "cards", "outcome"]
+__all__ = ["CLEARED_TYPES", "Card", "CardKind", "Picture", "bash_facts", "cards", "outcome", "system_text"]
 
 CardKind = Literal[
     "user",
@@ -73,7 +73,7 @@ CardKind = Literal[
     "unknown",
 ]
 
-_CLEARED_TYPES = frozenset({"context_cleared", "reset_boundary"})
+CLEARED_TYPES = frozenset({"context_cleared", "reset_boundary"})
 """Entries of other agents behind which the context begins anew."""
 
 
@@ -194,7 +194,7 @@ class _CardBuilder:
                 self._lay(entry, "setting", f"{entry.target} {what}", body)
             case Damaged():
                 self._lay(entry, "damage", "Unreadable line", entry.text, error=True)
-            case Unknown() if entry.type in _CLEARED_TYPES:
+            case Unknown() if entry.type in CLEARED_TYPES:
                 self._lay(entry, "setting", "Context cleared: the model sees only what follows")
             case Unknown():
                 self._lay(entry, "unknown", entry.type, json_text(entry.fields))
@@ -235,11 +235,11 @@ class _CardBuilder:
                     "bash",
                     message.command,
                     message.output,
-                    meta=_bash_facts(message),
+                    meta=bash_facts(message),
                     error=bool(message.exit_code),
                 )
             case SystemMessage():
-                self._lay(entry, "system", "System", _system_text(message))
+                self._lay(entry, "system", "System", system_text(message))
             case CustomContent():
                 self._lay(entry, "custom", message.custom_type, blocks_text(message.content))
             case BranchSummaryMessage():
@@ -350,7 +350,7 @@ def _usage_facts(usage: Usage) -> list[str]:
     return facts
 
 
-def _bash_facts(message: BashExecution) -> tuple[str, ...]:
+def bash_facts(message: BashExecution) -> tuple[str, ...]:
     facts = []
     if message.cancelled is True:
         facts.append("cancelled")
@@ -364,7 +364,7 @@ def _bash_facts(message: BashExecution) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _system_text(message: SystemMessage) -> str:
+def system_text(message: SystemMessage) -> str:
     parts = [blocks_text(message.content, "\n\n")]
     for name, text in (message.sections or {}).items():
         parts.append(f"{name}: removed" if text is None else f"{name}:\n{text}")

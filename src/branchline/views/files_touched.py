@@ -12,7 +12,7 @@ from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, cut_line, line_width, make_line
 from branchline.views.text import cut_start, one_line
 from branchline.views.tool_calls import Call, calls_of, short_path
-from branchline.views.tool_views import call_files, changes_files
+from branchline.views.tool_views import call_files, tool_kind
 
 __all__ = ["FileList", "TouchedFile", "files_touched"]
 
@@ -55,7 +55,7 @@ def _touches(call: Call) -> Iterator[tuple[str, bool, int, int]]:
     files = call_files(call)
     if not files:
         return
-    changed = changes_files(call)
+    changed = tool_kind(call.name) in ("write", "edit")
     added = removed = 0
     if changed:
         added, removed = diff_counts(Card(kind="tool", id="", title="", call=call))

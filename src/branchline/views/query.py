@@ -42,6 +42,7 @@ Field = Literal[
     "after",
     "before",
     "label",
+    "tag",
     "in",
     "is",
     "file",
@@ -60,7 +61,7 @@ _RANK = 1_000_000.0
 _CONTENT = frozenset({"role", "tool", "label", "in", "is", "file", "branch", "cost", "tokens"})
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
-    "is": ("branch", "abandoned", "compacted", "fork"),
+    "is": ("branch", "abandoned", "compacted", "fork", "archived"),
 }
 _ALIASES: dict[str, Field] = {"path": "file"}
 _AMOUNT = re.compile(r"([<>]=?)(\d+(?:\.\d+)?)([km]?)")
@@ -91,7 +92,7 @@ _MEANT: dict[str, str] = {
     "text": "",
     "content": "",
     "type": "",
-    "tag": "",
+    "tags": "tag",
 }
 """Fields that people know from elsewhere, and what they are called here, where there is such a thing."""
 _ROLES = {"result": "toolResult", "tool": "toolResult", "me": "user", "bash": "bashExecution"}
@@ -133,6 +134,8 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     agent: str = ""
     model: str = ""
     active_ms: int = 0
+    tags: frozenset[str] = frozenset()
+    archived: bool = False
 
 
 class SearchText(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,6 +227,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     @staticmethod
     def _field(term: Term, face: SearchFields, contents: SearchText | None) -> float | None:
         """0 for a match, -1 for none, None while nobody can say."""
+        if term.field == "is" and term.text == "archived":
+            return 0.0 if face.archived else -1.0
         if term.field in _CONTENT and contents is None:
             return None
         match term.field:
@@ -231,6 +236,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
                 hit = term.text in face.agent or agent_name(term.text) == face.agent
             case "cwd":
                 hit = term.text in face.cwd
+            case "tag":
+                hit = term.text in face.tags
             case "model":
                 hit = term.text in face.model
                 if not hit:

@@ -14,6 +14,7 @@ __all__ = [
     "Listing",
     "SessionRow",
     "SkippedFile",
+    "expires_within",
     "latest_first",
     "row_name",
 ]
@@ -77,6 +78,14 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many ends the conversation has: 1 without branches, 0 before the first entry."""
     prompts: int | None = None
     """Messages of the person on the active path."""
+    tags: tuple[str, ...] = ()
+    """The tags that you gave it."""
+    note: str | None = None
+    """What you wrote about it."""
+    archived: bool = False
+    """Whether this is our copy of a session that its agent has deleted."""
+    expires_ms: int | None = None
+    """When its agent deletes it, in Unix milliseconds; None where it keeps sessions."""
 
 
 class ListItem(NamedTuple):
@@ -87,6 +96,11 @@ class ListItem(NamedTuple):
     branch: str = ""
     pinned: bool = False
     note: str | None = None
+
+
+def expires_within(row: SessionRow, days: float, *, now: float) -> bool:
+    """Whether the agent of a session deletes it within so many days; ``now`` is in Unix seconds."""
+    return row.expires_ms is not None and row.expires_ms <= (now + days * 86_400) * 1000
 
 
 def row_name(row: SessionRow) -> str:

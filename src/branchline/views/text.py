@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
@@ -29,7 +29,7 @@ _ALWAYS = (
     "\U000e0000-\U000e0fff"  # without width, and the tags
     "\ud800-\udfff"  # halves of surrogate pairs
 )
-_SUSPECT = re.compile(f"[{_ALWAYS}\u200c\u200d\ufe0e\ufe0f]")
+_SUSPECT = f"[{_ALWAYS}\u200c\u200d\ufe0e\ufe0f]"
 _UNSEEN = (
     f"[{_ALWAYS}]"
     f"|\u200c(?![{_JOINING}])|(?<![{_JOINING}])\u200c"
@@ -41,11 +41,18 @@ _UNSEEN = (
 
 _ONE = " -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2039\u203a\u2190-\u21ff\u2400-\u2426\u2500-\u25fc"
 _TWO = "\u3001-\u3029\u3041-\u3096\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
-_NARROW = re.compile(f"[{_ONE}]*+")
+_NARROW = f"[{_ONE}]*+"
 """Lines in which every character has one column and none joins another: most of them."""
-_UNJOINED = re.compile(f"[{_ONE}{_TWO}]*+")
+_UNJOINED = f"[{_ONE}{_TWO}]*+"
 """Lines in which some have two and none joins another: most that are left."""
-_NARROW_RUN = re.compile(f"[{_ONE}]++")
+_NARROW_RUN = f"[{_ONE}]++"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled when a text asks for it: ASCII asks for none."""
+    return re.compile(pattern)
+
 
 MARKS_PER_CHARACTER = 30
 """How many combining marks on one character are kept when a text is cut; no script uses more."""
@@ -53,7 +60,7 @@ MARKS_PER_CHARACTER = 30
 
 def safe(text: str) -> str:
     """The text for a terminal: everything that would act or hide is made visible. Never fails."""
-    if _SUSPECT.search(text) is None:
+    if (text.isascii() and text.isprintable()) or _compiled(_SUSPECT).search(text) is None:
         return text
     seen = re.sub(_UNSEEN, _seen, text.replace("\r\n", "\n"))
     # A joiner may have followed a selector that was just made visible.
@@ -71,22 +78,22 @@ def width(text: str) -> int:
     Where terminals disagree (conjuncts of Indian scripts, symbols that became wide lately) the answer is the
     larger one, so that a line may end early and never runs over.
     """
-    if _NARROW.fullmatch(text):
+    if (text.isascii() and text.isprintable()) or _compiled(_NARROW).fullmatch(text):
         return len(text)
-    if _UNJOINED.fullmatch(text):
-        return len(text) + len(_NARROW_RUN.sub("", text))
+    if _compiled(_UNJOINED).fullmatch(text):
+        return len(text) + len(_compiled(_NARROW_RUN).sub("", text))
     return sum(cluster.columns for cluster in clusters(text))
 
 
 def cut(text: str, columns: int, mark: str = "…") -> str:
     """As much of a line as fits, with the mark where something is missing; no cluster is cut apart."""
-    if len(text) <= columns and _NARROW.fullmatch(text):
+    if len(text) <= columns and _compiled(_NARROW).fullmatch(text):
         return text
     if columns <= 0:
         return ""
     mark = mark if width(mark) <= columns else ""
     room = columns - width(mark)
-    if _NARROW.fullmatch(text, 0, columns + 1):
+    if _compiled(_NARROW).fullmatch(text, 0, columns + 1):
         return text[:room] + mark  # what follows the cut is narrow too, so that nothing is cut apart
     used = end = 0  # end: where the text would be cut to make room for the mark
     for cluster in clusters(text):
@@ -187,13 +194,13 @@ def _grown(columns: int, before: str, character: str, own: int, *, flag: bool) -
 
 
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
-_WIDE = re.compile(
+_WIDE = (
     "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d356\U0001d360-\U0001d376\U0001f1e6-\U0001f1ff]"
 )
 """Symbols that Unicode 16 made wide, which the tables of older Pythons do not know; and halves of flags."""
-_FORMAT_WITH_WIDTH = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]")
+_FORMAT_WITH_WIDTH = "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]"
 """Signs that are drawn around the number behind them."""
-_VOWELS_AND_FINALS = re.compile("[\u1161-\u11ff\ud7b0-\ud7ff]")
+_VOWELS_AND_FINALS = "[\u1161-\u11ff\ud7b0-\ud7ff]"
 """Parts of a Korean syllable that stand in the square of its first consonant."""
 
 
@@ -202,7 +209,7 @@ def _columns_of(character: str) -> int:
     """The columns that a character has alone: 0, 1 or 2."""
     kind = category(character)
     if kind in ("Mn", "Me", "Cf", "Cc"):
-        return 1 if _FORMAT_WITH_WIDTH.match(character) else 0
-    if _VOWELS_AND_FINALS.match(character):
+        return 1 if _compiled(_FORMAT_WITH_WIDTH).match(character) else 0
+    if _compiled(_VOWELS_AND_FINALS).match(character):
         return 0
-    return 2 if east_asian_width(character) in "WF" or _WIDE.match(character) else 1
+    return 2 if east_asian_width(character) in "WF" or _compiled(_WIDE).match(character) else 1

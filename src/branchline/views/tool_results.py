@@ -36,11 +36,14 @@ def result_view(result: ToolResult) -> ResultView:
     """What a result tells."""
     text = blocks_text(result.content, "\n")
     details = result.details if isinstance(result.details, dict) else {}
-    code, seconds = _number(details, "exitCode", "exit_code"), _seconds(details)
+    code, seconds = (
+        (_number(details, "exitCode", "exit_code"), _seconds(details)) if details else (None, None)
+    )
     if is_shell(result.tool_name):
         text, reported = _wrapped(text)
-        code = _number(reported, "exit_code") if code is None else code
-        seconds = _seconds(reported) if seconds is None else seconds
+        if reported:
+            code = _number(reported, "exit_code") if code is None else code
+            seconds = _seconds(reported) if seconds is None else seconds
     facts = []
     if details.get("interrupted") is True:
         facts.append("interrupted")

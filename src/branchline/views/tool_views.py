@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -21,15 +22,16 @@ from branchline.views.text_difference import text_difference
 from branchline.views.tool_calls import Call, short_path, single_line
 
 __all__ = [
+    "ToolKind",
     "ToolSection",
     "call_files",
     "call_line",
     "call_sections",
     "call_text",
-    "changes_files",
     "diff_runs",
     "is_shell",
     "json_text",
+    "tool_kind",
 ]
 
 _Value = TypeVar("_Value")
@@ -46,6 +48,8 @@ _LOOKED_AT = 2_000
 _DIFF_ROLES: dict[str, StyleRole] = {"+": "added", "-": "removed", "@": "heading", "*": "heading"}
 
 SectionKind = Literal["text", "code", "diff"]
+ToolKind = Literal["shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other"]
+"""What a tool does, as far as its name tells."""
 
 
 class ToolSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +92,6 @@ def is_shell(name: str) -> bool:
     return _tool(name) is _SHELL
 
 
-def changes_files(call: Call) -> bool:
-    """Whether a call writes, edits or patches files."""
-    return _tool(call.name) in (_EDIT, _TOOLS["write"], _TOOLS["applypatch"])
-
-
 def call_files(call: Call) -> list[str]:
     """The files that a call reads or changes; empty for calls that do neither."""
     tool = _tool(call.name)
@@ -101,11 +100,17 @@ def call_files(call: Call) -> list[str]:
         patch = _Arguments(call.arguments).text("input", "patch", "diff", "patchText")
         found = [*_PATCHED.findall(patch), *_UNIFIED.findall(patch)]
         return list(dict.fromkeys(file.strip() for file in found))
-    if tool not in (_EDIT, _TOOLS["write"], _TOOLS["applypatch"], _TOOLS["read"]):
+    if tool is None or tool.kind not in ("read", "write", "edit"):
         return []
     several = arguments.take(list, "paths", "files") or []
     one = arguments.text(*_PATHS)
     return [one] if one else [path for path in several if isinstance(path, str)]
+
+
+def tool_kind(name: str) -> ToolKind:
+    """What a tool of this name does."""
+    tool = _tool(name)
+    return "other" if tool is None else tool.kind
 
 
 def diff_runs(text: str) -> Iterator[tuple[str, StyleRole]]:
@@ -128,6 +133,7 @@ def _line(call: Call, home: str, *, command: int = _LONGEST_LINE) -> str:
     return f"{name}: {_first(subject, command) if tool is _SHELL else subject}"
 
 
+@lru_cache(maxsize=1024)
 def _tool(name: str) -> _Tool | None:
     server, _, inner = name.rpartition("__")
     if server.startswith("mcp"):
@@ -262,6 +268,7 @@ class _Tool(NamedTuple):
 
     subject: Callable[[_Arguments, str], str]
     body: Callable[[_Arguments], Iterator[ToolSection]]
+    kind: ToolKind = "other"
 
 
 def _nothing(_arguments: _Arguments) -> Iterator[ToolSection]:
@@ -450,8 +457,8 @@ def _web_search(arguments: _Arguments, _home: str) -> str:
     return _several(arguments, "query", "search_term", "queries", "q") or arguments.text("url", "action")
 
 
-_SHELL = _Tool(_command, _command_body)
-_EDIT = _Tool(_path, _edits)
+_SHELL = _Tool(_command, _command_body, "shell")
+_EDIT = _Tool(_path, _edits, "edit")
 _TOOLS: dict[str, _Tool] = {
     alias: tool
     for names, tool in (
@@ -462,23 +469,23 @@ _TOOLS: dict[str, _Tool] = {
             "bashoutput killshell killbash taskoutput taskstop",
             _Tool(_subject("bash_id", "shell_id", "task_id"), _nothing),
         ),
-        ("read readfile view viewimage readmanyfiles notebookread cat open", _Tool(_read, _nothing)),
-        ("write writefile writetofile create createfile", _Tool(_path, _content)),
+        ("read readfile view viewimage readmanyfiles notebookread cat open", _Tool(_read, _nothing, "read")),
+        ("write writefile writetofile create createfile", _Tool(_path, _content, "write")),
         ("edit multiedit editfile notebookedit replace replaceinfile searchreplace", _EDIT),
         ("strreplace strreplacefile strreplaceeditor texteditor", _EDIT),
-        ("applypatch patch applydiff", _Tool(_patched, _patch)),
-        ("grep searchfilecontent searchfiles codebasesearch astgrep", _Tool(_grep, _nothing)),
-        ("find glob filesearch globfilesearch", _Tool(_search_in, _nothing)),
-        ("ls list listdirectory listdir listfiles", _Tool(_directory, _nothing)),
-        ("task agent spawnagent delegate subagent", _Tool(_agent, _prompt)),
+        ("applypatch patch applydiff", _Tool(_patched, _patch, "edit")),
+        ("grep searchfilecontent searchfiles codebasesearch astgrep", _Tool(_grep, _nothing, "search")),
+        ("find glob filesearch globfilesearch", _Tool(_search_in, _nothing, "search")),
+        ("ls list listdirectory listdir listfiles", _Tool(_directory, _nothing, "search")),
+        ("task agent spawnagent delegate subagent", _Tool(_agent, _prompt, "agent")),
         (
             "todowrite todo updateplan settodolist writetodos taskcreate taskupdate tasklist taskget",
-            _Tool(_todo, _todo_list),
+            _Tool(_todo, _todo_list, "plan"),
         ),
-        ("exitplanmode", _Tool(_subject("title"), _body("plan"))),
-        ("webfetch fetch fetchurl", _Tool(_subject("url", "urls"), _body("prompt"))),
-        ("websearch searchweb googlewebsearch", _Tool(_web_search, _nothing)),
-        ("askuserquestion ask requestuserinput askfollowupquestion", _Tool(_question, _questions)),
+        ("exitplanmode", _Tool(_subject("title"), _body("plan"), "plan")),
+        ("webfetch fetch fetchurl", _Tool(_subject("url", "urls"), _body("prompt"), "web")),
+        ("websearch searchweb googlewebsearch", _Tool(_web_search, _nothing, "web")),
+        ("askuserquestion ask requestuserinput askfollowupquestion", _Tool(_question, _questions, "ask")),
         ("skill slashcommand", _Tool(_subject("skill", "command", "name"), _body("args"))),
         ("python eval jsrepl calc", _Tool(_subject("description", "title"), _content)),
     )

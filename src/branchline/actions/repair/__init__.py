@@ -93,7 +93,7 @@ def _read(data: bytes, old: EntryLog) -> EntryLog:
 def _repaired(old: EntryLog, path: str) -> RepairResult:
     if not len(old.tree) and (old.reading.header is None or old.reading.read_only is not None):
         raise NotASession(f"cannot repair {path}: {old.reading.read_only}")
-    if old.format.writer is None:
+    if not old.format.is_appendable:
         raise NotSupported(
             f"cannot repair {path}: sessions of {old.format.name} are read-only; "
             "`branchline fork` copies its readable entries into a native session"

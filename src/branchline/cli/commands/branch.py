@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output
+from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count
+from branchline.cli.words import age, count
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
 
 if TYPE_CHECKING:
@@ -23,17 +24,71 @@ __all__ = ["branch_command", "fork_command", "reset_command"]
     examples="""
     branchline branch @last 3f2a
     branchline branch @last @leaf~2      two entries up; the entries below stay in the tree
+    branchline branch @last 3f2a --name "other parser"
+    branchline branch @last --list
     """,
 )
 @session_argument()
-@click.argument("entry")
+@click.argument("entry", required=False)
+@click.option("--name", metavar="NAME", help="Name the branch that begins at ENTRY (default: the leaf).")
+@click.option("--list", "listed", is_flag=True, help="List the named branches, newest first.")
 @directory_option
-def branch_command(out: Output, session: str, entry: str, directory: str | None) -> None:
-    """Move the leaf to ENTRY. Nothing is lost: the next message starts a branch there."""
+def branch_command(
+    out: Output,
+    session: str,
+    entry: str | None,
+    name: str | None,
+    listed: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Move the leaf to ENTRY. Nothing is lost: the next message starts a branch there.
+
+    With --name, the branch has a name from then on; NAME is accepted where an ENTRY is asked for, and means
+    the end of the branch.
+    """
+    if listed:
+        _list_branches(out, session, directory)
+        return
+    if entry is None and name is None:
+        raise click.UsageError("give an ENTRY, --name NAME or --list")
     with open_for_writing(session, directory) as live:
         before = live.leaf
+        if name is not None:
+            from branchline.actions.named_branches import name_branch
+
+            with usage_errors():
+                name_branch(live, name, None if entry is None else resolve_entry(live, entry))
+            _say_moved(out, "branch", live, before)
+            return
+        assert entry is not None
         live.branch(resolve_entry(live, entry))
         _say_moved(out, "branch", live, before)
+
+
+def _list_branches(out: Output, session: str, directory: str | None) -> None:
+    from branchline.actions.named_branches import named_branches
+    from branchline.context import milliseconds
+
+    with resolve_session(session, directory) as live:
+        found = named_branches(live)
+        if out.json:
+            branches = [msgspec.to_builtins(branch) for branch in found]
+            out.result("branch", {**position_fields(live), "branches": branches})
+            return
+        for branch in found:
+            when = milliseconds(branch.timestamp)
+            ago = "" if when is None else age(when)
+            size = count(branch.entries, "entry", "entries")
+            mark = " ← you are here" if branch.is_current else ""
+            out.row(
+                paint("dim", f"{ago:>5}  "),
+                paint("label", branch.name),
+                paint("plain", f"  {size}, ends at {described(live, branch.tip)}{mark}"),
+            )
+        if not found:
+            remark(
+                f"{live.id} has no named branches; `branchline branch SESSION ENTRY --name NAME` makes one"
+            )
 
 
 @command("reset", examples="branchline reset @last && branchline append @last 'A fresh start'")

@@ -15,13 +15,15 @@ from branchline.cli.write_access import usage_errors
 from branchline.errors import FileExists
 
 if TYPE_CHECKING:
-    from branchline.actions.convert import ConvertRequest
+    from branchline.actions.convert import ConvertedFile, ConvertRequest
     from branchline.conversion import Fidelity, FidelityNote
     from branchline.session import Session
 
-__all__ = ["convert_command", "run_conversion"]
+__all__ = ["convert_command", "run_conversion", "tell_fidelity"]
 
-_TARGETS = "branchline, pi, oh-my-pi, operator, induscode, zot, piglet"
+_TARGETS = (
+    "branchline, pi, oh-my-pi, operator, induscode, zot, piglet, claude-code, codex, qwen, copilot, opencode"
+)
 _SHOWN = 3  # ids of entries that are named in a line of the report
 
 
@@ -30,6 +32,7 @@ _SHOWN = 3  # ids of entries that are named in a line of the report
     examples="""
     branchline convert @last --to zot
     branchline convert rollout.jsonl --to pi --install      where pi finds it
+    branchline convert @last --to claude-code --install     then run the command that is printed
     branchline convert 01a1ddf5 --to operator --branch 3f2a -o converted.jsonl
     branchline convert talk.jsonl --to zot --branches -o out/     one file per branch
     """,
@@ -69,7 +72,9 @@ def convert_command(
 ) -> None:
     """Write SESSION as a new file of another agent. SESSION is unchanged.
 
-    What the other format cannot hold is approximated or dropped; a report on stderr lists it.
+    What the other format cannot hold is approximated or dropped; a report on stderr lists it. With --install
+    the command that continues the new session is printed and, on a terminal, run when you press Enter.
+    Sessions of Claude Code and Codex are always new files; existing ones are never changed.
     """
     from branchline.actions.convert import ConvertRequest
 
@@ -109,7 +114,7 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
             out.line(f"converted {live.id} into {file.path} ({request.to}, {format_size(file.size)})")
             if file.resume is not None:
                 out.line(file.resume)
-            _tell(file.fidelity, live.file or live.id)
+            tell_fidelity(file.fidelity, live.file or live.id)
     if out.json:
         files = [
             {
@@ -123,9 +128,20 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
         ]
         fields = {"source": done.source, "source_file": done.source_file, "source_format": done.source_format}
         out.result("convert", {**fields, "target": done.target, "files": files})
+    elif request.install and done.files[0].resume is not None:
+        _offer(out, done.target, done.files[0])
 
 
-def _tell(fidelity: Fidelity, source: str) -> None:
+def _offer(out: Output, target: str, file: ConvertedFile) -> None:
+    """Run the command that continues the new session, if the person wants it."""
+    from branchline.actions.resume import plan_resume
+    from branchline.cli.agent_runner import offer_agent
+
+    offer_agent(out, plan_resume(target, path=file.path, id=file.session, cwd=file.cwd))
+
+
+def tell_fidelity(fidelity: Fidelity, source: str) -> None:
+    """Say on stderr what a conversion kept."""
     counts = fidelity.counted()
     words = f"kept as they are: {counts['carried']:,} of {count(fidelity.entries, 'entry', 'entries')}"
     if fidelity.restored:

@@ -1,4 +1,4 @@
-"""``export``: a session as a file, whole or only the path to the leaf."""
+"""``export``: a session as a file, whole or in part."""
 
 from __future__ import annotations
 
@@ -9,21 +9,52 @@ import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_session
+from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.words import count, format_size
 from branchline.errors import FileExists
 
 if TYPE_CHECKING:
-    from branchline.actions.export import ExportFormat, Redaction
+    from collections.abc import Callable
+    from typing import Any
 
-__all__ = ["export_command"]
+    from branchline.actions.export import ExportFormat, ExportRequest, Redaction
+    from branchline.session import Session
+
+__all__ = ["export_command", "page_options", "printed_redactions"]
+
+
+def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what goes into a page."""
+    for option in reversed(
+        (
+            click.option(
+                "--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels."
+            ),
+            click.option("--from", "first", metavar="ENTRY", help="First entry of the path (pages only)."),
+            click.option("--to", "last", metavar="ENTRY", help="Last entry of the path (default: the leaf)."),
+            click.option(
+                "--no-tools", is_flag=True, help="Omit what tools were asked and said (pages only)."
+            ),
+            click.option("--no-thinking", is_flag=True, help="Omit thinking (pages only)."),
+            click.option("--no-images", is_flag=True, help="Omit images (pages only)."),
+            click.option(
+                "--portable",
+                is_flag=True,
+                help="Omit the working directory and the parent session; mask local names in pages.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 @command(
     "export",
     examples="""
     branchline export @last --format md -o talk.md
+    branchline export @last -o talk.html         one page that opens without a network
     branchline export 01a1ddf5 --branch -o branch.jsonl
+    branchline export 01a1ddf5 --format atif --each branch -o trajectories/
     branchline export @last | gzip > session.jsonl.gz
     branchline export ~/.local/state/zot/sessions/x/y.jsonl -o y.zotsession
     """,
@@ -32,12 +63,17 @@ __all__ = ["export_command"]
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "md", "zotsession"]),
-    help="jsonl, md (the active path) or zotsession (default: by the extension of FILE).",
+    type=click.Choice(["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]),
+    help="Format (default: by the extension of FILE, else jsonl); md, atif and otel hold the active path.",
 )
-@click.option("--branch", "branch_only", is_flag=True, help="Export only the active path, with its labels.")
+@click.option(
+    "--each",
+    type=click.Choice(["session", "branch"]),
+    default="session",
+    help="Write one file per session (default), or one per branch into the directory of -o.",
+)
+@page_options
 @click.option("--no-redact", is_flag=True, help="Do not redact keys, tokens and passwords.")
-@click.option("--portable", is_flag=True, help="Omit the working directory and the parent session.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Output file or directory (default: -, standard output)."
 )
@@ -48,9 +84,15 @@ def export_command(
     out: Output,
     session: str,
     kind: ExportFormat | None,
+    each: str,
     branch_only: bool,  # noqa: FBT001
-    no_redact: bool,  # noqa: FBT001
+    first: str | None,
+    last: str | None,
+    no_tools: bool,  # noqa: FBT001
+    no_thinking: bool,  # noqa: FBT001
+    no_images: bool,  # noqa: FBT001
     portable: bool,  # noqa: FBT001
+    no_redact: bool,  # noqa: FBT001
     output: str | None,
     force: bool,  # noqa: FBT001
     verbose: bool,  # noqa: FBT001
@@ -62,8 +104,24 @@ def export_command(
     """
     from branchline.actions.export import ExportRequest, export, render
 
-    request = ExportRequest(format=kind, branch=branch_only, portable=portable, redact=not no_redact)
+    if each == "branch" and (output in (None, "-") or branch_only):
+        raise click.UsageError("--each branch writes all branches into a directory; give one with -o DIR/")
     with resolve_session(session, directory) as live:
+        request = ExportRequest(
+            format=kind,
+            branch=branch_only,
+            first=None if first is None else resolve_entry(live, first),
+            entry=None if last is None else resolve_entry(live, last),
+            tools=not no_tools,
+            thinking=not no_thinking,
+            images=not no_images,
+            portable=portable,
+            redact=not no_redact,
+        )
+        if each == "branch":
+            assert output is not None
+            _export_branches(out, live, output, request, force=force, verbose=verbose)
+            return
         if output in (None, "-"):
             if out.json:
                 raise click.UsageError("--json describes the exported file; name one with -o FILE")
@@ -77,14 +135,37 @@ def export_command(
         except FileExists as problem:
             raise click.ClickException(f"{problem}; --force replaces it") from None
     if out.json:
-        redacted = None
-        if result.redacted is not None:
-            redacted = [{"kind": each.kind, "count": each.count} for each in result.redacted]
         fields = {"session": result.session, "format": result.format, "branch": result.branch}
+        redacted = printed_redactions(result.redacted)
         out.result("export", {**fields, "path": result.path, "size": result.size, "redacted": redacted})
     else:
         out.line(f"exported {result.session} to {result.path} ({format_size(result.size)})")
     _remark_redacted(result.redacted, verbose=verbose)
+
+
+def _export_branches(
+    out: Output, live: Session, output: str, request: ExportRequest, *, force: bool, verbose: bool
+) -> None:
+    from branchline.actions.export import export_branches
+
+    try:
+        made = export_branches(live, output, request, force=force)
+    except FileExists as problem:
+        raise click.ClickException(f"{problem}; --force replaces it") from None
+    if out.json:
+        files = [{"path": one.path, "size": one.size, "leaf": one.leaf} for one in made]
+        out.result("export", {"session": live.id, "branch": True, "files": files})
+    for one in made:
+        if not out.json:
+            out.line(f"exported {one.session} to {one.path} ({format_size(one.size)})")
+        _remark_redacted(one.redacted, verbose=verbose)
+
+
+def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
+    """What was replaced, as JSON."""
+    if redacted is None:
+        return None
+    return [{"kind": each.kind, "count": each.count} for each in redacted]
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:

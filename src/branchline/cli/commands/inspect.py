@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,7 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The same for a person, in a dozen lines."""
     from branchline.formats.integrity import check_log
     from branchline.library.branch_count import count_branches
+    from branchline.stores import stored_at
     from branchline.tree import severity
 
     reading, index, header = session.transcript.reading, session.index, session.header
@@ -57,7 +57,9 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
         rows.append(("title", session.title))
     rows.append(("directory", session.cwd or "(none)"))
     if session.file is not None:
-        rows.append(("file", f"{session.file}  ({format_size(os.path.getsize(session.file))})"))
+        stored = stored_at(session.file)
+        size = "" if stored is None else f"  ({format_size(stored.size)})"
+        rows.append(("file", f"{session.file}{size}"))
     if header.timestamp:
         rows.append(("begun", local_time(header.timestamp)))
     if session.parent_session not in (None, session.id):

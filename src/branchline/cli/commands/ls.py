@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +18,7 @@ from branchline.places import NATIVE_AGENT
 
 if TYPE_CHECKING:
     from branchline.library import Forest, Listing, SessionRow
+    from branchline.views.session_details import SessionDetails
     from branchline.views.session_lines import SessionColumns
     from branchline.views.spans import Line
 
@@ -30,6 +31,9 @@ __all__ = [
     "require_one_scope",
 ]
 
+_SOON_DAYS = 7
+_DETAILS_SECONDS = 2.0
+"""For how long sessions that are not indexed yet are read for the details of a list."""
 _PATIENCE = 0.5  # seconds before a count of what was read is shown
 
 
@@ -48,6 +52,8 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
 @click.option("--subagents", is_flag=True, help="Include sub-agent sessions.")
 @click.option("--deep/--shallow", default=True, help="Read whole files (default), or headers only.")
 @click.option("--named", is_flag=True, help="List only sessions with a title.")
+@click.option("--tag", "tag", metavar="NAME", help="List only sessions with this tag.")
+@click.option("--archived", is_flag=True, help="List only archived copies of deleted sessions.")
 @click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="List at most N sessions.")
 @click.option("-v", "--verbose", is_flag=True, help="Report sessions that are not listed, and why.")
 def ls_command(
@@ -58,6 +64,8 @@ def ls_command(
     subagents: bool,  # noqa: FBT001
     deep: bool,  # noqa: FBT001
     named: bool,  # noqa: FBT001
+    tag: str | None,
+    archived: bool,  # noqa: FBT001
     limit: int | None,
     verbose: bool,  # noqa: FBT001
 ) -> None:
@@ -66,16 +74,37 @@ def ls_command(
     if named and not deep:
         raise click.UsageError("--named reads whole files, so it cannot be combined with --shallow")
     if directory is not None:
-        listing = local_library(directory).list(deep, progress=reading_progress())
+        library = local_library(directory)
     else:
-        found = everywhere_library(names_of(agents), everywhere=everywhere, subagents=subagents)
-        listing = found.list(deep, progress=reading_progress())
-        if verbose:
-            for broken in found.broken_formats:
-                remark(f"the format {broken.name} cannot be used: {broken.reason}")
-    rows = [row for row in listing if row.title] if named else list(listing)
+        library = everywhere_library(names_of(agents), everywhere=everywhere, subagents=subagents)
+    listing = library.list(deep, progress=reading_progress())
+    if verbose:
+        for broken in library.broken_formats:
+            remark(f"the format {broken.name} cannot be used: {broken.reason}")
+    rows = [
+        row
+        for row in listing
+        if (row.title or not named)
+        and (tag is None or tag.lower() in row.tags)
+        and (row.archived or not archived)
+    ]
     shown = rows if limit is None else rows[:limit]
-    print_rows(out, listing, shown, with_directory=everywhere, verbose=verbose)
+    details = library.details(shown, seconds=_DETAILS_SECONDS) if out.json and deep else None
+    print_rows(out, listing, shown, with_directory=everywhere, verbose=verbose, details=details)
+    _warn_of_deletion(listing)
+
+
+def _warn_of_deletion(listing: Listing) -> None:
+    """Say which sessions their agents are about to delete."""
+    from branchline.views.session_row import expires_within
+
+    soon = [row for row in listing if expires_within(row, _SOON_DAYS, now=time.time())]
+    if soon:
+        agents = ", ".join(sorted({row.agent or row.format or "" for row in soon}))
+        remark(
+            f"{count(len(soon), 'session')} will be deleted by {agents} within {_SOON_DAYS} days;"
+            " `branchline archive --expiring` keeps copies"
+        )
 
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
@@ -91,6 +120,7 @@ def print_rows(
     with_directory: bool = False,
     verbose: bool = False,
     command: str = "ls",
+    details: Mapping[str, SessionDetails] | None = None,
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
     from branchline.views.session_row import ELSEWHERE
@@ -98,7 +128,7 @@ def print_rows(
     for note in listing.notes:
         remark(note)
     if out.json:
-        out.result(command, _listing_fields(listing, shown))
+        out.result(command, _listing_fields(listing, shown, details))
         return
     if not listing.seen:
         if with_directory:  # of all there are
@@ -128,11 +158,24 @@ def print_rows(
             remark(f"unreadable: {row.path or row.key}: {row.problem}")
 
 
-def _listing_fields(listing: Listing, shown: Sequence[SessionRow]) -> dict[str, Any]:
+def _listing_fields(
+    listing: Listing, shown: Sequence[SessionRow], details: Mapping[str, SessionDetails] | None
+) -> dict[str, Any]:
     import msgspec
 
+    rows = [msgspec.to_builtins(row) for row in shown]
+    if details is not None:
+        from branchline.actions.resume import resume_command_of
+        from branchline.views.session_details import SessionDetails
+        from branchline.views.session_row import row_name
+
+        unknown = dict.fromkeys(SessionDetails.__struct_fields__)
+        for fields, row in zip(rows, shown, strict=True):
+            known = details.get(row_name(row))
+            fields.update(unknown if known is None else msgspec.to_builtins(known))
+            fields["resume_command"] = resume_command_of(row)
     return {
-        "sessions": [msgspec.to_builtins(row) for row in shown],
+        "sessions": rows,
         "seen": listing.seen,
         "hidden": [{"name": item.name, "reason": item.reason} for item in listing.hidden],
         "unreadable": len(listing.unreadable),

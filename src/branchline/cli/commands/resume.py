@@ -1,21 +1,25 @@
-"""``resume``: go on with a session in the program that it is of, or here in a fork of it."""
+"""``resume``: go on with a session in the program that it is of, in another one, or here in a fork of it."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from branchline.cli.agent_runner import run_agent
 from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
+from branchline.cli.words import format_size
+from branchline.cli.write_access import usage_errors
+from branchline.views.text import safe
 
 if TYPE_CHECKING:
-    from branchline.actions.resume import ResumePlan
+    from branchline.session import Session
 
 __all__ = ["resume_command"]
 
@@ -26,9 +30,16 @@ __all__ = ["resume_command"]
     branchline resume @last
     branchline resume 01a1ddf5 --show       only print the command
     branchline resume 01a1ddf5 --here       in a fork, with branchline chat
+    branchline resume @last --in codex      hand it over to another agent
     """,
 )
 @session_argument(picked=True)
+@click.option(
+    "--in",
+    "target",
+    metavar="AGENT",
+    help="Convert the session for another agent, install it there and continue it there.",
+)
 @click.option("--show", is_flag=True, help="Print the command instead of running it.")
 @click.option("--here", is_flag=True, help="Fork the session and continue in branchline chat.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="Model to use in branchline chat.")
@@ -40,6 +51,7 @@ __all__ = ["resume_command"]
 def resume_command(
     out: Output,
     session: str | None,
+    target: str | None,
     show: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
     model: str | None,
@@ -48,24 +60,38 @@ def resume_command(
     """Continue a session in the agent that owns it, or a native session in branchline chat.
 
     The command is shown before it runs. If the agent is not installed, a fork continues in branchline chat.
+
+    With --in, the conversation continues in another agent: claude, codex, pi, zot, or any other that
+    `convert` writes. The new session names this one as its parent, and `branchline forest` shows both.
     """
     from branchline.actions.resume import agent_of, plan_session
 
-    with resolve_session(session or pick_session(out, "continue")) as found:
+    session = session or pick_session(out, "continue")
+    if target is not None:
+        if here or model is not None:
+            raise click.UsageError("--in continues in another agent; omit --here and --model")
+        with resolve_session(session) as found:
+            _hand_over(out, found, target, cwd, show=show)
+        return
+    with resolve_session(session) as found:
         agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
-        out.result("resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None})
+        out.result(
+            "resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None, "note": going.note}
+        )
         return
     if show:
         out.line(going.shell_command)
+        if going.keeps is not None and going.note is not None:
+            remark(going.note)
         if going.unusable is not None:
             remark(going.unusable)
         return
     if going.unusable is not None:
         going = msgspec.structs.replace(going, cwd=_another(going.unusable), unusable=None)
     if not going.is_ours:
-        _run_program(out, going)
+        run_agent(out, going)
         return
     if going.note:
         remark(going.note)
@@ -90,18 +116,35 @@ def _another(problem: str) -> str:
     return now
 
 
-def _run_program(out: Output, going: ResumePlan) -> None:
-    """Show the command and run it; where there is no terminal for it, only show it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        out.line(going.shell_command)
-        remark(f"{going.program} needs a terminal; run this command in one to continue the session")
-        return
-    from branchline.actions.resume import continue_session
+def _hand_over(out: Output, session: Session, target: str, cwd: str | None, *, show: bool) -> None:
+    """Write the session for another agent, report what it keeps, and continue it there."""
+    from branchline.actions.handover import hand_over
+    from branchline.cli.commands.convert import tell_fidelity
+    from branchline.programs import is_usable_directory
 
-    remark(going.shell_command)
-    if going.note:
-        remark(going.note)
-    code = continue_session(going, going.cwd)
-    if code is None:
-        raise click.ClickException(f"{going.program} could not be started")
-    click.get_current_context().exit(code if code >= 0 else 128 - code)
+    if cwd is None and not is_usable_directory(session.cwd):
+        cwd = _another(f"the directory of this session cannot be used: {safe(session.cwd) or '(none)'}")
+    with usage_errors():
+        done = hand_over(session, target, cwd=cwd)
+    file = done.file
+    if out.json:
+        fields: dict[str, Any] = {
+            "session": session.id,
+            "file": session.file,
+            "agent": done.agent,
+            "command": list(done.plan.command),
+            "cwd": done.plan.cwd,
+            "cwd_exists": done.plan.unusable is None,
+        }
+        if file is not None:
+            new = {"session": file.session, "path": file.path, "fidelity": file.fidelity.as_fields()}
+            fields["handed_over"] = new
+        out.result("resume", fields)
+        return
+    if file is not None:
+        remark(f"converted {session.id} into {file.path} ({done.agent}, {format_size(file.size)})")
+        tell_fidelity(file.fidelity, session.file or session.id)
+    if show:
+        out.line(done.plan.shell_command)
+        return
+    run_agent(out, done.plan)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from branchline.cli.resolver import everywhere_library, local_library
 from branchline.cli.words import count
 
 if TYPE_CHECKING:
+    import subprocess
+
     from branchline.views.hits import Hit, Hits
 
 __all__ = ["search_command"]
@@ -41,6 +42,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 )
 @click.option("--files", is_flag=True, help="Only the session files, each once.")
 @click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
+@click.option("--similar", is_flag=True, help="Search by meaning, with the embedder of the settings.")
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
 @click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
 @agent_option
@@ -53,6 +55,7 @@ def search_command(
     context: int,
     files: bool,  # noqa: FBT001
     open_first: bool,  # noqa: FBT001
+    similar: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
     directory: str | None,
     agents: tuple[str, ...],
@@ -73,7 +76,10 @@ def search_command(
     else:
         library = everywhere_library(names_of(agents), everywhere=not here, subagents=True)
     try:
-        hits = library.search(" ".join(map(_quoted, words)), limit=limit, context=context)
+        if similar:
+            hits = library.search_similar(" ".join(words), limit=limit, context=context)
+        else:
+            hits = library.search(" ".join(map(_quoted, words)), limit=limit, context=context)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
     if out.json:
@@ -167,6 +173,8 @@ def _open(context: click.Context, hit: Hit) -> None:
 
 def _index_behind() -> None:
     """Let a process of its own bring the index up to date; nobody waits for it."""
+    import subprocess
+
     from branchline.programs import own_command, safe_environment
 
     with contextlib.suppress(OSError):

@@ -1,8 +1,9 @@
-"""Claude Code's transcripts as a format: how they are recognized and read."""
+"""Claude Code's transcripts as a format: how they are recognized, read and written."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,15 +11,18 @@ import msgspec
 from branchline.context import ContextRules, ModelRef
 from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
+from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
 from branchline.formats.claude_code.linker import CLEARED
 from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
-from branchline.formats.claude_code.rows import ERROR
+from branchline.formats.claude_code.rows import ERROR, PROVENANCE
+from branchline.formats.claude_code.unsupported import CANNOT
+from branchline.formats.derived_ids import is_uuid, uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, FormatReader, FormatTraits
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
 
 __all__ = ["CLAUDE_CODE"]
 
@@ -38,6 +42,7 @@ _BESIDE = {
     "agent-name": "sessionId",
     "worktree-state": "sessionId",
     "bridge-session": "sessionId",
+    PROVENANCE: "sessionId",
 }
 _CUT = re.compile(
     rb'\{\s*(?:"parentUuid"\s*:\s*(?:null|")|"type"\s*:\s*"(?:user|assistant|summary|file-history-snapshot|'
@@ -100,8 +105,14 @@ def _joined(one: Content, other: Content) -> Content:
 TRAITS = FormatTraits(
     name="claude-code",
     records_cost=False,
+    keeps_days=30,
+    keeps_days_setting="cleanupPeriodDays",
     file_patterns=("*/*.jsonl",),
     subagent_patterns=("*/*/subagents/**/agent-*.jsonl",),
+    unsupported=CANNOT,
+    appendable=False,
+    active_branch_last=True,
+    ends_with_position=True,
 )
 
 
@@ -176,4 +187,41 @@ def _is_ours(fields: dict[str, Any]) -> bool:
     return _BESIDE.get(kind, "") in fields
 
 
-CLAUDE_CODE = Format(traits=TRAITS, reader=ClaudeCodeFormatReader(), home=ClaudeCodeHome())
+class ClaudeCodeFormatWriter(FormatWriter[ClaudeCodeReading]):
+    """Writes new transcripts that Claude Code 2.1 resumes; never into its own files."""
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        del timestamp
+        return uuid4_from(fresh)
+
+    def encode_header(self, header: Header) -> bytes:
+        from branchline.formats.claude_code.writer import provenance_line  # noqa: PLC0415
+
+        if not is_uuid(header.id):
+            raise NotSupported(f"cannot write a Claude Code session with the id {header.id!r}: not a UUID")
+        return provenance_line(header)
+
+    def encode(self, entries: Sequence[Entry], index: ClaudeCodeReading) -> bytes:
+        from branchline.formats.claude_code.writer import TranscriptWriter  # noqa: PLC0415
+
+        return TranscriptWriter(index, TRAITS.unsupported_error).write(entries)
+
+    def fork(self, transcript: EntryLog[ClaudeCodeReading], leaf: int, header: Header) -> bytes:
+        from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
+
+        lines = copied_lines(transcript, transcript.tree.path_positions(leaf), header)
+        return self.encode_header(header) + b"".join(lines)
+
+    def copy(self, transcript: EntryLog[ClaudeCodeReading], header: Header) -> bytes:
+        from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
+
+        lines = copied_lines(transcript, range(len(transcript.tree)), header)
+        return self.encode_header(header) + b"".join(lines)
+
+
+CLAUDE_CODE = Format(
+    traits=TRAITS,
+    reader=ClaudeCodeFormatReader(),
+    writer=ClaudeCodeFormatWriter(),
+    home=ClaudeCodeHome(),
+)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from branchline.entries import Header
 from branchline.formats.claude_code.log_index import agent_of
 from branchline.formats.protocol import FormatHome
 
 __all__ = ["ClaudeCodeHome"]
+
+
+_LONGEST = 200  # characters of a directory's name before the program shortens it
+
+
+def _slug(cwd: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", cwd)
 
 
 class ClaudeCodeHome(FormatHome):
@@ -21,9 +28,21 @@ class ClaudeCodeHome(FormatHome):
         return [posixpath.join(base, "projects")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The directory of a project. Two working directories may share one: the records tell which."""
-        slug = re.sub(r"[^A-Za-z0-9-]", "-", cwd)
-        return posixpath.join(self.roots(environment, home)[0], slug)
+        """The directory of a project. Two working directories may share one: the records tell which.
+
+        None for a long path: the program shortens its name and adds a hash that only it knows.
+        """
+        slug = _slug(cwd)
+        return None if len(slug) > _LONGEST else posixpath.join(self.roots(environment, home)[0], slug)
+
+    def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """That directory; for a long path one that the program has made. A session must name its project."""
+        if not header.cwd:
+            return ()
+        slug = _slug(header.cwd)
+        if len(slug) > _LONGEST:
+            slug = f"{slug[:_LONGEST]}-??????"
+        return (posixpath.join(self.roots(environment, home)[0], slug),)
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
         if agent_of(path) is None:

@@ -65,6 +65,8 @@ class ClaudeCodeLinker(Linker):
         self.calls: dict[int, str] = {}
         """The ids of the calls in an answer, or that results answer, one on each line."""
         self.sidechain: set[int] = set()
+        self.exact: set[int] = set()
+        """Records that branchline wrote: each hangs from what it names, whatever stands beside it."""
         self.points: list[BranchPoint] = []
         self.starts: list[int] = []
         self.copies: dict[int, int] = {}
@@ -320,7 +322,8 @@ class ClaudeCodeLinker(Linker):
     def _sort(self, nodes: list[int], parents: dict[int, int]) -> BranchLines:
         """Put records in line, each behind the one before it in its line."""
         tree = self.tree
-        lines = sort_into_branches(nodes, parents, RowFacts(self.kinds, tree.times, self.marks, self.calls))
+        facts = RowFacts(self.kinds, tree.times, self.marks, self.calls, self.exact)
+        lines = sort_into_branches(nodes, parents, facts)
         for members, above in zip(lines.members, lines.above, strict=True):
             before = ROOT if above == ROOT else lines.members[above][-1]
             for node in members:
@@ -362,7 +365,7 @@ class ClaudeCodeLinker(Linker):
             return found
         if kind == BOUNDARY:
             return before
-        if before == ROOT or kind not in _FOLLOWS:
+        if before == ROOT or kind not in _FOLLOWS or node in self.exact:
             return ROOT
         return self._break(node, before, "guessed-link", "cannot start a conversation but names no parent")
 

@@ -62,6 +62,8 @@ class ClaudeCodeReading(LogIndex):
         """The results that were taken from the context, by the entry that says so."""
         self.spending: dict[str, int] = {}
         """For every answer the most output that a record of it names, and the first that does."""
+        self.converted_from: str | None = None
+        """The session that this one was converted from, by its path or its id."""
         self.leaf_named_by = ""
         self.title_from = ""
 
@@ -75,6 +77,8 @@ class ClaudeCodeReading(LogIndex):
 
     @property
     def inherited_entries(self) -> int:
+        if self.converted_from is not None:
+            return max(super().inherited_entries, max(self.linker.exact, default=ROOT) + 1)
         if not self.forked_from:
             return 0
         return len(self.tree) if self.own_from is None else self.own_from

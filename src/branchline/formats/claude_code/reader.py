@@ -27,6 +27,7 @@ from branchline.formats.claude_code.rows import (
     HUMAN,
     META,
     MICRO,
+    PROVENANCE,
     QUEUED,
     RESULT,
     RESUMED,
@@ -90,6 +91,7 @@ _BESIDE = frozenset(
         "api-request",
         "api-request-shape",
         "api-request-blob",
+        PROVENANCE,
     }
 )
 
@@ -189,6 +191,7 @@ class ClaudeCodeReader(LineReader):
             if shape.kind != HUMAN:
                 self._note_calls(position, row, shape)
         self._leaf = first + len(rows) - 1
+        reading.linker.exact.update([place for place, row in enumerate(rows, first) if row.branchline])
         return True
 
     def _note_calls(self, position: int, row: Row, shape: RowShape) -> None:
@@ -234,6 +237,7 @@ class ClaudeCodeReader(LineReader):
             and row.parentUuid is None
             and not sidechain
             and links.has_begun
+            and not row.branchline
             and kind not in _NEVER_STARTS
         ):
             links.add_start_mark(uuid, time=time)
@@ -250,6 +254,8 @@ class ClaudeCodeReader(LineReader):
             sidechain=sidechain,
             guest=not uuid,
         )
+        if row.branchline:
+            links.exact.add(position)
         if not self._first_time or not self._cwd:
             self._begin(row, time)
         if row.forkedFrom is not None and row.forkedFrom.sessionId:
@@ -294,9 +300,17 @@ class ClaudeCodeReader(LineReader):
                 self._summaries.append((row.summary, row.leafUuid))
             case "last-prompt" if row.leafUuid:
                 self._last_prompts.append(_LastPrompt(row.leafUuid, position))
+            case "branchline":
+                self._take_provenance(row)
             case _:
                 pass
         return 1
+
+    def _take_provenance(self, row: Row) -> None:
+        """Where the conversation came from."""
+        if not self.reading.linker.has_begun:
+            self.reading.converted_from = row.origin
+            self._begin(row, row.timestamp or "")
 
     def _begin(self, row: Row, time: str) -> None:
         """Take from the first records what they say about the session."""
@@ -410,7 +424,7 @@ class ClaudeCodeReader(LineReader):
             parent = None if parent in ("", session) else parent
         else:
             session = named[1] if named else first_session
-            parent = next((one for one in reading.forked_from if one != session), None)
+            parent = next((one for one in reading.forked_from if one != session), reading.converted_from)
         time = self._first_time
         if reading.forked_from and reading.own_from is not None:
             time = reading.tree.times[reading.own_from] or time

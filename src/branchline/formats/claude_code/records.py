@@ -53,11 +53,13 @@ from branchline.formats.claude_code.rows import (
 )
 from branchline.tree import ROOT
 
-__all__ = ["decode_record"]
+__all__ = ["NO_MODEL", "STOP_REASONS", "decode_record"]
 
 REMOVED_RESULT = "[Old tool result content cleared]"
+NO_MODEL = "unknown"
+"""What an answer names whose model nobody knows: without a name some versions of the program hang."""
 
-_STOPS = {
+STOP_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "pause_turn": "stop",
@@ -94,10 +96,12 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
         case "custom_message":
             return _custom_message(common, kind, message, fields, reading.numbers.get(position))
         case "compaction":
+            from branchline.context.model_input import unlabelled_summary  # noqa: PLC0415
+
             kept = reading.kept.get(position)
             return Compaction(
                 **common,
-                summary=blocks_text(_content(message.get("content")), "\n"),
+                summary=unlabelled_summary(blocks_text(_content(message.get("content")), "\n")),
                 first_kept=None if kept is None else kept.first,
                 tokens_before=None if kept is None else kept.tokens_before,
             )
@@ -160,10 +164,10 @@ def _answer(
         content=(Text(text=content),) if isinstance(content, str) else content,
         api="anthropic-messages",
         provider="anthropic",
-        model=None if failed and model == "<synthetic>" else model,
+        model=None if model == NO_MODEL or (failed and model == "<synthetic>") else model,
         response_id=response,
         usage=_usage(_object(spent)) if counts else None,
-        stop_reason="error" if failed else _STOPS.get(stop or "", stop),
+        stop_reason="error" if failed else STOP_REASONS.get(stop or "", stop),
         raw_stop_reason=stop,
         error_message=blocks_text(content, "\n") if failed else None,
         timestamp=milliseconds(reading.tree.times[position]),

@@ -9,7 +9,7 @@ Every pass is a loop over all records, so the cost does not depend on how they h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from branchline.formats.claude_code.rows import (
@@ -42,6 +42,8 @@ class RowFacts(NamedTuple):
     """A number for the words of a record; equal words have equal numbers."""
     calls: Mapping[int, str]
     """The ids of the calls in an answer, or of those that a record of results answers, one on each line."""
+    exact: Container[int] = ()
+    """Records that hang from what they name: several of them below one record are as many branches."""
 
 
 class BranchPoint(NamedTuple):
@@ -110,7 +112,15 @@ def sort_into_branches(nodes: Sequence[int], parents: Mapping[int, int], facts: 
         below = children.get(node)
         if not below:
             continue
-        branches = _branches(node, below, facts, sums, lines.unresolved) if len(below) > 1 else []
+        branches = []
+        if len(below) > 1:
+            exact = [child for child in below if child in facts.exact]
+            rest = _without(below, exact)
+            branches = [_Group([child], child, asks=True, carries=True) for child in exact]
+            if len(rest) > 1 or (rest and not exact):
+                branches += _branches(node, rest, facts, sums, lines.unresolved)
+            if exact and len(branches) == len(exact) and rest:
+                branches.append(_Group(rest, rest[0], asks=True, carries=True))
         for child in below:
             lines.line_of[child] = line
         for group in branches:
@@ -174,7 +184,7 @@ def _merge_copies(order: list[int], children: dict[int, list[int]], facts: RowFa
 def _identity(node: int, facts: RowFacts) -> tuple[object, ...] | None:
     """What two records have in common if one is a replay of the other; None for one that cannot be."""
     kind, time = facts.kinds[node], facts.times[node]
-    if kind <= MICRO or kind in (QUEUED, ASIDE) or not time:
+    if node in facts.exact or kind <= MICRO or kind in (QUEUED, ASIDE) or not time:
         return None
     ids = facts.calls.get(node, "")
     if kind == RESULT and not ids:

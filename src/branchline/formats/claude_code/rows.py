@@ -26,6 +26,7 @@ __all__ = [
     "INTERRUPT",
     "META",
     "MICRO",
+    "PROVENANCE",
     "QUEUED",
     "RESULT",
     "RESUMED",
@@ -48,6 +49,9 @@ META, COMMAND, WRAPPER, INTERRUPT, SUMMARY, QUEUED = 3, 4, 5, 6, 7, 8
 HUMAN, RESULT, ANSWER, ERROR, RESUMED = 9, 10, 11, 12, 13
 ASIDE = 14
 """A record that hangs on the session and not in the tree."""
+
+PROVENANCE = "branchline"
+"""The type of the record that branchline puts in front of a conversation, and a mark in its own records."""
 
 
 class ContentBlock(msgspec.Struct, gc=False):
@@ -125,6 +129,8 @@ class Row(msgspec.Struct, gc=False):
     aiTitle: str | None = None  # noqa: N815
     summary: str | None = None
     leafUuid: str | None = None  # noqa: N815
+    origin: str | None = msgspec.field(name="from", default=None)
+    branchline: bool | None = None
 
 
 _decode_rows = msgspec.json.Decoder(Row).decode_lines

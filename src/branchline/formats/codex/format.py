@@ -1,29 +1,35 @@
-"""Codex rollouts as a format: how they are recognized, read, unpacked and joined."""
+"""Codex rollouts as a format: how they are recognized, read, unpacked, joined and written."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from branchline.context import ContextMessage, ContextRules, ModelRef
+from branchline.context import ContextMessage, ContextRules, ModelRef, milliseconds
 from branchline.entries import (
     AssistantMessage,
+    Compaction,
     CompactionSummaryMessage,
     Entry,
+    Header,
+    Message,
     Text,
     UserMessage,
     json_codec,
 )
+from branchline.errors import NotSupported
 from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
-from branchline.formats.codex.records import decode_line
+from branchline.formats.codex.records import SUMMARY_FIRST, decode_line
 from branchline.formats.codex.rollouts import Name, assemble_rollout, rollout_name
 from branchline.formats.codex.rows import ITEMS
+from branchline.formats.codex.unsupported import CANNOT
+from branchline.formats.derived_ids import is_uuid
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.protocol import (
@@ -32,7 +38,9 @@ from branchline.formats.protocol import (
     Format,
     FormatReader,
     FormatTraits,
+    FormatWriter,
     SplitFiles,
+    header_in,
 )
 
 __all__ = ["CODEX"]
@@ -42,30 +50,28 @@ _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg"
 
 
 def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """The messages as Codex sends them.
-
-    Thoughts, words and calls that follow each other are one answer. The summary of a compaction is the last
-    user message of the history that it leaves.
-    """
+    """The messages as Codex sends them: thoughts, words and calls that follow each other are one answer."""
     sent: list[ContextMessage] = []
-    summary: ContextMessage | None = None
     for item in messages:
         message = item.message
-        if summary is not None and item.entry != summary.entry:
-            sent.append(summary)
-            summary = None
-        if isinstance(message, CompactionSummaryMessage):
-            if message.summary:
-                said = UserMessage(content=message.summary, timestamp=message.timestamp)
-                summary = ContextMessage(item.entry, said)
-            continue
         if sent and isinstance(message, AssistantMessage):
             before = sent[-1].message
             if isinstance(before, AssistantMessage):
                 sent[-1] = ContextMessage(sent[-1].entry, _joined(before, message))
                 continue
         sent.append(item)
-    return sent if summary is None else [*sent, summary]
+    return sent
+
+
+def _history_left(compaction: Compaction) -> tuple[Message, ...]:
+    """What a compaction leaves: the summary is the last user message, in what branchline wrote the first."""
+    tail = compaction.retained_tail or ()
+    if not compaction.summary:
+        return tail
+    time = milliseconds(compaction.timestamp)
+    if compaction.details == SUMMARY_FIRST:
+        return (CompactionSummaryMessage(summary=compaction.summary, timestamp=time), *tail)
+    return (*tail, UserMessage(content=compaction.summary, timestamp=time))
 
 
 def _joined(before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
@@ -86,7 +92,6 @@ def _blocks(message: AssistantMessage) -> tuple[Any, ...]:
 
 TRAITS = FormatTraits(
     name="codex",
-    summary_follows_tail=True,
     records_cost=False,
     compressed_suffix=".zst",
     file_patterns=(
@@ -95,13 +100,20 @@ TRAITS = FormatTraits(
         "*/*/*/rollout-*.jsonl",
         "*/*/*/rollout-*.jsonl.zst",
     ),
+    unsupported=CANNOT,
+    compaction_embeds_tail=True,
+    appendable=False,
+    active_branch_last=True,
+    rolls_back_turns=True,
+    splits_answers=True,
+    ends_with_position=True,
 )
 
 
 class CodexFormatReader(FormatReader[CodexReading]):
     """Reads rollouts of Codex, legacy and paginated, back to those of 2025."""
 
-    context_rules = ContextRules(finish=_as_sent)
+    context_rules = ContextRules(finish=_as_sent, opening=_history_left)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
@@ -125,10 +137,12 @@ class CodexFormatReader(FormatReader[CodexReading]):
     def answer_model(self, transcript: EntryLog[CodexReading], position: int) -> ModelRef | None:
         """As the settings of its turn say."""
         reading = transcript.reading
-        model, provider = reading.model_at(position), reading.meta.get("model_provider")
-        if not model:
-            return None
-        return ModelRef(provider=provider if isinstance(provider, str) else "", id=model)
+        model = reading.model_at(position)
+        return ModelRef(provider=reading.provider_at(position) or "", id=model) if model else None
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """What the first lines tell; the second one names the session that the thread was converted from."""
+        return header_in(head, self.log_reader, path, whole=whole, lines=2)
 
     def decode(self, line: bytes, index: CodexReading, position: int) -> Entry:
         return decode_line(line, index, position)
@@ -198,10 +212,38 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return found
 
 
+class CodexFormatWriter(FormatWriter[CodexReading]):
+    """Writes new rollouts that Codex resumes; never into its own files."""
+
+    def encode_header(self, header: Header) -> bytes:
+        from branchline.formats.codex.writer import header_lines  # noqa: PLC0415
+
+        if not is_uuid(header.id):
+            raise NotSupported(f"cannot write a Codex session with the id {header.id!r}: not a UUID")
+        return header_lines(header)
+
+    def encode(self, entries: Sequence[Entry], index: CodexReading) -> bytes:
+        from branchline.formats.codex.writer import RolloutWriter  # noqa: PLC0415
+
+        return RolloutWriter(index, TRAITS.unsupported_error).write(entries)
+
+    def fork(self, transcript: EntryLog[CodexReading], leaf: int, header: Header) -> bytes:
+        from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
+
+        lines = copied_lines(transcript, transcript.tree.path_positions(leaf))
+        return self.encode_header(header) + b"".join(lines)
+
+    def copy(self, transcript: EntryLog[CodexReading], header: Header) -> bytes:
+        from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
+
+        return self.encode_header(header) + b"".join(copied_lines(transcript, range(len(transcript.tree))))
+
+
 _FILES = RolloutFiles()
 CODEX = Format(
     traits=TRAITS,
     reader=CodexFormatReader(),
+    writer=CodexFormatWriter(),
     home=CodexHome(),
     compression=_FILES,
     splitting=_FILES,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from branchline.entries import Header, json_codec
 from branchline.formats.protocol import FormatHome, TitleFiles
@@ -21,11 +22,27 @@ class CodexHome(FormatHome):
         base = environment.get("CODEX_HOME") or posixpath.join(home, ".codex")
         return [posixpath.join(base, "sessions"), posixpath.join(base, "archived_sessions")]
 
+    def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        """The folder of the day on which the thread began, by the clock of this machine."""
+        day = _local(header).strftime("%Y/%m/%d")
+        return (posixpath.join(self.roots(environment, home)[0], day),)
+
+    def file_key(self, header: Header) -> str:
+        return f"rollout-{_local(header):%Y-%m-%dT%H-%M-%S}-{header.id}"
+
     def subagent_of(self, path: str, header: Header | None) -> str | None:
         del path
         if header is None or (header.metadata or {}).get("source") != "subagent":
             return None
         return header.parent_session or ""
+
+
+def _local(header: Header) -> datetime:
+    """When a thread began; the file's name and folder tell it in local time."""
+    try:
+        return datetime.fromisoformat(header.timestamp).astimezone()
+    except (ValueError, OverflowError):
+        return datetime(1970, 1, 1)  # noqa: DTZ001
 
 
 class ThreadNames(TitleFiles):
@@ -40,6 +57,9 @@ class ThreadNames(TitleFiles):
 
     def titles(self, data: bytes) -> Mapping[str, str]:
         return read_names(data)
+
+    def title_line(self, session_id: str, title: str, time: str) -> bytes | None:
+        return json_codec.dumps({"id": session_id, "thread_name": title, "updated_at": time}) + b"\n"
 
 
 def read_names(index: bytes) -> dict[str, str]:

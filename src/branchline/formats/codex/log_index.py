@@ -63,11 +63,25 @@ class CodexReading(LogIndex):
         self.foreign = 0
         self.models: list[tuple[int, str]] = []
         """The models that turns were given, each from which entry on."""
+        self.providers: list[tuple[int, str]] = []
+        """Their providers, where branchline wrote them."""
+        self.open_turn = ""
+        """The turn that has not ended."""
+        self.last_answer: tuple[int, str] | None = None
+        """Where the model spoke last, and what it said."""
+        self.converted_from: str | None = None
+        """The session that this one was converted from, by its path or its id."""
 
     def model_at(self, position: int) -> str | None:
         """The model of the turn that an entry belongs to."""
         number = bisect_right(self.models, position, key=itemgetter(0))
         return self.models[number - 1][1] or None if number else None
+
+    def provider_at(self, position: int) -> str | None:
+        """The provider of the model of that turn."""
+        number = bisect_right(self.providers, position, key=itemgetter(0))
+        found = self.providers[number - 1][1] if number else self.meta.get("model_provider")
+        return found if isinstance(found, str) and found else None
 
     @property
     def source(self) -> str | None:

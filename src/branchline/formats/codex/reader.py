@@ -25,6 +25,7 @@ from branchline.formats.codex.replay import (
 from branchline.formats.codex.rows import (
     ITEMS,
     OTHER,
+    PROVENANCE,
     TURN,
     ResponseItem,
     Row,
@@ -36,6 +37,7 @@ from branchline.formats.codex.rows import (
     row_from,
 )
 from branchline.formats.lines import LineReader, Lines
+from branchline.formats.log_index import first_after_fork
 from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
@@ -64,6 +66,7 @@ _LINES = frozenset(
         "inter_agent_communication_metadata",
         "security_risk_score",
         "token_usage_record",
+        PROVENANCE,
     }
 )
 _REGULAR = _LINES - {"session_meta"}
@@ -125,9 +128,9 @@ class CodexReader(LineReader):
         self._classes: list[int] = []
         self._turn_places: list[int] = []
         self._said: list[str] = []  # the words of the person among them
-        self._model = self._effort = self._second_time = self._spoken = ""
+        self._model = self._effort = self._second_time = self._spoken = self._provider = self._title = ""
+        self._told_settings: set[int] = set()  # which branchline wrote, not the start of a turn
         self._unpaired: dict[int, _Prompt] = {}  # since the model spoke last
-        self._last_answer: tuple[int, str] | None = None  # where the model spoke last, and what it said
         self._answering = False  # whether the last item is the model's, and what it spent is not counted yet
         self._first_words: dict[int, str] = {}
         self._paginated = False
@@ -243,6 +246,8 @@ class CodexReader(LineReader):
                     role = "user" if entry == "message" else None
                 case "turn_context":
                     return self._take_settings(payload, key, time)
+                case "branchline":
+                    return self._take_provenance(payload, key, time)
                 case "compacted":
                     entry = self._note_compaction(payload)
                 case "inter_agent_communication":
@@ -318,7 +323,7 @@ class CodexReader(LineReader):
         if kind != "message" or not (words := item_text(item)) or words.isspace():
             self._new.quiet.append(position)
         else:
-            self._last_answer = (position, words)
+            self.reading.last_answer = (position, words)
         if item.call_id:
             self.reading.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
         if time > self._spoken:  # noqa: PLR1730  for nearly every line
@@ -350,9 +355,13 @@ class CodexReader(LineReader):
                     return "usage"
             case "task_started" | "turn_started":
                 reading.turns.append((position, event.turn_id or ""))
+                reading.open_turn = event.turn_id or ""
                 self._answering = False
+            case "task_complete" | "turn_complete":
+                reading.open_turn = ""
             case "turn_aborted":
                 reading.aborted += 1
+                reading.open_turn = ""
             case "user_message" if event.message is not None:
                 return self._take_prompt(event.message, time)
             case "item_completed" if self._paginated and event.item is not None:
@@ -427,17 +436,36 @@ class CodexReader(LineReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
+    def _take_provenance(self, told: ResponseItem, key: str, time: str) -> int:
+        """What branchline wrote down: where the thread came from, its title, models and thinking levels."""
+        reading = self.reading
+        if told.model is not None and told.provider is not None and told.provider != self._provider:
+            self._provider = told.provider
+            reading.providers.append((self._size, told.provider))
+            self._model = ""
+        if told.model is not None or told.effort is not None:
+            self._told_settings.add(self._size)
+            return self._take_settings(told, key, time)
+        if told.title is not None:
+            self._title = told.title
+            self._add(key, "session_info", "")
+            return 1
+        if told.origin is not None and not self._size:
+            reading.converted_from = told.origin
+        self._add(key, "custom", "")
+        return 1
+
     def _note_compaction(self, compacted: ResponseItem) -> str:
         """What the model sees from here on; returns the type of the entry."""
         reading = self.reading
         said = list(filter(None, self._said))
         position = self._size
         items = compacted.replacement_history
-        if self._last_answer is not None and (compacted.message or "").rstrip().endswith(
-            self._last_answer[1].strip()
+        if reading.last_answer is not None and (compacted.message or "").rstrip().endswith(
+            reading.last_answer[1].strip()
         ):
-            self._retype(self._last_answer[0])  # the summary, which this line holds
-        self._last_answer = None
+            self._retype(reading.last_answer[0])  # the summary, which this line holds
+        reading.last_answer = None
         self._history, self._classes, self._turn_places, self._said = [], [], [], []
         self._answering = False
         if items is None:
@@ -506,7 +534,10 @@ class CodexReader(LineReader):
         tree = self.reading.tree
         while position != ROOT and (
             tree.types[position] in SIDE_TYPES
-            or tree.types[position] in ("model_change", "thinking_level_change")
+            or (
+                tree.types[position] in ("model_change", "thinking_level_change")
+                and position not in self._told_settings
+            )
         ):
             position = tree.parents[position]
         return position
@@ -559,11 +590,13 @@ class CodexReader(LineReader):
         copied_first = -1 if reading.is_revert else 1
         order = sorted(self._first_words, key=lambda source: (source // 2 * copied_first, source))
         words = self._first_words[order[0]].split("\n") if order else []
-        reading.title = next(
+        reading.title = self._title or next(
             (line.strip() for line in words if line.strip() and not is_image_tag(line)), None
         )
         if reading.lines:
             reading.header = self._header()
+            if reading.converted_from is not None:
+                reading.copied = first_after_fork(reading.header.timestamp, reading.tree.times)
             if not reading.meta:
                 reading.add_tail_finding("no-header", "no readable session_meta names the thread", line=1)
         if reading.read_only is None:
@@ -601,7 +634,7 @@ class CodexReader(LineReader):
             # A prefix in another rollout tells exactly which one; a thread may have several.
             parent_session=reading.thread
             if reading.is_revert
-            else base or reading.forked_from or reading.parent_thread,
+            else base or reading.forked_from or reading.parent_thread or reading.converted_from,
             metadata=about or None,
         )
 

@@ -19,6 +19,7 @@ from branchline.entries import (
     Message,
     MessageEntry,
     ModelChange,
+    SessionInfo,
     Text,
     Thinking,
     ThinkingLevelChange,
@@ -36,7 +37,10 @@ from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
 from branchline.tree import ROOT
 
-__all__ = ["decode_line", "item_message"]
+__all__ = ["SUMMARY_FIRST", "decode_line", "item_message"]
+
+SUMMARY_FIRST = {"summary": "first"}
+"""Details of a compaction whose summary precedes the messages that it keeps."""
 
 _TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text", "reasoning_text"})
 
@@ -54,7 +58,7 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
     fields = json_codec.loads(line)
     payload = fields.get("payload")
     payload = payload if isinstance(payload, dict) else (fields if _text(fields.get("type")) in ITEMS else {})
-    provider = _text(reading.meta.get("model_provider"))
+    provider = reading.provider_at(position)
     model = reading.model_at(position)
     match tree.types[position]:
         case "message" if fields.get("type") == "event_msg":
@@ -78,6 +82,8 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
                 model=model,
                 usage=_usage(reading.spent[position]),
             )
+        case "session_info":
+            return SessionInfo(**common, name=_text(payload.get("title")) or "")
         case "leaf":
             return Leaf(**common, target=common["parent"])
         case _:
@@ -122,6 +128,8 @@ def _compaction(
 
     Where that history has no such item, as where the summary is encrypted, there is none to show.
     """
+    from branchline.context.model_input import unlabelled_summary  # noqa: PLC0415
+
     time = milliseconds(reading.tree.times[position])
     if (kept := reading.kept.get(position)) is not None:
         *prompts, summary = kept
@@ -134,10 +142,16 @@ def _compaction(
         for item in _list(payload.get("replacement_history"))
     ]
     told = _text(payload.get("message")) or ""
-    last = tail[-1] if tail else None
-    if not told or not isinstance(last, UserMessage) or blocks_text(last.content, "\n") != told:
-        return Compaction(**common, summary="", retained_tail=tuple(tail))
-    return Compaction(**common, summary=told, retained_tail=tuple(tail[:-1]))
+    summary = unlabelled_summary(told)
+    if tail and summary != told and _says(tail[0], told):  # as branchline writes it
+        return Compaction(**common, summary=summary, retained_tail=tuple(tail[1:]), details=SUMMARY_FIRST)
+    if tail and told and _says(tail[-1], told):
+        return Compaction(**common, summary=told, retained_tail=tuple(tail[:-1]))
+    return Compaction(**common, summary="", retained_tail=tuple(tail))
+
+
+def _says(message: Message, text: str) -> bool:
+    return isinstance(message, UserMessage) and blocks_text(message.content, "\n") == text
 
 
 def item_message(

@@ -17,6 +17,7 @@ __all__ = [
     "CONTEXT",
     "ITEMS",
     "OTHER",
+    "PROVENANCE",
     "TURN",
     "Info",
     "ResponseItem",
@@ -32,6 +33,9 @@ __all__ = [
 
 OTHER, TURN, CONTEXT = 0, 1, 2
 """What an item is for a rollback: neither, the start of a turn, context that stands before one."""
+
+PROVENANCE = "branchline"
+"""The type of the lines that branchline adds to what it writes for Codex, which skips them."""
 
 ITEMS = frozenset(
     {
@@ -88,6 +92,9 @@ class ResponseItem(msgspec.Struct, gc=False):
     info: Info | None = None
     item: ResponseItem | None = None
     replacement_history: tuple[ResponseItem, ...] | None = None
+    origin: str | None = msgspec.field(name="from", default=None)
+    title: str | None = None
+    provider: str | None = None
 
 
 class Row(msgspec.Struct, gc=False):
@@ -119,14 +126,21 @@ def row_from(fields: dict[str, Any]) -> Row:
     )
 
 
+_TEXT_FIELDS = (
+    *("type", "role", "call_id", "name", "message", "turn_id", "model", "effort"),
+    *("title", "provider"),
+)
+
+
 def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
     try:
         return json_codec.convert(fields, ResponseItem)
     except ValueError:
         pass
     values: dict[str, Any] = {}
-    for name in ("type", "role", "call_id", "name", "message", "turn_id", "model", "effort"):
+    for name in _TEXT_FIELDS:
         values[name] = _text(fields.get(name))
+    values["origin"] = _text(fields.get("from"))
     content, turns, info = fields.get("content"), fields.get("num_turns"), fields.get("info")
     if isinstance(content, str):
         values["content"] = content

@@ -36,6 +36,11 @@ _share = _SHARED.get  # one string per known type instead of one per line
 _EXTRA = "another header inside the file; ignored"
 
 
+_Targets = dict[int, str | None]
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bool, _Targets, _Targets]).decode
+
+
 class _Repeat:
     """A header that stands in the file again, and the entries that are expected to follow it.
 
@@ -62,9 +67,9 @@ class NativeReader(LineReader):
     def __init__(self, index: LogIndex | None = None) -> None:
         super().__init__(index)
         self.reading.current_version = CURRENT_VERSION
-        self._leaf_targets: dict[int, str | None] = {}
+        self._leaf_targets: _Targets = {}
         # Leaf entries whose target is not in the file so far; None for one that names no target.
-        self._lost_targets: dict[int, str | None] = {}
+        self._lost_targets: _Targets = {}
         self._started = False
         self._repeat: _Repeat | None = None
 
@@ -237,6 +242,16 @@ class NativeReader(LineReader):
         return isinstance(fields.get("type"), str) and (
             "parentId" in fields or "timestamp" in fields or fields["type"] == "session"
         )
+
+    # -- continuing a reading that was saved ----------------------------------------------------------
+
+    def saved_state(self) -> bytes | None:
+        if self._repeat is not None or self.reading.version != CURRENT_VERSION:
+            return None
+        return _encode((self._started, self._leaf_targets, self._lost_targets))
+
+    def restore_state(self, state: bytes) -> None:
+        self._started, self._leaf_targets, self._lost_targets = _decode(state)
 
     # -- side records and the end ---------------------------------------------------------------------
 

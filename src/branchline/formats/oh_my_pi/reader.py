@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from branchline.entries import json_codec, skeleton
 from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.log_index import LogIndex
 from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
-from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleTracker, read_slot
+from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleState, TitleTracker, read_slot
 
 __all__ = ["OhMyPiReader", "OhMyPiReading"]
 
 NAME = "oh-my-pi"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, int, TitleState]).decode
 
 
 class OhMyPiReading(LogIndex):
@@ -88,6 +92,16 @@ class OhMyPiReader(NativeReader):
         super().on_finish()
         reading = self.reading
         reading.prefix_recorded = bool(self._slot_line) and self._slot_line == reading.titles.expected_slot
+
+    def saved_state(self) -> bytes | None:
+        native, reading = super().saved_state(), self.reading
+        if native is None:
+            return None
+        return _encode((native, self._slot_line, reading.slot_end, reading.titles.state))
+
+    def restore_state(self, state: bytes) -> None:
+        native, self._slot_line, self.reading.slot_end, self.reading.titles.state = _decode(state)
+        super().restore_state(native)
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self.reading

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from branchline.context.javascript import trim
 from branchline.entries import json_codec
 
-__all__ = ["SLOT_BYTES", "TitleSlot", "TitleTracker", "clean_title", "read_slot", "slot_line"]
+__all__ = ["SLOT_BYTES", "TitleSlot", "TitleState", "TitleTracker", "clean_title", "read_slot", "slot_line"]
 
 SLOT_BYTES = 256
 """The size of the slot, newline included. It never changes, so that nothing behind it ever moves."""
@@ -28,6 +28,16 @@ class TitleSlot(NamedTuple):
     title: str = ""
     source: str | None = None
     updated: str = ""
+
+
+class TitleState(NamedTuple):
+    """Everything that a :class:`TitleTracker` has seen."""
+
+    slot: TitleSlot | None
+    changes: dict[str, str]
+    in_header: bool
+    title: str
+    source: str | None
 
 
 def read_slot(fields: Mapping[str, Any]) -> TitleSlot | None:
@@ -77,6 +87,15 @@ class TitleTracker:
         self._in_header = False
         self._title = ""
         self.source: str | None = None
+
+    @property
+    def state(self) -> TitleState:
+        """What was seen so far; another tracker continues with it."""
+        return TitleState(self._slot, self._changes, self._in_header, self._title, self.source)
+
+    @state.setter
+    def state(self, seen: TitleState) -> None:
+        self._slot, self._changes, self._in_header, self._title, self.source = seen
 
     @property
     def current(self) -> str | None:

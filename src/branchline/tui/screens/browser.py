@@ -13,12 +13,15 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.worker import get_current_worker
 
+from branchline.actions.handover import destinations, hand_over
 from branchline.actions.remove import RemovedSession, remove, undo
 from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
 from branchline.plugins.formats import format_named
+from branchline.programs import is_usable_directory
+from branchline.session import Session
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog, SelectDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
@@ -26,10 +29,11 @@ from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.agent_menu import agent_menu
 from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.browser.layout import air_of
 from branchline.views.browser.session_menu import (
-    SessionFacts,
+    ActionFacts,
     best_action,
     best_words,
     missing_words,
@@ -388,9 +392,9 @@ class BrowserScreen(SessionListScreen):
         except (BranchlineError, ValueError):  # an id or a path that cannot be part of a command
             return None
 
-    def _facts(self, row: SessionRow) -> SessionFacts:
+    def _facts(self, row: SessionRow) -> ActionFacts:
         plan = self._plan(row)
-        return SessionFacts(
+        return ActionFacts(
             agent=self.source.agent(row),
             program=None if plan is None or plan.not_installed is not None else plan.program,
             writable=_is_writable(row.format),
@@ -427,7 +431,8 @@ class BrowserScreen(SessionListScreen):
         row = self.row
         if row is None:
             return
-        facts = self._facts(row)
+        others = agent_menu(destinations(self.source.agent(row)))
+        facts = self._facts(row)._replace(others=bool(others))
 
         def picked(name: str | None) -> None:
             if name == "fork":
@@ -475,6 +480,38 @@ class BrowserScreen(SessionListScreen):
             words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
         words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
         self.ask(ConfirmDialog("\n\n".join(words), "continue"), answered)
+
+    def action_hand_over(self) -> None:
+        row = self.row
+        if row is None or row.problem is not None:
+            return
+        options = agent_menu(destinations(self.source.agent(row)))
+        if not options:
+            self.tell("no other agent that sessions can be written for is installed")
+            return
+
+        def picked(agent: str | None) -> None:
+            if agent is None:
+                return
+            if is_usable_directory(row.cwd or ""):
+                self.branchline.with_session(row, partial(self._hand_over, agent, row.cwd))
+                return
+            cwd = self.source.cwd
+            words = f"The directory of this session cannot be used.\n\nContinue in {cwd} instead?"
+
+            def answered(yes: bool | None) -> None:  # noqa: FBT001
+                if yes:
+                    self.branchline.with_session(row, partial(self._hand_over, agent, cwd))
+
+            self.ask(ConfirmDialog(words, "continue there"), answered)
+
+        self.ask(SelectDialog("Continue in", options), picked)
+
+    def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
+        with self.branchline.telling(), session:
+            done = hand_over(session, agent, cwd=cwd)
+            self.branchline.forked()
+            self.branchline.go_on(done.plan, cwd=done.plan.cwd)
 
     def action_tree(self) -> None:
         if self.row is not None:

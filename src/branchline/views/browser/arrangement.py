@@ -74,6 +74,8 @@ def face_of(row: SessionRow, agent: str) -> SearchFields:
         agent=agent.lower(),
         model=f"{row.provider or ''}/{row.model or ''}".lower(),
         active_ms=row.modified_ms if row.last_activity_ms is None else row.last_activity_ms,
+        tags=frozenset(row.tags),
+        archived=row.archived,
     )
 
 

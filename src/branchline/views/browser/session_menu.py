@@ -6,12 +6,12 @@ from typing import Literal, NamedTuple
 
 from branchline.views.browser.entry_menu import MenuItem
 
-__all__ = ["BestAction", "SessionFacts", "best_action", "best_words", "missing_words", "session_options"]
+__all__ = ["ActionFacts", "BestAction", "best_action", "best_words", "missing_words", "session_options"]
 
 BestAction = Literal["hit", "continue", "ask", "read", "nothing"]
 
 
-class SessionFacts(NamedTuple):
+class ActionFacts(NamedTuple):
     """What decides about the actions of a session."""
 
     agent: str
@@ -25,10 +25,11 @@ class SessionFacts(NamedTuple):
     titled: bool = False
     pinned: bool = False
     marked: int = 0
-    branches: int = 1
+    others: bool = False
+    """Whether another agent is installed that we write sessions for."""
 
 
-def best_action(facts: SessionFacts) -> BestAction:
+def best_action(facts: ActionFacts) -> BestAction:
     """What Enter does. ``ask`` continues here, after a question that Enter answers with yes."""
     if facts.unreadable:
         return "nothing"
@@ -41,7 +42,7 @@ def best_action(facts: SessionFacts) -> BestAction:
     return "ask" if facts.writable else "read"
 
 
-def best_words(facts: SessionFacts) -> str:
+def best_words(facts: ActionFacts) -> str:
     """What Enter does, for the line of keys."""
     words: dict[BestAction, str] = {
         "hit": "open at the hit",
@@ -53,7 +54,7 @@ def best_words(facts: SessionFacts) -> str:
     return words[best_action(facts)]
 
 
-def session_options(facts: SessionFacts) -> list[MenuItem]:
+def session_options(facts: ActionFacts) -> list[MenuItem]:
     """The actions that work for a session, the best one first."""
     if facts.unreadable:
         return [
@@ -67,6 +68,8 @@ def session_options(facts: SessionFacts) -> list[MenuItem]:
         MenuItem("export", "Export", "as Markdown, HTML or JSON Lines"),
         MenuItem("files", "Files that it touched", "F7"),
     ]
+    if facts.others:
+        items.insert(3, MenuItem("hand_over", "Continue in another agent", "Alt+I, a converted copy"))
     match best_action(facts):
         case "hit":
             items.insert(0, MenuItem("open", "Open at the hit", "Enter"))
@@ -93,7 +96,7 @@ def session_options(facts: SessionFacts) -> list[MenuItem]:
     return items
 
 
-def missing_words(facts: SessionFacts) -> str:
+def missing_words(facts: ActionFacts) -> str:
     """Why something is not offered; empty where nothing is missing."""
     if facts.unreadable:
         return ""

@@ -81,9 +81,7 @@ class Source(Protocol[_Session_co]):
         """The best places in the sessions of a scope."""
         ...
 
-    def statistics(
-        self, scope: Scope, *, since: date | None = None
-    ) -> AbstractContextManager[SpendingSource]:
+    def statistics(self, scope: Scope) -> AbstractContextManager[SpendingSource]:
         """Sums over the sessions of a scope; what the index lacks is read first."""
         ...
 

@@ -1,30 +1,16 @@
-"""The contract of a store as a suite that any store can run.
-
-Under pytest, subclass it and say how a new, empty store is made::
-
-    from branchline.stores.conformance import StoreContract
-
-
-    class TestMyStore(StoreContract):
-        def make_store(self):
-            return MyStore()
-
-For a store with drafts or a trash, subclass :class:`DraftContract` or :class:`TrashContract`, or both. Every
-test takes a fresh store and needs nothing but plain assertions, so that the methods can be called
-without pytest too.
-"""
+"""What every store promises: logs by key, and with drafts, a trash or whole logs what these protocols add."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from branchline.errors import InvalidId, SessionNotFound
-from branchline.stores.protocol import DraftStore, Store, TrashStore
+from branchline.stores.protocol import DraftStore, LoadStore, Store, TrashStore
 
-__all__ = ["DraftContract", "StoreContract", "TrashContract"]
+__all__ = ["DraftContract", "LoadContract", "StoreContract", "TrashContract"]
 
 _FIRST = b'{"type":"session","version":3,"id":"one"}\n'
 _NEXT = b'{"type":"message","id":"a","parentId":null}\n'
@@ -157,6 +143,33 @@ class StoreContract:
             assert read(1 << 20, 10) == b""
 
         assert store.scan() == before
+
+    def test_a_scan_in_pages_finds_everything_once(self) -> None:
+        """Each page begins after the last log of the one before it; the order is that of one scan."""
+        store = self.make_store()
+        for number in range(7):
+            store.create(f"log{number}", _FIRST).close()
+        whole = store.scan().found
+
+        pages, after = [], None
+        while page := store.scan(limit=3, after=after).found:
+            pages.append(page)
+            after = (page[-1].modified, page[-1].key)
+
+        assert [len(page) for page in pages] == [3, 3, 1]
+        assert [stored for page in pages for stored in page] == whole
+        assert store.scan(limit=0).found == []
+
+    def test_a_scan_finds_the_keys_that_begin_with_a_prefix(self) -> None:
+        """Nothing in a prefix has a meaning of its own."""
+        store = self.make_store()
+        for key in ("a~1", "a~2", "ab", "b~1", "a%5f", "a_"):
+            store.create(key, _FIRST).close()
+
+        assert sorted(found.key for found in store.scan(prefix="a~").found) == ["a~1", "a~2"]
+        assert [found.key for found in store.scan(prefix="a_").found] == ["a_"]
+        assert [found.key for found in store.scan(prefix="a%").found] == ["a%5f"]
+        assert len(store.scan(prefix="a", limit=2).found) == 2
 
     # -- renaming -------------------------------------------------------------------------------------
 
@@ -423,6 +436,52 @@ class TrashContract(StoreContract):
             _raises(InvalidId, partial(store.restore, key))
 
         assert store.trashed() == []
+
+
+class LoadContract(StoreContract):
+    """What :class:`branchline.stores.LoadStore` promises as well."""
+
+    def make_store(self) -> LoadStore:
+        raise NotImplementedError("say in a subclass how a new, empty store is made")
+
+    def test_a_loaded_log_has_exactly_the_bytes_it_was_given(self) -> None:
+        """Damage is kept as it is: bytes that are not text, blank lines, a torn last line."""
+        store = self.make_store()
+        contents = (b"", b"\n", b"\n\n{}\n", b'{"a":1}\r\n\xff\x00\n{"torn', _FIRST * 3)
+
+        for number, content in enumerate(contents):
+            pieces = [content[at : at + 5] for at in range(0, len(content), 5)]
+            loaded = store.load(f"log{number}", pieces)
+            assert (loaded.key, loaded.size) == (f"log{number}", len(content))
+            assert store.stat(loaded.key) == loaded
+
+        for number, content in enumerate(contents):
+            assert _content(store, f"log{number}") == content
+
+    def test_loading_overwrites_nothing(self) -> None:
+        """A key that is taken is refused, and the log that has it stays as it is."""
+        store = self.make_store()
+        store.create("one", _FIRST).close()
+
+        _raises(FileExistsError, lambda: store.load("one", [_NEXT]))
+        for key in _NO_KEYS:
+            _raises(InvalidId, partial(store.load, key, [_FIRST]))
+
+        assert _content(store, "one") == _FIRST
+
+    def test_a_load_that_fails_leaves_nothing(self) -> None:
+        """Whatever goes wrong while the bytes come in, no part of them is a log."""
+        store = self.make_store()
+
+        def pieces() -> Iterator[bytes]:
+            yield _FIRST
+            raise KeyError("gone")
+
+        _raises(KeyError, lambda: store.load("one", pieces()))
+
+        assert store.scan().found == []
+        assert store.stat("one") is None
+        store.create("one", _NEXT).close()
 
 
 def _content(store: Store, key: str) -> bytes:

@@ -1,0 +1,170 @@
+"""Adapters against what their frameworks ship: disk, CPU and wall time, in the same run.
+
+``python -m bench.integrations [langgraph] [openai]``. CPU is that of this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sqlite3
+import string
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+_LETTERS = string.ascii_letters + string.digits + " "
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or ["langgraph", "openai"]
+    with tempfile.TemporaryDirectory() as place:
+        if "langgraph" in wanted:
+            langgraph(place)
+        if "openai" in wanted:
+            asyncio.run(openai(place))
+
+
+def words(size: int) -> str:
+    """Text that does not compress well."""
+    return "".join(random.choices(_LETTERS, k=size))
+
+
+def measured(work: Callable[[], Any]) -> tuple[float, float]:
+    """Milliseconds of CPU and of wall time."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return (time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000
+
+
+def disk(path: str) -> float:
+    """Megabytes of a database that was closed, what is left of its log included."""
+    return sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)) / 1e6
+
+
+# -- LangGraph --------------------------------------------------------------------------------------------
+
+
+def langgraph(place: str) -> None:
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    from branchline.integrations.langgraph import BranchlineSaver
+
+    def official(name: str) -> Any:
+        return SqliteSaver(sqlite3.connect(f"{place}/{name}", check_same_thread=False))
+
+    savers: dict[str, Callable[[str], Any]] = {
+        "SqliteSaver": official,
+        "branchline": lambda name: BranchlineSaver(f"{place}/{name}"),
+    }
+    print("LangGraph: one thread, 600 puts, one message of 1.8 KB more each time")
+    for name, make in savers.items():
+        _long_thread(name, make(f"long-{name}.db"), f"{place}/long-{name}.db")
+    print("LangGraph: 10,000 checkpoints, 1,000 threads of 10")
+    for name, make in savers.items():
+        _short_threads(name, make(f"short-{name}.db"), f"{place}/short-{name}.db")
+
+
+def _checkpoint(number: int, messages: list[Any]) -> Any:
+    from langgraph.checkpoint.base.id import uuid6
+
+    return {
+        "v": 4,
+        "id": str(uuid6(clock_seq=number)),
+        "ts": "2026-01-01T00:00:00+00:00",
+        "channel_values": {"messages": messages, "step": number},
+        "channel_versions": {"messages": number, "step": number},
+        "versions_seen": {"agent": {"messages": number}},
+        "updated_channels": ["messages", "step"],
+    }
+
+
+def _put_all(saver: Any, thread: str, count: int, size: int) -> None:
+    from langchain_core.messages import HumanMessage
+
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    messages: list[Any] = []
+    for number in range(count):
+        messages = [*messages, HumanMessage(words(size), id=f"{thread}-{number}")]
+        made = _checkpoint(number, messages)
+        config = saver.put(config, made, {"source": "loop", "step": number}, made["channel_versions"])
+
+
+def _long_thread(name: str, saver: Any, path: str) -> None:
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    cpu, wall = measured(lambda: _put_all(saver, "t", 600, 1800))
+    got, _wall = measured(lambda: saver.get_tuple(config))
+    listed, _wall = measured(lambda: list(saver.list(config, limit=10)))
+    _close(saver)
+    print(
+        f"  {name:12} put {cpu / 600:6.2f} ms CPU {wall / 600:6.2f} ms, get {got:6.1f} ms CPU, "
+        f"list 10 {listed:6.1f} ms CPU, {disk(path):7.1f} MB"
+    )
+
+
+def _short_threads(name: str, saver: Any, path: str) -> None:
+    def fill() -> None:
+        for number in range(1000):
+            _put_all(saver, f"t{number}", 10, 150)
+
+    cpu, wall = measured(fill)
+    config: Any = {"configurable": {"thread_id": "t500", "checkpoint_ns": ""}}
+    got, _wall = measured(lambda: saver.get_tuple(config))
+    one, _wall = measured(lambda: list(saver.list(config, limit=10)))
+    newest, _wall = measured(lambda: list(saver.list(None, limit=10)))
+    _close(saver)
+    print(
+        f"  {name:12} put {cpu / 10_000:6.3f} ms CPU {wall / 10_000:6.3f} ms, get {got:5.2f} ms, "
+        f"list(thread, 10) {one:5.2f} ms, list(None, 10) {newest:6.2f} ms CPU, {disk(path):6.1f} MB"
+    )
+
+
+def _close(saver: Any) -> None:
+    (saver.conn if hasattr(saver, "conn") else saver).close()
+
+
+# -- OpenAI Agents ----------------------------------------------------------------------------------------
+
+
+async def openai(place: str) -> None:
+    from agents.memory import SQLiteSession
+
+    from branchline.integrations.openai_agents import BranchlineSession
+
+    print("OpenAI Agents: 4,000 items stored, each add a prompt of 300 bytes and an answer of 2.4 KB")
+    sessions: dict[str, Any] = {
+        "SQLiteSession": SQLiteSession("s", f"{place}/openai.db"),
+        "branchline, files": BranchlineSession("s", f"{place}/openai"),
+        "branchline, SQLite": BranchlineSession("s", f"{place}/branchline.db"),
+    }
+    for name, session in sessions.items():
+        for number in range(200):
+            await session.add_items([item for one in range(10) for item in _pair(number * 10 + one)])
+        pairs = [_pair(number) for number in range(120)]
+        cpu = time.process_time()
+        for pair in pairs:
+            await session.add_items(pair)
+        added = (time.process_time() - cpu) * 1000 / len(pairs)
+        figures = []
+        for limit in (None, 50):
+            cpu = time.process_time()
+            found = await session.get_items(limit)
+            figures.append((time.process_time() - cpu) * 1000)
+            assert len(found) == (4240 if limit is None else limit)
+        print(f"  {name:19} add {added:5.2f}, get all {figures[0]:6.1f}, last 50 {figures[1]:5.1f} ms CPU")
+        closing = session.close()
+        if closing is not None:
+            await closing
+
+
+def _pair(number: int) -> list[Any]:
+    part = {"annotations": [], "text": words(2400), "type": "output_text", "logprobs": []}
+    said = {"content": [part], "role": "assistant", "status": "completed", "type": "message"}
+    return [{"role": "user", "content": words(300)}, {"id": f"msg_{number}", **said}]
+
+
+if __name__ == "__main__":
+    main()

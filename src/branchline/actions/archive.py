@@ -1,0 +1,105 @@
+"""Keep a copy of sessions that their agent is going to delete.
+
+A copy is stored in our own data directory, below the name of the agent, in the folders that it has there. As
+long as the original exists it is the one that is listed; when it is gone, lists and searches find the copy.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from branchline import places
+from branchline.errors import NotSupported, SessionNotFound
+from branchline.log import create_directory, replace_file
+from branchline.stores.companion_folders import companion_folder, copy_folder
+from branchline.stores.sources import address_in
+from branchline.views.session_row import SessionRow
+
+__all__ = ["ArchiveResult", "archive_sessions"]
+
+_CHUNK = 1 << 20
+
+
+class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One session that was copied, or why it was not."""
+
+    session: str
+    path: str | None
+    copy: str | None = None
+    """Where the copy is; None if there is none."""
+    unchanged: bool = False
+    """Whether the copy was there already, the same size and at least as new."""
+    problem: str | None = None
+
+
+def archive_sessions(rows: Iterable[SessionRow]) -> list[ArchiveResult]:
+    """Copy sessions into the archive; a copy that is older than its session is replaced."""
+    return [_archived(row) for row in rows]
+
+
+def _archived(row: SessionRow) -> ArchiveResult:
+    try:
+        path = _file_of(row)
+        target = _place_for(row, path)
+        status = os.stat(path)
+        if _is_copied(target, status):
+            return ArchiveResult(session=row.id, path=path, copy=target, unchanged=True)
+        create_directory(os.path.dirname(target))
+        replace_file(target, _content(path), backup=False)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+        if companion_folder(path) is not None and companion_folder(target) is None:
+            copy_folder(path, target)
+    except (OSError, NotSupported, SessionNotFound) as problem:
+        return ArchiveResult(session=row.id, path=row.path, problem=str(problem))
+    return ArchiveResult(session=row.id, path=path, copy=target)
+
+
+def _file_of(row: SessionRow) -> str:
+    path = row.path
+    if path is None:
+        raise NotSupported(f"session {row.id} has no file; export it instead")
+    if row.agent == places.NATIVE_AGENT:
+        raise NotSupported(f"{path} is branchline's own, which deletes no session")
+    if row.archived:
+        raise NotSupported(f"{path} is an archived copy itself")
+    if address_in(path) is not None:
+        raise NotSupported(f"{path} is kept in a database with others; `branchline export` writes a copy")
+    try:
+        is_file = stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        raise SessionNotFound(f"{path} no longer exists") from None
+    if not is_file:
+        raise NotSupported(f"{path} is not a regular file")
+    return path
+
+
+def _content(path: str) -> Iterator[bytes]:
+    """The bytes of a file as they are, whatever its format makes of them."""
+    with open(path, "rb") as file:
+        while data := file.read(_CHUNK):
+            yield data
+
+
+def _place_for(row: SessionRow, path: str) -> str:
+    """Where the copy belongs: in the same folders below the archive as below the agent's own root."""
+    agent = row.agent or row.format or "pi"
+    inside = [
+        place
+        for place in places.known_places(agents=[agent]).places
+        if path.startswith(place.root + os.sep) and not place.is_archive
+    ]
+    root = max((place.root for place in inside), key=len, default=None)
+    below = os.path.join("other", os.path.basename(path)) if root is None else os.path.relpath(path, root)
+    return os.path.join(places.archive_root(agent), below)
+
+
+def _is_copied(target: str, status: os.stat_result) -> bool:
+    try:
+        copied = os.stat(target)
+    except OSError:
+        return False
+    return copied.st_size == status.st_size and copied.st_mtime_ns >= status.st_mtime_ns

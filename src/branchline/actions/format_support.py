@@ -1,0 +1,59 @@
+"""What branchline can do with the sessions of each program, told from its format."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.formats import Format
+from branchline.formats.resume_commands import RESUME_COMMANDS
+from branchline.plugins.formats import formats
+
+__all__ = ["FormatSupport", "supported_formats"]
+
+
+class FormatSupport(msgspec.Struct, frozen=True, kw_only=True):
+    """One program: what is possible with its sessions, in words for a table; empty if it is not."""
+
+    name: str
+    read: str
+    written: str
+    continued: str
+    searched: str
+    followed: str
+    cost: str
+
+
+def supported_formats() -> list[FormatSupport]:
+    """Every known format, by name."""
+    return sorted(map(_support, formats()), key=lambda support: support.name)
+
+
+def _support(format_: Format) -> FormatSupport:
+    command = RESUME_COMMANDS.get(format_.name)
+    continued = ""
+    if command is not None:
+        continued = "after a copy" if command.deletes else "in the program"
+    return FormatSupport(
+        name=format_.name,
+        read=_read(format_),
+        written=_written(format_),
+        continued=continued,
+        searched="yes",
+        followed="yes" if format_.database is None and format_.documents is None else "read again",
+        cost="recorded" if format_.traits.records_cost else "from prices",
+    )
+
+
+def _read(format_: Format) -> str:
+    if format_.database is not None:
+        return "databases"
+    kinds = [] if format_.documents is None else ["documents"]
+    if any(pattern.endswith(("jsonl", ".zst", "ndjson")) for pattern in format_.traits.file_patterns):
+        kinds.insert(0, "lines")
+    return " and ".join(kinds)
+
+
+def _written(format_: Format) -> str:
+    if format_.writer is None:
+        return ""
+    return "appended to" if format_.is_appendable else "new files"

@@ -1,0 +1,200 @@
+"""Carry a part of a conversation elsewhere: onto another branch or session, or into a summary.
+
+Entries are copied, never moved: the originals stay where they are, in their order and with their ids. The
+copies get new ids, and no usage, because nothing was spent on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from branchline.actions.operations import OPERATION_RECORD
+from branchline.entries import (
+    AssistantMessage,
+    BranchSummary,
+    CustomMessage,
+    Entry,
+    Message,
+    MessageEntry,
+    ModelChange,
+    ThinkingLevelChange,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from branchline.session import NewEntry, Session
+
+__all__ = ["GraftResult", "graft", "squash"]
+
+_CARRIED = (MessageEntry, CustomMessage, ModelChange, ThinkingLevelChange)
+
+
+class GraftResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was written, and what could not be carried."""
+
+    leaf: str
+    entries: tuple[str, ...]
+    """The new entries, in order."""
+    left_out: tuple[str, ...] = ()
+    """For each kind of entry that was not carried, how many and why."""
+
+
+def graft(
+    session: Session,
+    first: str,
+    last: str | None = None,
+    *,
+    source: Session | None = None,
+    onto: str | None = None,
+) -> GraftResult:
+    """Copy the entries from ``first`` to ``last`` behind ``onto`` (default: the leaf) and stand at their end.
+
+    They are entries of ``source`` (default: this session). Without ``last`` they are one turn: a prompt with
+    everything until the next prompt. ValueError, and nothing written, for a range that is no part of one
+    path, that parts a tool call from its result, or that holds the entry onto which it would be grafted.
+    """
+    other = session if source is None else source
+    keys = _range(other, first, last)
+    if onto is not None:
+        session.index.position(onto)
+        if other is session and onto in keys:
+            raise ValueError(f"cannot graft {first} onto {onto}, which is a part of it")
+    chosen = other.entries(keys)
+    _require_whole_exchanges(chosen)
+    copies, left_out = _copies(chosen)
+    if not copies:
+        raise ValueError(f"there is nothing to graft in {first}: {'; '.join(left_out) or 'no messages'}")
+    record = {"verb": "graft", "from": {"session": other.id, "first": keys[0], "last": keys[-1]}}
+
+    def build(current: Session) -> list[NewEntry]:
+        target = current.leaf if onto is None else onto
+        moved = [] if target == current.leaf else [NewEntry.move(target)]
+        written = [*moved, *copies]
+        return [*written, NewEntry.custom(OPERATION_RECORD, {**record, "count": len(written)})]
+
+    made = session.write(build)
+    return _result(session, made, len(copies), left_out)
+
+
+def squash(session: Session, first: str, last: str, summary: str) -> GraftResult:
+    """Let a summary stand for the entries from ``first`` to ``last``, on a new branch beside them.
+
+    What follows ``last`` on the current path is copied behind the summary. The original path stays as it is.
+    ValueError, and nothing written, for a range that is not on the current path, that parts a tool call from
+    its result, or for an empty summary.
+    """
+    if not summary.strip():
+        raise ValueError("a summary cannot be empty")
+    path = session.path()
+    for entry in (first, last):
+        session.index.position(entry)
+        if entry not in path:
+            raise ValueError(f"cannot squash: {entry} is not on the current path")
+    start, end = path.index(first), path.index(last)
+    if end < start:
+        raise ValueError(f"cannot squash from {first} to {last}: {last} stands before {first}")
+    _require_whole_exchanges(session.entries(path[start : end + 1]))
+    copies, left_out = _copies(session.entries(path[end + 1 :]))
+    parent = path[start - 1] if start else None
+
+    def build(current: Session) -> list[NewEntry]:
+        if current.path() != path:
+            raise ValueError(f"session {current.id} went on meanwhile; nothing was squashed")
+        written = [
+            NewEntry.move(parent),
+            NewEntry(kind=BranchSummary, fields={"from_id": last, "summary": summary}),
+            *copies,
+        ]
+        record = {"verb": "squash", "first": first, "last": last, "count": len(written)}
+        return [*written, NewEntry.custom(OPERATION_RECORD, record)]
+
+    made = session.write(build)
+    return _result(session, made, 1 + len(copies), left_out)
+
+
+def _result(session: Session, made: list[str], count: int, left_out: Sequence[str]) -> GraftResult:
+    assert session.leaf is not None
+    return GraftResult(leaf=session.leaf, entries=tuple(made[-1 - count : -1]), left_out=tuple(left_out))
+
+
+def _range(session: Session, first: str, last: str | None) -> list[str]:
+    """The conversation entries between two entries of one path, both included; without ``last``, a turn."""
+    session.index.position(first)
+    if last is not None:
+        path = session.path(last)
+        if first not in path:
+            raise ValueError(f"{first} is not on the path to {last}; a range is a part of one path")
+        return path[path.index(first) :]
+    path = session.path()
+    if first not in path:
+        path = session.path(_newest_below(session, first))
+    following = path[path.index(first) :]
+    for number, entry in enumerate(session.entries(following)):
+        if number and isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
+            return following[:number]
+    return following
+
+
+def _newest_below(session: Session, key: str) -> str:
+    tree = session.index
+    below = {tree.position(key)}
+    newest = tree.position(key)
+    for position in range(newest + 1, len(tree)):
+        if tree.parent_position(position) in below:
+            below.add(position)
+            newest = position
+    found = tree.nearest_conversation_entry(newest)
+    return tree.keys[found]
+
+
+def _require_whole_exchanges(entries: Iterable[Entry]) -> None:
+    """Refuse a range that holds a tool call without its result, or a result without its call."""
+    open_calls: dict[str, str] = {}
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        message = entry.message
+        if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+            failed = message.stop_reason in ("error", "aborted")
+            calls = [block for block in message.content if isinstance(block, ToolCall)]
+            open_calls.update({call.id: entry.id for call in calls if not failed})
+        elif isinstance(message, ToolResult):
+            if message.tool_call_id not in open_calls:
+                raise ValueError(
+                    f"entry {entry.id} is the result of a tool call that is not in the range; "
+                    "begin with the answer that made the call"
+                )
+            del open_calls[message.tool_call_id]
+    if open_calls:
+        entry_id = next(iter(open_calls.values()))
+        raise ValueError(
+            f"entry {entry_id} calls a tool whose result is not in the range; end with the last result"
+        )
+
+
+def _copies(entries: Iterable[Entry]) -> tuple[list[NewEntry], list[str]]:
+    copies: list[NewEntry] = []
+    skipped: dict[str, int] = {}
+    for entry in entries:
+        if isinstance(entry, _CARRIED):
+            fields = {
+                name: getattr(entry, name)
+                for name in entry.__struct_fields__
+                if name not in ("id", "parent", "timestamp")
+            }
+            if isinstance(entry, MessageEntry):
+                fields["message"] = _unpaid(entry.message)
+            copies.append(NewEntry(kind=type(entry), fields=fields))
+        else:
+            skipped[entry.type] = skipped.get(entry.type, 0) + 1
+    reasons = [f"{count} × {kind}: it refers to entries of its own path" for kind, count in skipped.items()]
+    return copies, reasons
+
+
+def _unpaid(message: Message) -> Message:
+    """The message without what it cost: a copy spends nothing."""
+    if isinstance(message, AssistantMessage | ToolResult) and message.usage is not None:
+        return msgspec.structs.replace(message, usage=None)
+    return message

@@ -1,0 +1,99 @@
+"""Continue a session in another agent: convert it, install it there, and plan the command that continues it.
+
+The new session names the old one as its parent, so that lists and the forest show a conversation that went
+through several agents as one tree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from branchline.actions.convert import TARGETS, ConvertedFile, ConvertRequest, convert, target_format
+from branchline.actions.resume import ResumePlan, agent_of, plan_resume, plan_session
+from branchline.errors import NotSupported
+from branchline.formats import agent_name
+from branchline.formats.resume_commands import RESUME_COMMANDS, directory_problem
+from branchline.places import resolve_cwd
+from branchline.programs import find_program
+from branchline.session import Session
+
+__all__ = ["Destination", "Handover", "destinations", "hand_over", "require_handover"]
+
+
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that sessions can be handed to."""
+
+    agent: str
+    program: str
+    """The program that continues the session there."""
+    installed: bool
+
+
+class Handover(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in another agent, and the command that continues it."""
+
+    agent: str
+    plan: ResumePlan
+    file: ConvertedFile | None = None
+    """The new file; None if the session is one of that agent already."""
+
+
+def destinations(
+    agent: str, *, installed: Callable[[str], str | None] = find_program
+) -> tuple[Destination, ...]:
+    """Return the agents that a session of ``agent`` can be handed to, those that are installed first."""
+    found = [
+        Destination(agent=name, program=known.argv[0], installed=installed(known.argv[0]) is not None)
+        for name in TARGETS
+        if name != agent and (known := RESUME_COMMANDS.get(name)) is not None
+    ]
+    return tuple(sorted(found, key=lambda one: not one.installed))
+
+
+def hand_over(
+    session: Session,
+    to: str,
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    installed: Callable[[str], str | None] = find_program,
+) -> Handover:
+    """Write a session as a new one of another agent, where that agent finds it.
+
+    ``cwd`` is the working directory of the new session (default: that of the old one). A session that is one
+    of that agent already stays as it is. Raises what :func:`require_handover` raises, and whatever
+    :func:`~branchline.actions.convert.convert` raises.
+    """
+    to = agent_name(to)
+    directory = session.cwd if cwd is None else resolve_cwd(cwd)
+    if agent_of(session) == to:
+        return Handover(agent=to, plan=plan_session(session, cwd=directory or None))
+    require_handover(session, to, cwd=directory, installed=installed)
+    request = ConvertRequest(to=to, install=True, every_branch=False, cwd=directory)
+    file = convert(session, request).files[0]
+    plan = plan_resume(to, path=file.path, id=file.session, cwd=directory, installed=installed)
+    return Handover(agent=to, plan=plan, file=file)
+
+
+def require_handover(
+    session: Session, to: str, *, cwd: str, installed: Callable[[str], str | None] = find_program
+) -> None:
+    """Raise NotSupported, before anything is written, if a session cannot be continued in another agent.
+
+    Raises ValueError for an unknown agent.
+    """
+    target_format(to)
+    known = RESUME_COMMANDS.get(to)
+    if known is not None and installed(known.argv[0]) is None:
+        raise NotSupported(f"cannot continue in {to}: {known.argv[0]} is not installed")
+    if not any(role is not None for role in session.index.roles):
+        raise NotSupported(f"cannot continue {session.id} in {to}: it has no messages")
+    problem = directory_problem(cwd) if cwd else "the session names no directory"
+    if problem is None and not os.path.isdir(cwd):
+        problem = f"the directory of this session no longer exists: {cwd}"
+    if problem is not None:
+        raise NotSupported(
+            f"cannot continue {session.id} in {to}: {problem}; choose another directory (--cwd)"
+        )

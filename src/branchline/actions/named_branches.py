@@ -1,0 +1,93 @@
+"""Branches with names: where each begins, where it ends now, and when something was last said on it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from branchline.actions.operations import BRANCH_RECORD
+from branchline.entries import SIDE_TYPES, Custom
+from branchline.session import NewEntry, Session
+from branchline.views.text import one_line
+
+__all__ = ["NamedBranch", "name_branch", "named_branches"]
+
+_LONGEST = 120
+
+
+class NamedBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch: ``start`` is the entry that it begins behind, ``tip`` where it ends now."""
+
+    name: str
+    start: str
+    tip: str
+    timestamp: str
+    """When the tip was written."""
+    entries: int
+    """Conversation entries behind ``start``."""
+    is_current: bool
+
+
+def name_branch(session: Session, name: str, entry: str | None = None) -> NamedBranch:
+    """Begin a branch of this name at an entry (default: the leaf): the session stands there afterwards.
+
+    The next thing that is said there is the first of the branch, and the branch grows with it. A name that
+    is taken is given to the new branch. ValueError for a name that is empty, too long or not on one line.
+    """
+    plain = one_line(name).strip()
+    if not plain or plain != name.strip() or len(plain) > _LONGEST:
+        raise ValueError(f"a name of a branch has 1 to {_LONGEST} characters on one line")
+    place = session.leaf if entry is None else entry
+    if place is None:
+        raise ValueError("a branch begins at an entry, and this session has none yet")
+    found = session.index.nearest_conversation_entry(session.index.position(place))
+    start = session.index.keys[found]
+
+    def build(current: Session) -> list[NewEntry]:
+        moved = [] if current.leaf == start else [NewEntry.move(start)]
+        record = {"name": plain, "entry": start, "count": len(moved)}
+        return [*moved, NewEntry.custom(BRANCH_RECORD, record)]
+
+    session.write(build)
+    return next(branch for branch in named_branches(session) if branch.name == plain)
+
+
+def named_branches(session: Session) -> list[NamedBranch]:
+    """The named branches, the one that changed last first."""
+    tree = session.index
+    customs = [position for position, kind in enumerate(tree.types) if kind == "custom"]
+    places: dict[str, tuple[int, int]] = {}
+    begun: dict[tuple[str, str], int] = {}
+    for position, entry in zip(customs, session.transcript.entries(customs), strict=True):
+        if not isinstance(entry, Custom) or entry.custom_type != BRANCH_RECORD:
+            continue
+        data = entry.data if isinstance(entry.data, dict) else {}
+        name, start = data.get("name"), data.get("entry")
+        if isinstance(name, str) and isinstance(start, str) and start in tree.positions:
+            if not data.get("restated"):  # by an undo or a redo: the branch is the one that it was
+                begun[name, start] = position
+            places[name] = (tree.positions[start], begun.get((name, start), position))
+        elif isinstance(name, str):
+            places.pop(name, None)
+    found = [_branch(session, name, start, since) for name, (start, since) in places.items()]
+    return sorted(found, key=lambda branch: branch.timestamp, reverse=True)
+
+
+def _branch(session: Session, name: str, start: int, since: int) -> NamedBranch:
+    tree = session.index
+    below: set[int] = set()
+    tip = start
+    for position in range(since + 1, len(tree)):
+        if tree.types[position] in SIDE_TYPES:
+            continue
+        parent = tree.parent_position(position)
+        if parent in below or (parent == start and not below):
+            below.add(position)
+            tip = position
+    return NamedBranch(
+        name=name,
+        start=tree.keys[start],
+        tip=tree.keys[tip],
+        timestamp=tree.times[tip],
+        entries=len(below),
+        is_current=session.leaf == tree.keys[tip],
+    )

@@ -1,0 +1,264 @@
+"""What was done to a session besides talking in it, newest last, and taking it back.
+
+Moves, labels, titles, compactions and names of branches are entries of the log already; grafts, squashes,
+undoing and redoing leave a record beside the entries that they write. Undoing appends the inverse: nothing is
+ever removed from a log, so that everything that was undone can be done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from branchline.entries import (
+    SIDE_TYPES,
+    BranchSummary,
+    Compaction,
+    Custom,
+    Entry,
+    Label,
+    Leaf,
+    SessionInfo,
+)
+from branchline.errors import NotSupported
+from branchline.session import NewEntry, Session
+
+__all__ = ["BRANCH_RECORD", "OPERATION_RECORD", "Operation", "Verb", "operations", "redo", "undo"]
+
+OPERATION_RECORD = "branchline.operation"
+"""The type of the custom entry behind the entries of a graft, a squash, an undo or a redo."""
+BRANCH_RECORD = "branchline.branch"
+"""The type of the custom entry that names a branch."""
+
+Verb = Literal[
+    "branch", "reset", "summary", "label", "title", "compaction", "name", "graft", "squash", "undo", "redo"
+]
+_TOGETHER = 512
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation: where the session stood before and after it, and what a label, title or name said."""
+
+    id: str
+    """The entry that records it."""
+    verb: Verb
+    timestamp: str
+    leaf_before: str | None = None
+    leaf_after: str | None = None
+    before: str | None = None
+    """What the label or the title was, or where the named branch began; None where there was none."""
+    after: str | None = None
+    target: str | None = None
+    """The labelled entry, the named branch, or the operation that was undone or redone."""
+    entries: tuple[str, ...] = ()
+    """What a graft or a squash wrote."""
+    undone: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether it moved the leaf."""
+        return self.leaf_before != self.leaf_after
+
+
+def operations(session: Session) -> list[Operation]:
+    """The operations of a session in the order in which they were done."""
+    found = list(_read(session))
+    undone = {operation.id for operation in _redoable(found)}
+    return [msgspec.structs.replace(each, undone=True) if each.id in undone else each for each in found]
+
+
+def undo(session: Session) -> Operation:
+    """Take the last operation back that was not taken back yet, and return it.
+
+    ValueError if there is none; NotSupported where the format cannot hold the record.
+    """
+    return _invert(session, "undo")
+
+
+def redo(session: Session) -> Operation:
+    """Do the operation again that was undone last, and return it. ValueError if there is none."""
+    return _invert(session, "redo")
+
+
+def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
+    _require_records(session)
+    chosen: list[Operation] = []
+
+    def build(current: Session) -> list[NewEntry]:
+        known = list(_read(current))
+        waiting = _undoable(known) if verb == "undo" else _redoable(known)
+        if not waiting:
+            raise ValueError(f"there is nothing to {verb} in session {current.id}")
+        operation = waiting[-1]
+        chosen[:] = [operation]
+        back = verb == "undo"
+        leaf = operation.leaf_before if back else operation.leaf_after
+        moved = [NewEntry.move(leaf)] if operation.moves and leaf != current.leaf else []
+        stated = _stating(operation, operation.before if back else operation.after)
+        written = [*stated, *moved]
+        record = {"verb": verb, "target": operation.id, "from": current.leaf, "count": len(written)}
+        return [*written, NewEntry.custom(OPERATION_RECORD, record)]
+
+    session.write(build)
+    return chosen[0]
+
+
+def _stating(operation: Operation, said: str | None) -> list[NewEntry]:
+    """The entries after which a label, the title or a name of a branch is ``said``."""
+    match operation.verb:
+        case "label":
+            assert operation.target is not None
+            return [NewEntry.label(operation.target, said)]
+        case "title":
+            return [NewEntry.title(said or "")]
+        case "name":
+            assert operation.target is not None
+            again = {"name": operation.target, "entry": said, "restated": True}
+            return [NewEntry.custom(BRANCH_RECORD, again)]
+        case _:
+            return []
+
+
+def _undoable(known: list[Operation]) -> list[Operation]:
+    return _stacks(known)[0]
+
+
+def _redoable(known: list[Operation]) -> list[Operation]:
+    return _stacks(known)[1]
+
+
+def _stacks(known: list[Operation]) -> tuple[list[Operation], list[Operation]]:
+    """What can be undone, and what can be redone; the next one is the last of its list."""
+    done: list[Operation] = []
+    undone: list[Operation] = []
+    for operation in known:
+        if operation.verb == "undo":
+            if done and done[-1].id == operation.target:
+                taken = done.pop()
+                # Redoing goes back to where the session stood, with what was said there since.
+                leaf = operation.leaf_before if taken.moves else taken.leaf_after
+                undone.append(msgspec.structs.replace(taken, leaf_after=leaf))
+        elif operation.verb == "redo":
+            if undone and undone[-1].id == operation.target:
+                done.append(undone.pop())
+        else:
+            done.append(operation)
+            undone.clear()
+    return done, undone
+
+
+def _read(session: Session) -> Iterator[Operation]:
+    """Every operation, by one pass over the log; only the entries that matter are decoded."""
+    tree = session.index
+    wanted = {"leaf", "label", "session_info", "compaction", "branch_summary", "custom"}
+    noted = [position for position, kind in enumerate(tree.types) if kind in wanted]
+    decoded: dict[int, Entry] = {}
+    for start in range(0, len(noted), _TOGETHER):
+        some = noted[start : start + _TOGETHER]
+        decoded.update(zip(some, session.transcript.entries(some), strict=True))
+    covered = _covered(decoded)
+    state = _State()
+    for position, kind in enumerate(tree.types):
+        entry = decoded.get(position)
+        before = state.leaf
+        if isinstance(entry, Leaf):
+            state.leaf = entry.target
+        elif kind not in SIDE_TYPES:
+            state.leaf = tree.keys[position]
+        state.mark(position, before)
+        if entry is None:
+            continue
+        operation = state.operation(entry, before)
+        if isinstance(entry, Custom) and (count := _count(entry)) is not None:
+            first = max(0, position - count)
+            written = [tree.keys[at] for at in range(first, position) if tree.types[at] not in SIDE_TYPES]
+            operation = state.compound(entry, operation, written, first)
+        if operation is not None and position not in covered:
+            yield operation
+
+
+def _covered(decoded: dict[int, Entry]) -> set[int]:
+    """Entries that a compound operation wrote: they are no operations of their own."""
+    covered: set[int] = set()
+    for position, entry in decoded.items():
+        if isinstance(entry, Custom) and (count := _count(entry)) is not None:
+            covered.update(range(max(0, position - count), position))
+    return covered
+
+
+def _count(entry: Custom) -> int | None:
+    """How many entries before a record belong to it; None for an entry that is no record of ours."""
+    if entry.custom_type not in (OPERATION_RECORD, BRANCH_RECORD) or not isinstance(entry.data, dict):
+        return None
+    count = entry.data.get("count", 0)
+    return count if isinstance(count, int) and count >= 0 else 0
+
+
+class _State:
+    """Where the session stood and what it said while its log is read."""
+
+    def __init__(self) -> None:
+        self.leaf: str | None = None
+        self._labels: dict[str, str | None] = {}
+        self._title: str | None = None
+        self._names: dict[str, str | None] = {}
+        self._leaves: list[str | None] = []
+        """Where the session stood before each entry."""
+
+    def mark(self, position: int, before: str | None) -> None:
+        assert position == len(self._leaves)
+        self._leaves.append(before)
+
+    def operation(self, entry: Entry, before: str | None) -> Operation | None:
+        common: dict[str, Any] = {
+            "id": entry.id,
+            "timestamp": entry.timestamp,
+            "leaf_before": before,
+            "leaf_after": self.leaf,
+        }
+        match entry:
+            case Leaf():
+                return Operation(**common, verb="reset" if entry.target is None else "branch")
+            case Compaction():
+                return Operation(**common, verb="compaction")
+            case BranchSummary():
+                return Operation(**common, verb="summary")
+            case Label():
+                said = entry.label or None
+                old, self._labels[entry.target] = self._labels.get(entry.target), said
+                return Operation(**common, verb="label", before=old, after=said, target=entry.target)
+            case SessionInfo():
+                old, self._title = self._title, entry.name or None
+                return Operation(**common, verb="title", before=old, after=self._title)
+            case Custom() if entry.custom_type == BRANCH_RECORD and isinstance(entry.data, dict):
+                name, place = entry.data.get("name"), entry.data.get("entry")
+                if not isinstance(name, str) or not isinstance(place, str | None):
+                    return None
+                old, self._names[name] = self._names.get(name), place
+                return Operation(**common, verb="name", before=old, after=place, target=name)
+            case _:
+                return None
+
+    def compound(
+        self, entry: Custom, alone: Operation | None, written: list[str], first: int
+    ) -> Operation | None:
+        """The operation of a record together with the entries from position ``first`` on."""
+        before = self._leaves[first]
+        if alone is not None:
+            return msgspec.structs.replace(alone, leaf_before=before)
+        data = entry.data
+        verb, left, target = data.get("verb"), data.get("from"), data.get("target")
+        common: dict[str, Any] = {"id": entry.id, "timestamp": entry.timestamp, "leaf_after": self.leaf}
+        if verb in ("undo", "redo"):
+            stood = left if isinstance(left, str) else None
+            return Operation(**common, verb=verb, leaf_before=stood, target=str(target))
+        if verb in ("graft", "squash"):
+            return Operation(**common, verb=verb, leaf_before=before, entries=tuple(written))
+        return None
+
+
+def _require_records(session: Session) -> None:
+    if session.read_only is not None:
+        raise NotSupported(f"cannot change session {session.id}: {session.read_only}")

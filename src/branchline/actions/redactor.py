@@ -1,0 +1,180 @@
+"""What is replaced in everything that leaves: secrets, names of this machine, and what a reviewer decided."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from branchline.redaction import Hit, redact, redact_bytes, require_clean
+
+__all__ = ["Choices", "Redaction", "Redactor", "private_patterns"]
+
+LITERAL = "literal"
+
+
+class Redaction(msgspec.Struct, frozen=True, kw_only=True):
+    """How many secrets of one kind were replaced."""
+
+    kind: str
+    count: int
+
+
+class Choices(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer decided about an export."""
+
+    keep: frozenset[str] = frozenset()
+    """Findings that are not secrets: these texts stay."""
+    literals: tuple[str, ...] = ()
+    """Further texts to replace wherever they occur."""
+
+
+class Redactor:
+    """Replaces secrets in what passes through it and counts them by kind; off, everything passes.
+
+    ``portable`` also replaces the home directory, the user name, the host name and e-mail addresses.
+    """
+
+    def __init__(self, *, off: bool = False, portable: bool = False, choices: Choices | None = None) -> None:
+        self.off = off
+        self._counts: Counter[str] = Counter()
+        self._choices = Choices() if choices is None else choices
+        self._patterns = [*_literal_patterns(self._choices.literals)]
+        self._patterns += private_patterns() if portable else []
+
+    def text(self, text: str) -> str:
+        """A text of a document."""
+        if not self.off:
+            clean, hits = redact(text)
+            if self._choices.keep and hits:
+                encoded = text.encode("utf-8", "surrogatepass")
+                return self.lines(encoded).decode("utf-8", "surrogatepass")
+            self._counts.update(hit.kind for hit in hits)
+            text = clean
+        return self._named(text)
+
+    def lines(self, data: bytes) -> bytes:
+        """Whole lines of a session file."""
+        if not self.off:
+            clean, hits = redact_bytes(data)
+            data = self._replaced(data, clean, hits)
+        if self._patterns:
+            data = self._named(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        return data
+
+    def found(self) -> tuple[Redaction, ...] | None:
+        if self.off and not self._patterns:
+            return None
+        return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
+
+    def require_clean(self, parts: Iterable[bytes | str]) -> None:
+        """Raise SecretsLeft where parts of a finished export (lines, or texts of a document) hold secrets."""
+        if self.off:
+            return
+        keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
+        for part in parts:
+            if isinstance(part, bytes):
+                require_clean(part, lines=True, keep=keep)
+            else:
+                require_clean(part.encode("utf-8", "replace"), lines=False, keep=keep)
+
+    def _replaced(self, data: bytes, clean: bytes, hits: list[Hit]) -> bytes:
+        """The clean data, or, where a reviewer kept something, the data with the other hits replaced."""
+        keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
+        dropped = [hit for hit in hits if data[hit.start : hit.end] not in keep] if keep else hits
+        self._counts.update(hit.kind for hit in dropped)
+        if len(dropped) == len(hits):
+            return clean
+        parts: list[bytes] = []
+        end = 0
+        for start, stop, kind in dropped:
+            parts += (data[end:start], f"[redacted:{kind}]".encode())
+            end = stop
+        return b"".join([*parts, data[end:]])
+
+    def _named(self, text: str) -> str:
+        for kind, pattern, replacement in self._patterns:
+            text, number = pattern.subn(replacement, text)
+            if number:
+                self._counts[kind] += number
+        return text
+
+
+_Pattern = tuple[str, re.Pattern[str], str]
+
+
+def _literal_patterns(literals: Iterable[str]) -> Iterable[_Pattern]:
+    for literal in literals:
+        forms = {literal, *(form[1:-1] for form in _json_forms(literal))}
+        pattern = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True) if form)
+        if pattern:
+            yield LITERAL, re.compile(pattern), f"[redacted:{LITERAL}]"
+
+
+def _json_forms(text: str) -> Iterable[str]:
+    """How JSON may write a text: with and without escapes for what is not ASCII."""
+    plain = msgspec.json.encode(text).decode()
+    yield plain
+    escaped = [
+        letter if letter.isascii() else "".join(f"\\u{unit:04x}" for unit in _units(letter))
+        for letter in plain
+    ]
+    yield "".join(escaped)
+    yield plain.replace("/", "\\/")
+
+
+def _units(letter: str) -> list[int]:
+    data = letter.encode("utf-16-be")
+    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+
+
+_COMMON_NAMES = frozenset(
+    [
+        "root",
+        "user",
+        "admin",
+        "dev",
+        "test",
+        "guest",
+        "ubuntu",
+        "debian",
+        "localhost",
+        "local",
+        "home",
+        "agent",
+        "node",
+    ]
+)
+_SHORTEST_NAME = 3
+_EMAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+"
+
+
+def private_patterns() -> list[_Pattern]:
+    """Home directories, this user and this host by name, and e-mail addresses."""
+    home = os.path.expanduser("~").rstrip("/")
+    found: list[_Pattern] = []
+    if len(home) > 1:
+        found.append(("home directory", re.compile(re.escape(home) + r"(?![\w.-])"), "~"))
+    found.append(
+        ("home directory", re.compile(r"(?<![\w.~])/(?:home|Users)/[\w.-]{1,64}(?=[/\"\\\s:,;')]|$)"), "~")
+    )
+    found.append(
+        ("e-mail", re.compile(r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+"), "[e-mail]")
+    )
+    names = {"user name": _user(), "host name": platform.node().partition(".")[0]}
+    for kind, name in names.items():
+        if len(name) >= _SHORTEST_NAME and name.lower() not in _COMMON_NAMES:
+            found.append((kind, re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])"), f"[{kind}]"))
+    return found
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""

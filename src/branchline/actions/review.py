@@ -1,0 +1,70 @@
+"""What an export would replace, for a person to decide: each finding once, with its kind and its context."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from branchline.actions.export import ExportRequest, page_lines
+from branchline.actions.redactor import private_patterns
+from branchline.redaction import redact_bytes
+from branchline.session import Session
+
+__all__ = ["SecretFinding", "review"]
+
+_CONTEXT = 28
+_ID = re.compile(rb'"(?:id|uuid)"\s*:\s*"([^"\\]{1,128})"')
+
+
+class SecretFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """One secret, or one name of this machine, wherever it occurs."""
+
+    kind: str
+    value: str
+    """As the session file has it."""
+    count: int
+    before: str
+    """What is before and after its first occurrence."""
+    after: str
+    entry: str | None
+    """The entry of its first occurrence, where the line names it."""
+
+
+def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
+    """What an export of this session would replace, by kind, the most frequent first."""
+    found: dict[tuple[str, str], SecretFinding] = {}
+
+    def note(kind: str, data: bytes, start: int, end: int) -> None:
+        value = data[start:end].decode("utf-8", "replace")
+        known = found.get((kind, value))
+        if known is not None:
+            found[kind, value] = msgspec.structs.replace(known, count=known.count + 1)
+            return
+        line_start, line_end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
+        line_end = len(data) if line_end < 0 else line_end
+        named = _ID.search(data, line_start, line_end)
+        found[kind, value] = SecretFinding(
+            kind=kind,
+            value=value,
+            count=1,
+            before=_context(data[max(line_start, start - _CONTEXT) : start]),
+            after=_context(data[end : min(line_end, end + _CONTEXT)]),
+            entry=None if named is None else named[1].decode("utf-8", "replace"),
+        )
+
+    patterns = private_patterns() if request.portable else []
+    for block in page_lines(session, request):
+        for start, end, kind in redact_bytes(block).hits if request.redact else ():
+            note(kind, block, start, end)
+        text = block.decode("latin-1") if patterns else ""
+        for kind, pattern, _ in patterns:
+            for match in pattern.finditer(text):
+                note(kind, block, *match.span())
+    return sorted(found.values(), key=lambda one: (one.kind, -one.count, one.value))
+
+
+def _context(data: bytes) -> str:
+    """A part of a line as a person reads it, without the escapes of JSON."""
+    text = data.decode("utf-8", "replace")
+    return re.sub(r"\\[nrt]", " ", text).replace('\\"', '"').replace("\\\\", "\\")

@@ -1,0 +1,217 @@
+"""A session as one HTML file: what goes into it, and the second look at the finished file."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from typing import NamedTuple
+
+import msgspec
+
+from branchline._version import __version__
+from branchline.actions.page_assets import page_assets
+from branchline.actions.redactor import Redactor
+from branchline.clock import SystemClock, iso
+from branchline.context import totals
+from branchline.conversion import branch_tips
+from branchline.errors import NotSaved
+from branchline.formats import EntryLog
+from branchline.log import Spool
+from branchline.plugins.formats import detect
+from branchline.session import Session
+from branchline.views.cards import Card, cards
+from branchline.views.entry_rows import copy_text
+from branchline.views.html.pieces import PieceOptions
+from branchline.views.html.single_page import Provenance, packed_frames, single_page
+from branchline.views.humanize import count, money
+from branchline.views.markdown import markdown
+from branchline.views.text import one_line, safe
+
+__all__ = ["SinglePage", "page_of", "page_parts", "scan_page"]
+
+_LONGEST_TITLE = 90
+_MARKDOWN_ENTRIES, _MARKDOWN_SIZE = 400, 20_000
+_SCANNED = 1 << 22
+_SUMMED = 32 << 20
+"""Bytes of lines up to which the cost of a session is added up for its page."""
+
+
+class SinglePage(NamedTuple):
+    """A page in pieces, not made yet, and what it will say about itself."""
+
+    pieces: Iterator[bytes]
+    provenance: Provenance
+
+
+def page_of(
+    session: Session,
+    lines: Iterable[bytes] | None,
+    redactor: Redactor,
+    *,
+    options: PieceOptions,
+    left_out: tuple[str, ...] = (),
+    whole: bool = True,
+) -> SinglePage:
+    """The page of a session.
+
+    ``lines`` is the content of a session file in blocks of whole lines; None means the file of the session
+    itself, byte for byte. ``whole`` says that they have all entries of the session. Raises NotSaved if
+    redaction would change the tree.
+    """
+    if lines is None:
+        content = session.transcript
+    else:
+        spool = Spool(redactor.lines(block) for block in lines)
+        head = spool.read(0, 1 << 16)
+        content = EntryLog(detect(head, session.transcript.name), spool.read, session.transcript.name)
+    replaced = redactor.found()
+    if lines is not None and whole and replaced and not _same_tree(session.transcript, content):
+        raise NotSaved(
+            f"cannot export {session.id}: redaction would change its tree; "
+            "nothing was written; --no-redact exports it unchanged"
+        )
+    leaf = session.leaf if session.leaf in content.tree else content.leaf
+    path = content.tree.conversation_path(leaf)
+    size, digest = _digest(content)
+    title = redactor.text(_title(session, content, path))
+    provenance = Provenance(
+        branchline=__version__,
+        format=session.format,
+        session=session.id,
+        key=session.key,
+        title=title,
+        created=session.header.timestamp,
+        exported=iso(SystemClock().now()),
+        entries=len(content.tree),
+        branches=max(1, len(branch_tips(content))),
+        left_out=left_out,
+        redacted=None if replaced is None else {each.kind: each.count for each in replaced},
+        size=size,
+        sha256=digest,
+    )
+    pieces = single_page(
+        content,
+        provenance,
+        leaf=leaf,
+        facts=[redactor.text(fact) for fact in _facts(session, content, path, provenance)],
+        markdown=_as_markdown(content, path, title, redactor),
+        static=page_assets(),
+        options=options,
+    )
+    return SinglePage(pieces, provenance)
+
+
+def scan_page(path: str, redactor: Redactor) -> None:
+    """Look at a finished page once more, packed parts included. SecretsLeft if secrets are left."""
+    with open(path, "rb") as file:
+
+        def read(offset: int, size: int) -> bytes:
+            file.seek(offset)
+            return file.read(size)
+
+        redactor.require_clean(page_parts(read))
+
+
+_PACKED = b'<script type="application/json" id="provenance">'
+_HIDDEN = re.compile(r"<style>.*?</style>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+
+
+def page_parts(read: Callable[[int, int], bytes]) -> Iterator[bytes | str]:
+    """Everything in a page: the text that it shows at once, the lines, and the text of all pieces."""
+    head = read(0, _SCANNED).partition(_PACKED)[0].decode("utf-8", "replace")
+    yield _text(_HIDDEN.sub("", head))
+    lines: list[bytes] = []
+    texts: list[str] = []
+    held = 0
+    for line, piece in packed_frames(read):
+        lines.append(line)
+        texts.append(_text(piece.decode("utf-8", "replace")))
+        held += len(line)
+        if held >= _SCANNED and line.endswith(b"\n"):
+            yield b"".join(lines)
+            yield "\n".join(texts)
+            lines, texts, held = [], [], 0
+    yield b"".join(lines)
+    yield "\n".join(texts)
+
+
+def _text(markup: str) -> str:
+    return html.unescape(_TAG.sub("\n", markup))
+
+
+def _same_tree(one: EntryLog, other: EntryLog) -> bool:
+    return (one.tree.keys, one.tree.parents, one.leaf) == (other.tree.keys, other.tree.parents, other.leaf)
+
+
+def _digest(content: EntryLog) -> tuple[int, str]:
+    digest, size = hashlib.sha256(), 0
+    while block := content.bytes_between(size, size + _SCANNED):
+        digest.update(block)
+        size += len(block)
+    return size, digest.hexdigest()
+
+
+def _title(session: Session, content: EntryLog, path: list[str]) -> str:
+    """The title, or how the first prompt begins."""
+    if session.title:
+        return one_line(session.title)
+    tree = content.tree
+    first = next((tree.positions[key] for key in path if tree.roles[tree.positions[key]] == "user"), None)
+    words = "" if first is None else one_line(copy_text(content.entry(first))[: 4 * _LONGEST_TITLE])
+    return words if len(words) <= _LONGEST_TITLE else words[:_LONGEST_TITLE].rsplit(" ", 1)[0] + " …"
+
+
+def _facts(session: Session, content: EntryLog, path: list[str], known: Provenance) -> Iterator[str]:
+    tree = content.tree
+    yield session.format
+    if days := _days([tree.times[tree.positions[key]] for key in (path[:1] + path[-1:])]):
+        yield days
+    yield count(len(path), "entry", "entries")
+    if known.size <= _SUMMED and (cost := totals(content).all.total.cost):
+        yield money(cost)
+    changed = sum((known.redacted or {}).values())
+    if changed or known.left_out:
+        parts = [f"{count(changed, 'place')} replaced"] if changed else []
+        yield "not the original: " + "; ".join([*parts, *(f"without {what}" for what in known.left_out)])
+
+
+def _days(times: Iterable[str]) -> str:
+    """``2 March 2026``, ``2 – 6 March 2026``, ``30 March – 2 April 2026``."""
+    days = []
+    for time in times:
+        with contextlib.suppress(ValueError):
+            days.append(date.fromisoformat(time[:10]))
+    if not days:
+        return ""
+    first, last = days[0], days[-1]
+    end = f"{last.day} {last:%B} {last.year}"
+    if first == last:
+        return end
+    if first.year != last.year:
+        return f"{first.day} {first:%B} {first.year} – {end}"
+    return f"{first.day} – {end}" if first.month == last.month else f"{first.day} {first:%B} – {end}"
+
+
+def _as_markdown(content: EntryLog, path: list[str], title: str, redactor: Redactor) -> str:
+    """The path as Markdown for readers without JavaScript: what was said, tools by their lines."""
+    positions = [content.tree.positions[key] for key in path[:_MARKDOWN_ENTRIES]]
+    deck = cards(content.entries(positions), labels=content.reading.labels)
+    text = markdown(map(_brief, deck), title=title)
+    more = len(path) - len(positions)
+    if len(text) > _MARKDOWN_SIZE:
+        text = text[:_MARKDOWN_SIZE].rpartition("\n")[0]
+        more = max(1, more)
+    if more:
+        text += "\n\n(There is more: open this page with JavaScript, or with branchline show FILE.)\n"
+    return redactor.text(safe(text))
+
+
+def _brief(card: Card) -> Card:
+    if card.kind in ("tool", "thinking", "bash", "unknown"):
+        return msgspec.structs.replace(card, body="", call=None)
+    return card

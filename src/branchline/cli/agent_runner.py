@@ -1,0 +1,53 @@
+"""Run the agent that continues a session, or offer to."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from branchline.cli.output import Output, remark
+
+if TYPE_CHECKING:
+    from branchline.actions.resume import ResumePlan
+
+__all__ = ["has_terminal", "offer_agent", "run_agent"]
+
+
+def has_terminal() -> bool:
+    """Whether a program that needs a terminal can run in this one."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def run_agent(out: Output, going: ResumePlan) -> None:
+    """Show the command and run it; where there is no terminal for it, only show it."""
+    if not has_terminal():
+        out.line(going.shell_command)
+        if going.keeps is not None and going.note is not None:
+            remark(going.note)
+        remark(f"{going.program} needs a terminal; run this command in one to continue the session")
+        return
+    from branchline.actions.resume import continue_session
+
+    remark(going.shell_command)
+    if going.note:
+        remark(going.note)
+    code = continue_session(going, going.cwd)
+    if code is None:
+        raise click.ClickException(f"{going.program} could not be started")
+    click.get_current_context().exit(code if code >= 0 else 128 - code)
+
+
+def offer_agent(out: Output, going: ResumePlan) -> None:
+    """Run a command that was shown if the person presses Enter; anything else leaves it at that."""
+    if not has_terminal() or going.unusable is not None or going.not_installed is not None:
+        return
+    try:
+        answer = click.prompt(
+            "Press Enter to run it, or n not to", default="", show_default=False, err=True, prompt_suffix=" "
+        )
+    except click.Abort:
+        return
+    if not answer.strip():
+        run_agent(out, going)

@@ -1,0 +1,66 @@
+"""``mcp``: past sessions as tools of another agent, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.output import Output
+from branchline.cli.resolver import everywhere_library, local_library
+from branchline.errors import NotSupported
+
+if TYPE_CHECKING:
+    from branchline.library import SessionLibrary
+
+__all__ = ["mcp_command"]
+
+
+@command(
+    "mcp",
+    examples="""
+    claude mcp add branchline -- branchline mcp
+    codex mcp add branchline -- branchline mcp --all-projects
+    branchline mcp --allow-write
+    """,
+)
+@click.option("--all-projects", is_flag=True, help="Serve the sessions of all projects.")
+@click.option("--allow-write", is_flag=True, help="Also offer tools that fork and convert sessions.")
+@click.option("--dir", "directory", metavar="DIR", help="Serve only the sessions in DIR.")
+@agent_option
+def mcp_command(
+    out: Output,
+    all_projects: bool,  # noqa: FBT001
+    allow_write: bool,  # noqa: FBT001
+    directory: str | None,
+    agents: tuple[str, ...],
+) -> None:
+    """Serve past sessions to an agent over the Model Context Protocol (stdio).
+
+    The agent can list, search and read the sessions of this directory. Secrets are redacted, answers have
+    at most 32 KB, and nothing can be deleted. With --json, the tools are listed and nothing is served.
+    """
+    if directory is not None and (all_projects or agents):
+        raise click.UsageError("--dir names the sessions; omit --all-projects and --agent")
+    try:
+        from branchline.mcp.server import build_server
+    except ImportError as problem:
+        if (problem.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
+            raise
+        raise NotSupported("the MCP server needs a library: pip install 'branchline[mcp]'") from None
+
+    def open_library() -> SessionLibrary:
+        if directory is not None:
+            return local_library(directory)
+        return everywhere_library(names_of(agents), everywhere=all_projects, subagents=True)
+
+    open_library()  # a wrong name is an error now, not at the first request
+    server = build_server(open_library, allow_write=allow_write)
+    if out.json:
+        tools = asyncio.run(server.list_tools())
+        described = [{"name": tool.name, "description": tool.description} for tool in tools]
+        out.result("mcp", {"tools": described})
+    else:
+        server.run("stdio")

@@ -1,0 +1,188 @@
+"""``log``, ``undo``, ``redo``, ``graft`` and ``squash``: what was done to a tree, and more to do with it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, paint, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import age, count
+from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+
+if TYPE_CHECKING:
+    from branchline.actions.graft import GraftResult
+    from branchline.actions.operations import Operation
+    from branchline.session import Session
+    from branchline.views.spans import StyleRole
+
+__all__ = ["graft_command", "log_command", "redo_command", "squash_command", "undo_command"]
+
+
+@command("log", examples="branchline log @last")
+@session_argument()
+@directory_option
+def log_command(out: Output, session: str, directory: str | None) -> None:
+    """Show the operations on a session, newest first: moves, labels, titles, compactions, grafts.
+
+    Messages are no operations; `branchline show` prints them. A line that is marked as undone was taken back.
+    """
+    from branchline.actions.operations import operations
+    from branchline.context import milliseconds
+
+    with resolve_session(session, directory) as live:
+        done = operations(live)
+        if out.json:
+            out.result(
+                "log", {"session": live.id, "operations": [msgspec.to_builtins(each) for each in done]}
+            )
+            return
+        for each in reversed(done):
+            when = milliseconds(each.timestamp)
+            ago = "" if when is None else age(when)
+            role: StyleRole = "dim" if each.undone or each.verb in ("undo", "redo") else "plain"
+            out.row(
+                paint("dim", f"{ago:>5}  "),
+                paint("label", f"{each.verb:<11}"),
+                paint(role, _words(live, each) + ("  (undone)" if each.undone else "")),
+            )
+        if not done:
+            remark(f"{live.id} has only been talked in: no operations")
+
+
+def _words(session: Session, operation: Operation) -> str:
+    match operation.verb:
+        case "label":
+            target = described(session, operation.target)
+            if operation.after is None:
+                return f"removed {operation.before!r} from {target}"
+            return f"{operation.after!r} on {target}"
+        case "title":
+            return operation.after or "(none)"
+        case "name":
+            return f"{operation.target!r} begins at {described(session, operation.after)}"
+        case "graft" | "squash":
+            return f"{count(len(operation.entries), 'entry', 'entries')}, now at {_place(session, operation)}"
+        case "undo" | "redo":
+            return f"now at {_place(session, operation)}"
+        case _:
+            return f"to {_place(session, operation)}"
+
+
+def _place(session: Session, operation: Operation) -> str:
+    return "the start" if operation.leaf_after is None else described(session, operation.leaf_after)
+
+
+@command("undo", examples="branchline undo @last")
+@session_argument()
+@directory_option
+def undo_command(out: Output, session: str, directory: str | None) -> None:
+    """Take back the last operation: a move, a label, a title, a compaction, a graft, a squash.
+
+    Nothing is deleted: the inverse is appended, and `branchline redo` does the operation again.
+    """
+    from branchline.actions.operations import undo
+
+    with open_for_writing(session, directory) as live, usage_errors():
+        _tell(out, "undo", live, undo(live))
+
+
+@command("redo", examples="branchline redo @last")
+@session_argument()
+@directory_option
+def redo_command(out: Output, session: str, directory: str | None) -> None:
+    """Do the operation again that was undone last."""
+    from branchline.actions.operations import redo
+
+    with open_for_writing(session, directory) as live, usage_errors():
+        _tell(out, "redo", live, redo(live))
+
+
+def _tell(out: Output, name: str, session: Session, operation: Operation) -> None:
+    if out.json:
+        out.result(name, {**position_fields(session), "operation": msgspec.to_builtins(operation)})
+        return
+    verb = {"undo": "undid", "redo": "redid"}[name]
+    out.line(f"{verb} {operation.verb} ({_words(session, operation)}); the leaf is {_here(session)}")
+
+
+def _here(session: Session) -> str:
+    return "the start" if session.leaf is None else described(session, session.leaf)
+
+
+@command(
+    "graft",
+    examples="""
+    branchline graft @last 3f2a                    that turn, onto the leaf
+    branchline graft @last 3f2a..9c1d --onto 77aa  a range, onto another branch
+    branchline graft @last 3f2a --from 01a1ddf5    a turn of another session
+    """,
+)
+@session_argument()
+@click.argument("part", metavar="ENTRY[..ENTRY]")
+@click.option("--from", "source", metavar="SESSION", help="Take the entries from this session.")
+@click.option("--onto", metavar="ENTRY", help="Append them behind ENTRY (default: the leaf).")
+@directory_option
+def graft_command(
+    out: Output, session: str, part: str, source: str | None, onto: str | None, directory: str | None
+) -> None:
+    """Copy a turn, or a range of one path, onto another branch or session.
+
+    One ENTRY means its turn: a prompt and everything until the next prompt. Tool calls stay with their
+    results. The originals stay where they are.
+    """
+    from branchline.actions.graft import graft
+
+    with open_for_writing(session, directory) as live, usage_errors():
+        place = None if onto is None else resolve_entry(live, onto)
+        if source is None:
+            done = graft(live, *_range(live, part), onto=place)
+        else:
+            with resolve_session(source, directory) as other:
+                done = graft(live, *_range(other, part), source=other, onto=place)
+        _tell_graft(out, "graft", live, done)
+
+
+@command(
+    "squash",
+    examples="""
+    branchline squash @last 3f2a..9c1d --summary "Tried three parsers; the second works."
+    """,
+)
+@session_argument()
+@click.argument("part", metavar="ENTRY..ENTRY")
+@click.option("--summary", required=True, metavar="TEXT", help="What stands for the range; - reads stdin.")
+@directory_option
+def squash_command(out: Output, session: str, part: str, summary: str, directory: str | None) -> None:
+    """Put a summary in the place of a range of the current path, on a new branch.
+
+    What follows the range is copied behind the summary. The original path stays in the tree.
+    """
+    from branchline.actions.graft import squash
+
+    text = sys.stdin.read() if summary == "-" else summary
+    with open_for_writing(session, directory) as live, usage_errors():
+        first, last = _range(live, part)
+        _tell_graft(out, "squash", live, squash(live, first, last or first, text))
+
+
+def _range(session: Session, part: str) -> tuple[str, str | None]:
+    first, dots, last = part.partition("..")
+    return resolve_entry(session, first), resolve_entry(session, last) if dots else None
+
+
+def _tell_graft(out: Output, name: str, session: Session, done: GraftResult) -> None:
+    if out.json:
+        fields: dict[str, Any] = {"entries": list(done.entries), "left_out": list(done.left_out)}
+        out.result(name, {**position_fields(session), **fields})
+    else:
+        out.line(
+            f"appended {count(len(done.entries), 'entry', 'entries')}; "
+            f"the leaf is {described(session, session.leaf)}"
+        )
+    for reason in done.left_out:
+        remark(f"left out: {reason}")

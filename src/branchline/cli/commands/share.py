@@ -1,0 +1,157 @@
+"""``share``: a session as one HTML file, after a look at what is replaced in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from branchline.cli.commands.export import page_options, printed_redactions
+from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.output import Output, Piece, paint, remark
+from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.words import count, format_size
+from branchline.errors import FileExists
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from branchline.actions.export import Choices
+    from branchline.actions.review import SecretFinding
+
+__all__ = ["share_command"]
+
+_SHOWN = 48
+_ANSWERS = {
+    "m": "mask it",
+    "k": "keep it: it is not a secret",
+    "e": "mask it everywhere, even where it is only a part of a word",
+    "l": "mask another text",
+    "a": "mask this and all that follow",
+    "q": "stop; nothing is written",
+}
+
+
+@command(
+    "share",
+    examples="""
+    branchline share @last                       asks about each finding, then writes a page
+    branchline share @last -o talk.html --portable
+    branchline share 01a1ddf5 --branch --no-tools
+    """,
+)
+@session_argument()
+@page_options
+@click.option(
+    "-o", "--output", metavar="FILE", help="Output file or directory (default: here, named after it)."
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("-y", "--yes", is_flag=True, help="Mask every finding without asking.")
+@directory_option
+def share_command(
+    out: Output,
+    session: str,
+    branch_only: bool,  # noqa: FBT001
+    first: str | None,
+    last: str | None,
+    no_tools: bool,  # noqa: FBT001
+    no_thinking: bool,  # noqa: FBT001
+    no_images: bool,  # noqa: FBT001
+    portable: bool,  # noqa: FBT001
+    output: str | None,
+    force: bool,  # noqa: FBT001
+    yes: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Write a session as one HTML file to send to somebody.
+
+    Shows what is replaced in it (keys, tokens, passwords; with --portable also names of this machine) and
+    asks about each finding. Without a terminal everything is replaced. The file opens in any browser without
+    a network, and `branchline import` takes the session out of it again.
+    """
+    from branchline.actions.export import Choices, ExportRequest, export
+    from branchline.actions.review import review
+
+    with resolve_session(session, directory) as live:
+        request = ExportRequest(
+            format="html",
+            branch=branch_only,
+            first=None if first is None else resolve_entry(live, first),
+            entry=None if last is None else resolve_entry(live, last),
+            tools=not no_tools,
+            thinking=not no_thinking,
+            images=not no_images,
+            portable=portable,
+        )
+        findings = review(live, request)
+        choices = Choices()
+        if findings and not yes and not out.json and sys.stdin.isatty() and sys.stdout.isatty():
+            choices = _ask(out, findings)
+        elif not out.json:
+            _print(out, findings)
+        request = msgspec.structs.replace(request, choices=choices)
+        try:
+            result = export(live, output or os.curdir, request, force=force)
+        except FileExists as problem:
+            raise click.ClickException(f"{problem}; --force replaces it") from None
+    if out.json:
+        fields = {"session": result.session, "path": result.path, "size": result.size}
+        out.result("share", {**fields, "redacted": printed_redactions(result.redacted)})
+        return
+    out.line(f"wrote {result.path} ({format_size(result.size)})")
+    if result.redacted:
+        remark(f"replaced {count(result.secrets, 'place')}")
+
+
+def _print(out: Output, findings: Sequence[SecretFinding]) -> None:
+    """The table of findings; values are not shown in full, because a screen may be shared too."""
+    if not findings:
+        remark("nothing to replace was found")
+        return
+    for one in findings:
+        out.row(f"{one.count:>5}  ", paint("warning", one.kind), "  ", *_in_context(one))
+
+
+def _in_context(one: SecretFinding) -> list[Piece]:
+    return [paint("dim", one.before), paint("error", _shortened(one.value)), paint("dim", one.after)]
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _SHOWN else f"{value[: _SHOWN // 2]}…{value[-8:]}"
+
+
+def _ask(out: Output, findings: Sequence[SecretFinding]) -> Choices:
+    """Ask what to do with each finding. Aborts if the answer is to stop."""
+    from branchline.actions.export import Choices
+
+    keep: set[str] = set()
+    literals: list[str] = []
+    for number, one in enumerate(findings, 1):
+        times = "" if one.count == 1 else f", {one.count:,} times"
+        out.line(paint("heading", f"{number} of {len(findings)}: {one.kind}{times}"))
+        out.line("  ", *_in_context(one))
+        while (answer := _answer(out)) == "l":
+            if text := click.prompt("  text to mask", default="", show_default=False).strip():
+                literals.append(text)
+        match answer:
+            case "k":
+                keep.add(one.value)
+            case "e":
+                literals.append(one.value)
+            case "a":
+                break
+            case "q":
+                raise click.Abort
+    return Choices(keep=frozenset(keep), literals=tuple(literals))
+
+
+def _answer(out: Output) -> str:
+    while True:
+        answer = str(click.prompt("  mask, keep, everywhere, literal, all, quit [mkelaq?]", default="m"))[:1]
+        if answer in _ANSWERS:
+            return answer
+        for key, what in _ANSWERS.items():
+            out.line(f"    {key}  {what}")

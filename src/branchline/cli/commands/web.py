@@ -1,0 +1,56 @@
+"""``web``: look at sessions in a web browser."""
+
+from __future__ import annotations
+
+import click
+
+from branchline.cli.options import command
+from branchline.cli.output import Output, remark
+from branchline.cli.resolver import everywhere_library, local_library
+
+__all__ = ["web_command"]
+
+
+@command(
+    "web",
+    examples="""
+    branchline web
+    branchline web --dir ~/sessions
+    branchline web --no-open --port 8123
+    """,
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="Use this port; a free one by default.")
+@click.option("--open/--no-open", "open_browser", default=True, help="Open the address in a web browser.")
+@click.option("--write", "writable", is_flag=True, help="Allow labels, titles, branches and forks.")
+@click.option("--dir", "directory", metavar="DIR", help="Show the sessions in DIR, of any agent.")
+def web_command(
+    out: Output,
+    port: int | None,
+    open_browser: bool,  # noqa: FBT001
+    writable: bool,  # noqa: FBT001
+    directory: str | None,
+) -> None:
+    """Show sessions in a web browser.
+
+    The viewer answers on this machine only, under an address with a one-time token, until Ctrl-C ends it. It
+    changes nothing unless --write is given.
+    """
+    try:
+        from branchline.web.server import serve
+    except ImportError as problem:
+        raise click.ClickException(
+            f"the web viewer needs {problem.name}: pip install 'branchline[web]'"
+        ) from None
+    library = everywhere_library(everywhere=True) if directory is None else local_library(directory)
+
+    def told(address: str) -> None:
+        if out.json:
+            out.result("web", {"address": address, "writable": writable})
+            return
+        out.line(address)
+        remark("Ctrl-C stops the viewer; the address works once")
+
+    try:
+        serve(library, port=port or 0, writable=writable, open_browser=open_browser, on_address=told)
+    except OSError as problem:
+        raise click.ClickException(f"cannot listen on port {port}: {problem.strerror}") from None

@@ -1,0 +1,166 @@
+"""The documents of a session as lines: one that describes the session, then one for each message.
+
+The program itself keeps a manifest, a document of messages, and another for each sub-agent. Extensions of
+editors keep a folder for each task, with the messages in one document and what was spent in another.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from branchline.entries import json_codec
+from branchline.errors import NotASession
+from branchline.formats.json_values import dict_of, list_of, text_of
+from branchline.formats.protocol import Content, DocumentFiles
+
+__all__ = ["ClineDocuments", "session_of"]
+
+_PATH = re.compile(
+    r"[/\\]sessions[/\\]([^/\\]+)[/\\](?:\1(?:\.messages)?|agent_[^/\\]+\.messages)\.json$"
+    r"|[/\\]tasks[/\\]([^/\\]+)[/\\]api_conversation_history\.json$"
+)
+_WORKSPACE = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\)")
+_LARGEST = 1 << 31
+
+
+class _Messages(msgspec.Struct):
+    messages: tuple[msgspec.Raw, ...] = ()
+
+
+_decode_messages = msgspec.json.Decoder(_Messages).decode
+_decode_list = msgspec.json.Decoder(tuple[msgspec.Raw, ...]).decode
+
+
+def session_of(path: str) -> str | None:
+    """The session or task whose folder a document is in."""
+    found = _PATH.search(path)
+    return None if found is None else found[1] or found[2]
+
+
+class ClineDocuments(DocumentFiles):
+    """Joins the documents of a session."""
+
+    def recognizes(self, path: str) -> bool:
+        return _PATH.search(path) is not None
+
+    def companions(self, path: str) -> Sequence[str]:
+        folder, name = posixpath.split(path)
+        session = session_of(path) or ""
+        if name == "api_conversation_history.json":
+            names = ["ui_messages.json", "task_metadata.json", "history_item.json"]
+        else:
+            names = [f"{session}.json", f"{session}.messages.json"]
+        return [posixpath.join(folder, one) for one in names if one != name]
+
+    def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
+        data = content.read(0, min(content.size(), _LARGEST))
+        folder, name = posixpath.split(path)
+        session = session_of(path) or ""
+
+        def beside(one: str) -> bytes | None:
+            return companion(posixpath.join(folder, one))
+
+        if name == "api_conversation_history.json":
+            return _task_lines(data, session, path, beside)
+        manifest = data if name == f"{session}.json" else beside(f"{session}.json")
+        messages = beside(f"{session}.messages.json") if name == f"{session}.json" else data
+        agent = name.removesuffix(".messages.json") if name.startswith("agent_") else ""
+        return _session_lines(manifest, messages, session, agent, path)
+
+
+def _session_lines(
+    manifest: bytes | None, messages: bytes | None, session: str, agent: str, path: str
+) -> Iterator[bytes]:
+    about = dict_of(None if manifest is None else _document(manifest, path))
+    facts = dict_of(about.get("metadata"))
+    yield _line(
+        {
+            "cline": "session",
+            "id": f"{session}__{agent}" if agent else session,
+            "parent": session if agent else None,
+            "cwd": text_of(about.get("cwd")) or text_of(about.get("workspace_root")),
+            "time": None if agent else about.get("started_at"),
+            "title": None if agent else facts.get("title"),
+            "branch": dict_of(facts.get("git")).get("branch"),
+        }
+    )
+    if messages is not None:
+        for message in _raw_messages(_decode_messages, messages, path):
+            yield _compact(message)
+    cost = facts.get("totalCost")
+    if not agent and isinstance(cost, int | float) and cost > 0:
+        yield _line({"spent": {"cost": cost}})
+
+
+def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes | None]) -> Iterator[bytes]:
+    item = dict_of(_companion(beside("history_item.json")))
+    messages = _raw_messages(_decode_list, data, path)
+    told = _WORKSPACE.search(bytes(messages[0]).decode("utf-8", "replace")) if messages else None
+    yield _line(
+        {
+            "cline": "task",
+            "id": task,
+            "parent": text_of(item.get("parentTaskId")) or None,
+            "cwd": text_of(item.get("workspace")) or ("" if told is None else told[1]),
+            "time": int(task) if task.isdigit() and len(task) < 16 else item.get("ts"),
+            "title": item.get("task"),
+        }
+    )
+    for message in messages:
+        yield _compact(message)
+    for shown in map(dict_of, list_of(_companion(beside("ui_messages.json")))):
+        if shown.get("say") == "api_req_started":
+            spent = json_codec.loads_object(text_of(shown.get("text")).encode("utf-8", "surrogatepass")) or {}
+            names = {"tokensIn", "tokensOut", "cacheReads", "cacheWrites", "cost"}
+            numbers = {name: value for name, value in spent.items() if name in names}
+            if numbers:
+                yield _line({"spent": numbers, "ts": shown.get("ts")})
+
+
+def _raw_messages(
+    decode: Callable[[bytes], _Messages | tuple[msgspec.Raw, ...]], data: bytes, path: str
+) -> Sequence[Any]:
+    """The messages of a document, not decoded; those that the fast decoder refuses are encoded again."""
+    try:
+        found = decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        value = _document(data, path)
+        items = value if isinstance(value, list) else list_of(dict_of(value).get("messages"))
+        return [json_codec.dumps(item) for item in items]
+    return found.messages if isinstance(found, _Messages) else found
+
+
+def _compact(message: Any) -> bytes:
+    data = bytes(message)
+    if b"\n" in data or b"\r" in data:
+        try:
+            data = msgspec.json.format(data, indent=-1)
+        except msgspec.MsgspecError:
+            data = data.replace(b"\n", b" ").replace(b"\r", b" ")  # between values: texts have them escaped
+    return data + b"\n"
+
+
+def _document(data: bytes, path: str) -> Any:
+    try:
+        return json_codec.loads(data)
+    except ValueError as problem:
+        raise NotASession(f"{path} is not finished or damaged: {problem}") from None
+
+
+def _companion(data: bytes | None) -> Any:
+    """A document beside the messages; one that is damaged says nothing."""
+    if data is None:
+        return None
+    try:
+        return json_codec.loads(data)
+    except ValueError:
+        return None
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    return json_codec.dumps({name: value for name, value in fields.items() if value is not None}) + b"\n"

@@ -1,0 +1,118 @@
+"""The lines of a session of Cline into a tree: a line of messages without branches."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import Any
+
+from branchline.entries import Header
+from branchline.formats.cline.log_index import ClineLogIndex
+from branchline.formats.cline.prompts import is_context, is_tool_output, typed_words
+from branchline.formats.cline.rows import Row
+from branchline.formats.json_values import LAST_INSTANT, iso_time
+from branchline.formats.lines import Lines
+from branchline.formats.typed_rows import ReplayReader
+
+__all__ = ["ClineReader"]
+
+READ_ONLY = "sessions of Cline are read-only; fork it into a native session to continue"
+
+
+class ClineReader(ReplayReader[Row]):
+    """Reads one session from the lines that its documents are joined to."""
+
+    format_name = "cline"
+    row_type = Row
+    markers = (b'{"cline":', b'{"id":', b'{"role":', b'{"spent":')
+    reading: ClineLogIndex
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__(ClineLogIndex())
+        self._path = path
+        self._head = Row()
+        self._prompt = ""
+        self._spoken: float | None = None
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        if not {"cline", "role", "content", "spent"} & fields.keys():
+            self.note_not_an_entry("no message", line, offset)
+            return
+        super().take(fields, line, offset)
+
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return all(row.role or row.cline or row.spent for row in rows)
+
+    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
+        del lines, index
+        key = row.id or f"line-{number}"
+        if row.cline:
+            self._head = row
+        elif row.spent is not None and not row.role:
+            self._add("usage", row, key)
+        elif row.is_summary:
+            self._add("compaction", row, key)
+        elif row.metadata is not None and row.metadata.display_only:
+            self._add("custom_message", row, key)
+        elif row.role == "assistant":
+            self._take_answer(row, key)
+        elif row.role == "user":
+            self._take_prompt(row, key)
+        else:
+            self._add("custom", row, key)
+
+    def _take_answer(self, row: Row, key: str) -> None:
+        self._speak(row)
+        position = self._add("message", row, key, "assistant")
+        for block in row.blocks:
+            if block.type == "tool_use" and block.id:
+                self.reading.tool_names[block.id] = block.name or ""
+        if not any(map(str.strip, row.texts)):
+            self.reading.tree.textless.add(position)
+
+    def _take_prompt(self, row: Row, key: str) -> None:
+        """A message of the user's side: results of calls, each an entry, and what a person said."""
+        calls = [block.tool_use_id or "" for block in row.blocks if block.type == "tool_result"]
+        for number, call in enumerate(calls):
+            name = key if not number else f"{key}.{number + 1}"
+            self.reading.results[self._add("message", row, name, "toolResult")] = call
+        texts = [text for text in row.texts if not is_context(text)]
+        images = any(block.type == "image" for block in row.blocks)
+        if calls and not texts and not images:
+            return
+        name = f"{key}.said" if calls else key
+        if not texts and not images:
+            self._add("custom" if row.texts else "message", row, name, None if row.texts else "user")
+        elif texts and is_tool_output(texts[0]):
+            self._add("custom_message", row, name)
+        else:
+            self._speak(row)
+            self._prompt = self._prompt or "".join(map(typed_words, texts)).strip()
+            self._add("message", row, name, "user")
+
+    def _add(self, type: str, row: Row, key: str, role: str | None = None) -> int:  # noqa: A002
+        return self.add(key, type, iso_time(row.ts), role)
+
+    def _speak(self, row: Row) -> None:
+        if row.ts is not None and 0 < row.ts <= LAST_INSTANT:
+            self._spoken = row.ts if self._spoken is None else max(self._spoken, row.ts)
+
+    def is_record(self, data: bytes) -> bool:
+        return b'"role":' in data or data.startswith((b'{"cline":', b'{"spent":'))
+
+    def on_finish(self) -> None:
+        reading, head = self.reading, self._head
+        reading.title = typed_words((head.title or "").strip()) or self._prompt or None
+        reading.last_message_time = self._spoken
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
+        if not reading.lines:
+            return
+        started = head.time if isinstance(head.time, str) else iso_time(head.time)
+        reading.header = Header(
+            id=head.id or posixpath.basename(self._path).removesuffix(".json"),
+            timestamp=started or next((time for time in reading.tree.times if time), ""),
+            cwd=head.cwd,
+            parent_session=head.parent,
+            metadata={"gitBranch": head.branch} if head.branch else None,
+        )

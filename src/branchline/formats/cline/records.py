@@ -1,0 +1,182 @@
+"""One line of a session of Cline as the native format would hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Cost,
+    Custom,
+    CustomMessage,
+    Entry,
+    Image,
+    MessageEntry,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UsageEntry,
+    UserMessage,
+    blocks_text,
+    json_codec,
+)
+from branchline.entries.blocks import UnknownBlock
+from branchline.formats.cline.log_index import ClineLogIndex
+from branchline.formats.cline.prompts import is_context, typed_words
+from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.tree import ROOT
+
+__all__ = ["record_of"]
+
+
+def record_of(line: bytes, reading: ClineLogIndex, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line."""
+    tree = reading.tree
+    parent = tree.parent_position(position)
+    time = milliseconds(tree.times[position])
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": tree.times[position],
+    }
+    fields = json_codec.loads(line)
+    match tree.types[position]:
+        case "message" if tree.roles[position] == "toolResult":
+            return MessageEntry(**common, message=_result(fields, reading, position, time))
+        case "message" if tree.roles[position] == "user":
+            said = UserMessage(content=tuple(_typed(fields.get("content"))), timestamp=time)
+            return MessageEntry(**common, message=said)
+        case "message":
+            return MessageEntry(**common, message=_answer(fields, time))
+        case "usage":
+            return UsageEntry(**common, kind="request", usage=_spent(dict_of(fields.get("spent"))))
+        case "compaction":
+            summary = blocks_text(_blocks(fields.get("content")), "\n")
+            return Compaction(**common, summary=summary, first_kept=common["id"])
+        case "custom_message":
+            kind = text_of(dict_of(fields.get("metadata")).get("displayRole")) or "tool_output"
+            content = _blocks(fields.get("content"))
+            return CustomMessage(**common, custom_type=kind, content=content, display=True)
+        case _:
+            return Custom(**common, custom_type=text_of(fields.get("role")) or "unknown", data=fields)
+
+
+def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
+    blocks = _blocks(fields.get("content"))
+    model, metrics = dict_of(fields.get("modelInfo")), dict_of(fields.get("metrics"))
+    return AssistantMessage(
+        content=blocks,
+        provider=text_of(model.get("provider")) or None,
+        model=text_of(model.get("id")) or None,
+        usage=_metrics(metrics) if metrics else None,
+        stop_reason="toolUse" if any(isinstance(block, ToolCall) for block in blocks) else "stop",
+        timestamp=time,
+    )
+
+
+def _result(fields: dict[str, Any], reading: ClineLogIndex, position: int, time: int | None) -> ToolResult:
+    call = reading.results.get(position, "")
+    for block in map(dict_of, list_of(fields.get("content"))):
+        if block.get("type") == "tool_result" and text_of(block.get("tool_use_id")) == call:
+            content = block.get("content")
+            failed = block.get("is_error") is True or any(
+                dict_of(one).get("success") is False for one in list_of(content)
+            )
+            return ToolResult(
+                tool_call_id=call,
+                tool_name=text_of(block.get("name")) or reading.tool_names.get(call, ""),
+                content=tuple(_output(content)),
+                is_error=failed,
+                timestamp=time,
+            )
+    return ToolResult(tool_call_id=call, tool_name="", content=(), timestamp=time)
+
+
+def _output(content: Any) -> Iterator[Block]:
+    """Text, blocks, or what the program's own tools return for each of several questions."""
+    if isinstance(content, str):
+        yield Text(text=content)
+        return
+    for item in list_of(content):
+        answer = dict_of(item)
+        if "result" in answer and "type" not in answer:
+            said = answer.get("error") or answer["result"]
+            yield Text(
+                text=said if isinstance(said, str) else json_codec.dumps(said).decode("utf-8", "replace")
+            )
+        else:
+            yield _block(item)
+
+
+def _typed(content: Any) -> Iterator[Block]:
+    for block in _blocks(content):
+        if isinstance(block, Text):
+            if not is_context(block.text):
+                yield Text(text=typed_words(block.text))
+        elif not (isinstance(block, UnknownBlock) and block.type == "tool_result"):
+            yield block
+
+
+def _blocks(content: Any) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),)
+    return tuple(map(_block, list_of(content)))
+
+
+def _block(value: Any) -> Block:
+    fields = dict_of(value)
+    kind = text_of(fields.get("type"))
+    match kind:
+        case "text" if isinstance(fields.get("text"), str):
+            return Text(text=fields["text"])
+        case "thinking" if isinstance(fields.get("thinking"), str):
+            signature = text_of(fields.get("signature")) or None
+            return Thinking(thinking=fields["thinking"], thinking_signature=signature)
+        case "tool_use" if isinstance(fields.get("name"), str):
+            arguments = dict_of(fields.get("input"))
+            return ToolCall(id=text_of(fields.get("id")), name=fields["name"], arguments=arguments)
+        case "image":
+            source = dict_of(fields.get("source"))
+            data = source.get("data", fields.get("data"))
+            if isinstance(data, str):
+                media = text_of(source.get("media_type")) or text_of(fields.get("mediaType"))
+                return Image(data=data, mime_type=media)
+        case _:
+            pass
+    return UnknownBlock(type=kind, fields=fields or {"value": value})
+
+
+def _metrics(metrics: dict[str, Any]) -> Usage:
+    """Tokens of one answer; the input in the file includes what came from the cache."""
+    cached, written = (
+        whole_number(metrics.get("cacheReadTokens")),
+        whole_number(metrics.get("cacheWriteTokens")),
+    )
+    return Usage(
+        input=max(whole_number(metrics.get("inputTokens")) - cached - written, 0),
+        output=whole_number(metrics.get("outputTokens")),
+        cache_read=cached,
+        cache_write=written,
+        cost=_cost(metrics.get("cost")),
+    )
+
+
+def _spent(spent: dict[str, Any]) -> Usage:
+    return Usage(
+        input=whole_number(spent.get("tokensIn")),
+        output=whole_number(spent.get("tokensOut")),
+        cache_read=whole_number(spent.get("cacheReads")),
+        cache_write=whole_number(spent.get("cacheWrites")),
+        cost=_cost(spent.get("cost")),
+    )
+
+
+def _cost(value: Any) -> Cost:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+    return Cost(total=value) if known else Cost()

@@ -1,0 +1,52 @@
+"""What a line of a session of Cline says: the few fields that its place in the tree depends on."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["Row"]
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    tool_use_id: str | None = None
+    id: str | None = None
+    name: str | None = None
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    display_only: bool = False
+
+
+class _Presence(msgspec.Struct, gc=False):
+    """Any object; nothing of it is kept."""
+
+
+class Row(msgspec.Struct, gc=False):
+    """One line: the session itself, a message, or what was spent."""
+
+    cline: str = ""
+    id: str | None = None
+    parent: str | None = None
+    cwd: str = ""
+    time: str | int | float | None = None
+    title: str | None = None
+    branch: str | None = None
+    role: str = ""
+    content: str | tuple[_Block, ...] | None = None
+    ts: int | float | None = None
+    metadata: _Metadata | None = None
+    is_summary: bool = msgspec.field(name="isSummary", default=False)
+    spent: _Presence | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        content = self.content
+        if content is None or isinstance(content, str):
+            return [content] if content else []
+        return [block.text for block in content if block.type == "text" and block.text]
+
+    @property
+    def blocks(self) -> tuple[_Block, ...]:
+        return () if self.content is None or isinstance(self.content, str) else self.content

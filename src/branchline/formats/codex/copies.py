@@ -1,0 +1,61 @@
+"""Lines of one rollout in another, under another first line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from branchline.entries import json_codec
+from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.reader import REVERT
+from branchline.formats.codex.rows import ITEMS, PROVENANCE
+from branchline.formats.entry_log import EntryLog
+
+__all__ = ["copied_lines"]
+
+_LEFT_OUT = frozenset({"session_meta", PROVENANCE, REVERT})
+
+
+def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -> Iterator[bytes]:
+    """The lines at these positions, each once, without page numbers.
+
+    A rollout with page numbers tells what a person typed in another event, which lists do not read: there
+    each prompt gets the usual one.
+    """
+    reading = transcript.reading
+    paginated = reading.meta.get("history_mode") == "paginated"
+    before = None
+    for position in sorted(positions):
+        if (span := reading.span(position)) == before:
+            continue
+        before = span
+        line = transcript.raw(position)
+        fields = json_codec.loads_object(line)
+        if fields is None or fields.get("type") in _LEFT_OUT:
+            continue
+        if "payload" not in fields and fields.get("type") in ITEMS:  # as the oldest files hold items
+            time = reading.tree.times[position]
+            fields = {"timestamp": time, "type": "response_item", "payload": fields}
+            line = json_codec.dumps(fields)
+        if "ordinal" in fields:
+            line = json_codec.dumps({name: value for name, value in fields.items() if name != "ordinal"})
+        if paginated and reading.tree.roles[position] == "user":
+            yield json_codec.dumps(_typed(fields)) + b"\n"
+        yield line + b"\n"
+
+
+def _typed(fields: dict[str, Any]) -> dict[str, Any]:
+    """The event for a prompt."""
+    payload = fields.get("payload")
+    content = payload.get("content") if isinstance(payload, dict) else None
+    texts = (
+        [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    event = {
+        "type": "user_message",
+        "message": "\n".join(text for text in texts if isinstance(text, str)),
+        "images": [],
+        "local_images": [],
+        "text_elements": [],
+    }
+    return {"timestamp": fields.get("timestamp"), "type": "event_msg", "payload": event}

@@ -1,0 +1,222 @@
+"""Formats whose lines are derived from rows: native entries below a header that names the agent.
+
+A program that keeps no lines gives its rows the form of the native format, in which everything else reads
+them. Values that only pass through (texts, tool input and output) are copied as the JSON that they are, and
+not decoded.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, TypeVar, get_args, get_origin
+
+import msgspec
+
+from branchline.entries import Header, codec, json_codec
+from branchline.formats.common.native_decoder import NativeFormatReader
+from branchline.formats.common.native_reader import NativeReader
+from branchline.formats.common.native_upgrade import CURRENT_VERSION
+from branchline.formats.log_index import LogIndex
+
+__all__ = [
+    "DerivedFormatReader",
+    "EntryLines",
+    "RowDecoder",
+    "begins",
+    "instant",
+    "is_nothing",
+    "is_object",
+    "is_string",
+    "iso_time",
+    "one_line",
+]
+
+_encode = msgspec.json.Encoder().encode
+_LAST_MS = 253402300799999
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+def begins(name: str) -> bytes:
+    """How the derived lines of an agent begin."""
+    return b'{"type":"session","version":%d,"agent":%b,' % (CURRENT_VERSION, _encode(name))
+
+
+class _DerivedReader(NativeReader):
+    def __init__(self, name: str) -> None:
+        super().__init__(LogIndex(name))
+        self._name = name
+
+    def finish(self, tail: bytes) -> None:
+        super().finish(tail)
+        if self.reading.read_only is None:
+            self.reading.read_only = f"sessions of {self._name} are read-only; fork one to continue it"
+
+
+class DerivedFormatReader(NativeFormatReader[LogIndex]):
+    """Reads derived lines."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._begins = begins(name)
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        del path
+        return head.startswith(self._begins)
+
+    def log_reader(self, path: str = "") -> NativeReader:
+        del path
+        return _DerivedReader(self._name)
+
+
+class EntryLines:
+    """Makes the lines of one session; each entry follows the last one unless told otherwise."""
+
+    def __init__(self, name: str) -> None:
+        self._begins = begins(name)
+        self.last: str | None = None
+        """The id of the last conversation entry."""
+        self._behind: tuple[str | None, str] | None = None  # that, and the last side record behind it
+
+    def header(self, header: Header) -> bytes:
+        """The first line."""
+        fields = codec.encode_header(header)
+        return self._begins + fields[fields.index(b'"id":') :]
+
+    def message(self, entry_id: str, time: str, message: dict[str, Any]) -> bytes:
+        return self.entry("message", entry_id, time, {"message": message})
+
+    def entry(
+        self,
+        kind: str,
+        entry_id: str,
+        time: str,
+        fields: dict[str, Any],
+        *,
+        parent: str | msgspec.UnsetType | None = msgspec.UNSET,
+        is_side_record: bool = False,
+    ) -> bytes:
+        """One line; a side record does not become the parent of the next."""
+        above = self.last if isinstance(parent, msgspec.UnsetType) else parent
+        if not is_side_record:
+            self.last = entry_id
+        elif parent is msgspec.UNSET:
+            if self._behind is not None and self._behind[0] == self.last:
+                above = self._behind[1]  # one behind the other, so that a path has all of them
+            self._behind = (self.last, entry_id)
+        told = {"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}
+        try:
+            return _encode(told) + b"\n"
+        except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a huge number
+            return json_codec.dumps(_decoded(told)) + b"\n"
+
+    def title(self, entry_id: str, time: str, title: str) -> bytes:
+        return self.entry("session_info", entry_id, time, {"name": title}, is_side_record=True)
+
+    def leaf(self, entry_id: str, time: str, target: str | None) -> bytes:
+        """Where the session stands, if that is not the last entry."""
+        return self.entry("leaf", entry_id, time, {"targetId": target}, parent=target, is_side_record=True)
+
+
+def _decoded(value: Any) -> Any:
+    """A value without JSON that was not decoded."""
+    match value:
+        case dict():
+            return {name: _decoded(one) for name, one in value.items()}
+        case list():
+            return list(map(_decoded, value))
+        case msgspec.Raw():
+            return json_codec.loads(bytes(value))
+        case _:
+            return value
+
+
+# -- values of a database, which may be anything ----------------------------------------------------------
+
+
+def iso_time(ms: object) -> str:
+    """Unix milliseconds as files write them; empty if it is not a time."""
+    if not isinstance(ms, int | float) or not 0 <= ms <= _LAST_MS:
+        return ""
+    seconds, rest = divmod(int(ms), 1000)
+    return f"{_second(seconds)}.{rest:03d}Z"
+
+
+@lru_cache(1024)  # several entries share a second
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+
+
+def instant(*times: object) -> int:
+    """The latest of these Unix milliseconds, without those that are not times; 0 if none is."""
+    valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= _LAST_MS]
+    return int(max(valid, default=0))
+
+
+def one_line(data: object) -> bytes:
+    """A JSON text of a database on one line; newlines can only be between its values."""
+    if not isinstance(data, bytes):
+        return b"" if data is None else str(data).encode("utf-8", "surrogatepass")
+    return data.replace(b"\n", b" ") if b"\n" in data else data
+
+
+def is_string(value: msgspec.Raw) -> bool:
+    """Whether JSON that was not decoded is a string."""
+    return bytes(memoryview(value)[:1]) == b'"'
+
+
+def is_object(value: msgspec.Raw) -> bool:
+    """Whether JSON that was not decoded is an object."""
+    return bytes(memoryview(value)[:1]) == b"{"
+
+
+def is_nothing(value: msgspec.Raw) -> bool:
+    """Whether JSON that was not decoded is null or an empty string."""
+    view = memoryview(value)
+    return view.nbytes <= len(b"null") and bytes(view) in (b"null", b'""', b"")
+
+
+class RowDecoder:
+    """Decodes JSON objects into structs whose fields all have defaults, whatever the objects hold.
+
+    A field of another type than expected has its default; only what is not a JSON object at all is None.
+    """
+
+    def __init__(self, kind: type[_T]) -> None:
+        self._kind = kind
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def __call__(self, data: bytes) -> Any:
+        try:
+            return self._decode(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            pass
+        fields = json_codec.loads_object(json_codec.bounded(data))
+        return None if fields is None else _struct_from(self._kind, fields)
+
+
+def _struct_from(kind: type[_T], fields: dict[str, Any]) -> _T:
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in fields:
+            value = _value_from(field.type, fields[field.encode_name])
+            if value is not msgspec.UNSET:
+                values[field.name] = value
+    return kind(**values)
+
+
+def _value_from(kind: Any, value: Any) -> Any:
+    """A value as this type; UNSET if it is none."""
+    if kind is msgspec.Raw:
+        return msgspec.Raw(json_codec.dumps(value))
+    if get_origin(kind) is tuple and isinstance(value, list):
+        inner = get_args(kind)[0]
+        return tuple(_struct_from(inner, item) for item in value if isinstance(item, dict))
+    if isinstance(value, dict):
+        for option in get_args(kind) or (kind,):
+            if isinstance(option, type) and issubclass(option, msgspec.Struct):
+                return _struct_from(option, value)
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.MsgspecError, ValueError):
+        return msgspec.UNSET

@@ -1,0 +1,128 @@
+"""The parts of a message as the Gemini API names them, which more than one program keeps in its files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from branchline.entries import Block, Image, Text, Thinking, ToolCall, Usage, json_codec
+from branchline.entries.blocks import UnknownBlock
+from branchline.formats.json_values import whole_number
+
+__all__ = [
+    "answer_blocks",
+    "blocks_of",
+    "prompt_blocks",
+    "prompt_words",
+    "response_blocks",
+    "response_failed",
+    "usage_of",
+]
+
+_FILES_BEGIN = re.compile(r"\s*--- Content from referenced files ---")
+_FILES_END = re.compile(r"\s*--- End of content ---")
+
+
+def blocks_of(content: Any) -> tuple[Block, ...]:
+    """The blocks of content that is text, a part, or a list of parts."""
+    return tuple(_block(part) for part in _parts(content))
+
+
+def prompt_blocks(content: Any) -> tuple[Block, ...]:
+    """What a person said: without the texts of files that the program put behind the words.
+
+    Images among those files stay.
+    """
+    found: list[Block] = []
+    in_files = False
+    for block in blocks_of(content):
+        words = block.text if isinstance(block, Text) else ""
+        if not in_files and found and _FILES_BEGIN.match(words):
+            in_files = True
+        elif in_files and _FILES_END.match(words):
+            in_files = False
+        elif not in_files or not isinstance(block, Text):
+            found.append(block)
+    return tuple(found)
+
+
+def prompt_words(texts: Iterable[str]) -> str:
+    """The words of a person among the texts of a prompt, without those of files."""
+    return "".join(block.text for block in prompt_blocks(list(texts)) if isinstance(block, Text)).strip()
+
+
+def answer_blocks(content: Any) -> tuple[Block, ...]:
+    """What a model said; an empty text is nothing."""
+    return tuple(block for block in blocks_of(content) if not (isinstance(block, Text) and not block.text))
+
+
+def response_blocks(response: dict[str, Any]) -> tuple[Block, ...]:
+    """The content of a ``functionResponse``: its output or error, and the images that came with it."""
+    body = response.get("response")
+    if isinstance(body, dict):
+        body = next((body[name] for name in ("output", "error", "content") if name in body), body)
+    images = [block for block in blocks_of(response.get("parts")) if isinstance(block, Image)]
+    if isinstance(body, str):
+        return (Text(text=body), *images)
+    if body is None or body == {}:
+        return tuple(images)
+    return (Text(text=json_codec.dumps(body).decode("utf-8", "replace")), *images)
+
+
+def response_failed(response: dict[str, Any]) -> bool:
+    """Whether a ``functionResponse`` says that the call failed."""
+    body = response.get("response")
+    return isinstance(body, dict) and "error" in body and "output" not in body
+
+
+def usage_of(*, prompt: Any, cached: Any, output: Any, thoughts: Any, total: Any) -> Usage:
+    """Tokens of one answer; the prompt's number includes those from the cache."""
+    from_cache = whole_number(cached)
+    return Usage(
+        input=max(whole_number(prompt) - from_cache, 0),
+        output=whole_number(output),
+        cache_read=from_cache,
+        reasoning=whole_number(thoughts),
+        total_tokens=whole_number(total),
+    )
+
+
+def _parts(content: Any) -> Iterator[Any]:
+    if isinstance(content, str):
+        yield {"text": content}
+    elif isinstance(content, list):
+        yield from _flat(content)
+    elif isinstance(content, dict):
+        yield content
+
+
+def _flat(items: Iterable[Any]) -> Iterator[Any]:
+    for item in items:
+        yield {"text": item} if isinstance(item, str) else item
+
+
+def _block(part: Any) -> Block:
+    if not isinstance(part, dict):
+        return UnknownBlock(type="", fields={"value": part})
+    signature = part.get("thoughtSignature")
+    signature = signature if isinstance(signature, str) else None
+    text = part.get("text")
+    if isinstance(text, str):
+        if part.get("thought") is True:
+            return Thinking(thinking=text, thinking_signature=signature)
+        return Text(text=text, text_signature=signature)
+    call, data = part.get("functionCall"), part.get("inlineData")
+    if isinstance(call, dict) and isinstance(name := call.get("name"), str):
+        arguments, id_ = call.get("args"), call.get("id")
+        return ToolCall(
+            id=id_ if isinstance(id_, str) else "",
+            name=name,
+            arguments=arguments if isinstance(arguments, dict) else {},
+            thought_signature=signature,
+        )
+    if isinstance(data, dict) and isinstance(content := data.get("data"), str):
+        kind = data.get("mimeType")
+        if not isinstance(kind, str) or kind.startswith("image/"):
+            return Image(data=content, mime_type=kind if isinstance(kind, str) else "")
+    return UnknownBlock(type=next((key for key in part if isinstance(key, str)), ""), fields=part)

@@ -1,0 +1,314 @@
+"""What every format promises, as a test suite: derive from :class:`FormatContract` and run it with pytest.
+
+.. code-block:: python
+
+    class TestTiny(FormatContract):
+        format = TINY
+
+        def samples(self):
+            return {"talk.jsonl": Path("talk.jsonl").read_bytes()}
+
+A sample is the content of one session file under its path, which may tell a reader something. Of a format
+that keeps documents it is the lines that :meth:`DocumentFiles.lines` yields. The suite damages the samples in
+every way that happens to files and expects that nothing raises and that other lines are not affected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from branchline.context.selection import model_of_answer
+from branchline.entries import Entry, Header, MessageEntry, UnknownMessage, message_text
+from branchline.errors import NotSupported
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.integrity import check_log
+from branchline.formats.protocol import Format
+
+__all__ = ["FormatContract"]
+
+_CORRUPTIONS = (0x00, 0x0A, 0x22, 0x2C, 0x5C, 0x7D, 0xFF)
+"""Bytes that mean something to JSON or to lines, and two that never should be there."""
+_VALUES: tuple[Any, ...] = (
+    None, True, 0, -1, 1.5, 10**400, 1e300, float("nan"), float("-inf"), "", " ", "x", "\ud800", "a\x00b",
+    "a\nb\u2028c", "\x1b]0;x\x07", "../../etc/passwd", "9999-12-31T23:59:59.999-23:59", "5", [], {}, [None],
+    [0, 1.5], ["x", ""], [[[]]], [{}, {"type": 5}], {"type": [], "id": {}, "text": 1, "content": {"a": 1}},
+)  # fmt: skip
+"""What is put into fields."""
+_NOT_OURS = (
+    b"",
+    b"\n\n",
+    b"plain text\n",
+    b"[1,2,3]\n",
+    b'{"a":1}\n',
+    b'{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n',
+    b'{"type":"event","id":"e1","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}\n',
+)
+_HEADER = Header(
+    id="01990000-0000-4000-8000-000000000001", timestamp="2030-01-01T00:00:00.000Z", cwd="/home/me/project"
+)
+
+
+class FormatContract:
+    """What :class:`branchline.formats.Format` promises."""
+
+    format: Format
+    """The format that is tested."""
+    places = 60
+    """How many places of each sample are damaged at most; more take longer."""
+
+    def samples(self) -> Mapping[str, bytes]:
+        """The content of some session files, by path."""
+        raise NotImplementedError("override this in a subclass to return sample files")
+
+    # -- whole files ----------------------------------------------------------------------------------
+
+    def test_its_files_are_recognized(self) -> None:
+        """A file is told by its beginning, also where that ends in the middle of a line."""
+        for path, data in self.samples().items():
+            assert self.format.reader.sniff(data[: 1 << 16], path), path
+            assert self.format.reader.sniff(data[: max(len(data.split(b"\n", 1)[0]) + 40, 400)], path), path
+
+    def test_files_of_others_are_not(self) -> None:
+        """Nothing that merely looks like JSON or like a session of another program is taken for one."""
+        for head in _NOT_OURS:
+            if self.format.traits.native_entries and b'"type":"session"' in head:
+                continue
+            assert not self.format.reader.sniff(head, "file.jsonl"), head
+
+    def test_every_entry_decodes_and_has_its_place(self) -> None:
+        """Ids are unique, parents exist, the leaf is there, and the session has an id."""
+        for path, data in self.samples().items():
+            log = self._opened(data, path)
+            tree = log.tree
+
+            records = self._records(log)
+
+            assert len(tree), path
+            assert len(set(tree.keys)) == len(tree.keys)
+            assert all(record.parent is None or record.parent in tree for record in records)
+            assert -1 <= log.reading.leaf < len(tree)
+            assert log.reading.header is not None
+            assert log.reading.header.id, path
+
+    def test_types_and_roles_are_those_of_the_records(self) -> None:
+        """What the tree says of an entry without decoding it is what the decoded entry says."""
+        for path, data in self.samples().items():
+            log = self._opened(data, path)
+            for position, record in enumerate(self._records(log)):
+                if log.tree.types[position] == "message":
+                    assert isinstance(record, MessageEntry), path
+                    assert record.message.role == log.tree.roles[position], path
+
+    def test_lists_agree_with_opens(self) -> None:
+        """The header that a list reads from the beginning is that of the whole file, and so is the model."""
+        for path, data in self.samples().items():
+            log = self._opened(data, path)
+            header = self.format.reader.peek(data, path, whole=True)
+
+            assert header is not None
+            assert log.reading.header is not None
+            assert header.id == log.reading.header.id
+            assert header.cwd == log.reading.header.cwd
+            for position, role in enumerate(log.tree.roles):
+                if role == "assistant" and log.tree.types[position] == "message":
+                    assert log.answer_model(position) == model_of_answer(log, position)
+
+    def test_its_homes_are_absolute_and_open_nothing(self) -> None:
+        """Where sessions are follows from the environment alone."""
+        roots = self.format.home.roots({}, "/home/me")
+
+        assert roots
+        assert all(root.startswith("/") for root in roots)
+        assert roots == self.format.home.roots({}, "/home/me")
+
+    # -- files that grow ------------------------------------------------------------------------------
+
+    def test_a_file_that_grew_is_read_like_one_that_was_there_at_once(self) -> None:
+        """Whatever was read before, the rest adds what is missing and nothing else."""
+        for path, data in self.samples().items():
+            whole = _shape(self._opened(data, path))
+            file = _Growing(data)
+            log = EntryLog(self.format, file.read, path)
+            for place in [*self._offsets(data), len(data)]:
+                file.size = place
+                log.catch_up()
+
+            assert _shape(log) == whole, path
+
+    # -- damage ---------------------------------------------------------------------------------------
+
+    def test_a_lost_line_costs_that_line(self) -> None:
+        """What stands in other lines is still there, and the damage is reported."""
+        for path, data in self.samples().items():
+            lines = data.split(b"\n")
+            numbers = _numbers(self._opened(data, path))
+            for index in self._some(len(lines) - 1):
+                damaged = b"\n".join([*lines[:index], b'{"half a', *lines[index + 1 :]])
+
+                log = self._opened(damaged, path)
+
+                lost = numbers - _numbers(log)
+                assert lost <= {index + 1} or (index == 0 and lost < numbers), (path, index + 1, lost)
+                assert log.findings, (path, index + 1)
+                self._records(log)
+
+    def test_no_byte_makes_it_fail(self) -> None:
+        """One wrong byte anywhere: everything still opens and decodes."""
+        for path, data in self.samples().items():
+            for number, place in enumerate(self._offsets(data)):
+                damaged = bytearray(data)
+                damaged[min(place, len(data) - 1)] = _CORRUPTIONS[number % len(_CORRUPTIONS)]
+                log = self._opened(bytes(damaged), path)
+                self._records(log)
+                check_log(log)
+
+    def test_no_end_makes_it_fail(self) -> None:
+        """A file that ends anywhere opens, and what is whole of it is read."""
+        for path, data in self.samples().items():
+            for place in self._offsets(data):
+                self._records(self._opened(data[:place], path))
+
+    def test_no_value_in_any_field_makes_it_fail(self) -> None:
+        """A value that does not belong there costs at most its line."""
+        for path, data in self.samples().items():
+            lines = data.split(b"\n")
+            for number, (index, line) in enumerate(_with_other_values(lines)):
+                if number % max(1, _count_of_fields(lines) // (4 * self.places)):
+                    continue
+                damaged = b"\n".join([*lines[:index], line, *lines[index + 1 :]])
+                log = self._opened(damaged, path)
+                self._records(log)
+                check_log(log)
+
+    # -- writing --------------------------------------------------------------------------------------
+
+    def test_what_is_written_is_read_back(self) -> None:
+        """The messages of a path, written into a new file, say the same there."""
+        writer = self.format.writer
+        if writer is None:
+            return
+        for path, data in self.samples().items():
+            log = self._opened(data, path)
+            leaf = log.tree.nearest_conversation_entry(log.reading.leaf)
+            forked = writer.fork(log, leaf, _HEADER)
+
+            copy = self._opened(forked, self.format.home.file_key(_HEADER) + self.format.traits.suffix)
+
+            there = iter(_said(copy))
+            for speaker, words in _said(log):
+                assert any(who == speaker and said.startswith(words) for who, said in there), (path, words)
+
+    def test_a_refusal_writes_nothing(self) -> None:
+        """What a format cannot hold raises NotSupported before anything is written."""
+        writer = self.format.writer
+        if writer is None:
+            return
+        data = writer.encode_header(_HEADER)
+        log = self._opened(data, self.format.home.file_key(_HEADER) + self.format.traits.suffix)
+        strange = MessageEntry(
+            id="strange",
+            timestamp=_HEADER.timestamp,
+            message=UnknownMessage(role="nobody", fields={"role": "nobody"}),
+        )
+        try:
+            written = writer.encode([strange], log.reading)
+        except (NotSupported, ValueError):
+            return
+        assert written.endswith(b"\n")
+
+    # -- tools ----------------------------------------------------------------------------------------
+
+    def _opened(self, data: bytes, path: str) -> EntryLog:
+        return EntryLog(self.format, lambda offset, size: data[offset : offset + size], path)
+
+    def _records(self, log: EntryLog) -> list[Entry]:
+        records = log.entries(range(len(log.tree)))
+        assert [record.id for record in records] == log.tree.keys
+        return records
+
+    def _offsets(self, data: bytes) -> list[int]:
+        """Places in a file, in order: some of them line ends, which matter most."""
+        ends = [place for place, byte in enumerate(data) if byte == 0x0A]
+        return sorted({*(round(len(data) * part / self.places) for part in range(self.places)), *ends[:20]})
+
+    def _some(self, count: int) -> range:
+        return range(0, count, max(1, count // self.places))
+
+
+class _Growing:
+    """The first bytes of some data, more and more of them."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = 0
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._data[offset : min(offset + size, self.size)]
+
+
+def _shape(log: EntryLog) -> tuple[Any, ...]:
+    tree = log.tree
+    reading = log.reading
+    return (
+        list(tree.keys),
+        list(tree.parents),
+        list(tree.types),
+        list(tree.roles),
+        log.leaf,
+        reading.title,
+        reading.header,
+        [reading.span(position) for position in range(len(tree))],
+    )
+
+
+def _numbers(log: EntryLog) -> set[int]:
+    """The numbers of the lines that hold entries."""
+    return {log.reading.line_of(position) for position in range(len(log.tree))}
+
+
+def _said(log: EntryLog) -> list[tuple[str, str]]:
+    """Who says what on the active path."""
+    path = log.tree.path_positions(log.tree.nearest_conversation_entry(log.reading.leaf))
+    return [
+        (entry.message.role, message_text(entry.message))
+        for entry in log.entries(path)
+        if isinstance(entry, MessageEntry)
+    ]
+
+
+def _count_of_fields(lines: list[bytes]) -> int:
+    return sum(line.count(b'":') for line in lines) * 2 + len(lines)
+
+
+def _with_other_values(lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines with another value in one of their fields, or without it."""
+    turn = 0
+    for index, line in enumerate(lines):
+        try:
+            fields = json.loads(line)
+        except ValueError:
+            continue
+        for inside, key in list(_places(fields)):
+            turn += 1
+            kept = inside[key]
+            inside[key] = _VALUES[turn % len(_VALUES)]
+            yield index, json.dumps(fields).encode()
+            if isinstance(inside, dict):
+                del inside[key]
+                yield index, json.dumps(fields).encode()
+            inside[key] = kept
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every field and item of a value, however deep, as what holds it and the key."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        keys = (
+            list(found) if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ()
+        )
+        for key in keys:
+            yield found, key
+            waiting.append(found[key])

@@ -1,0 +1,71 @@
+"""Where Copilot CLI keeps its sessions, and the file beside each that has its title."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+
+from branchline.entries import Header, json_codec
+from branchline.formats.protocol import CompanionFile, FormatHome, SessionFacts
+
+__all__ = ["CopilotHome", "WorkspaceFile"]
+
+
+class CopilotHome(FormatHome):
+    """A folder for each session below ``session-state``, for all projects together."""
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        base = environment.get("COPILOT_HOME") or posixpath.join(home, ".copilot")
+        return [posixpath.join(base, "session-state")]
+
+    def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
+        return [posixpath.join(self.roots(environment, home)[0], header.id)]
+
+    def file_key(self, header: Header) -> str:
+        del header
+        return "events"
+
+
+class WorkspaceFile(CompanionFile):
+    """``workspace.yaml``: flat lines of ``key: value``."""
+
+    def companion(self, path: str) -> str | None:
+        return posixpath.join(posixpath.dirname(path), "workspace.yaml")
+
+    def facts(self, data: bytes) -> SessionFacts:
+        fields = flat_yaml(data.decode("utf-8", "replace"))
+        return SessionFacts(title=fields.get("name") or None, cwd=fields.get("cwd") or None)
+
+
+def flat_yaml(text: str) -> dict[str, str]:
+    """The values of a YAML mapping without nesting, as text; other YAML is skipped."""
+    found: dict[str, str] = {}
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        key, colon, value = line.partition(":")
+        if not colon or not key or key[0] in " \t#-\"'" or (value and value[0] not in " \t\r"):
+            continue
+        value = value.strip()
+        if value[:1] in ("|", ">"):
+            block = []
+            for following in lines[number + 1 :]:
+                if following.strip() and not following.startswith((" ", "\t")):
+                    break
+                block.append(following.strip())
+            value = ("\n" if value[0] == "|" else " ").join(block).strip()
+        elif value.startswith('"'):
+            value = _double_quoted(value)
+        elif value.startswith("'") and value.endswith("'") and len(value) > 1:
+            value = value[1:-1].replace("''", "'")
+        elif value in ("null", "~"):
+            value = ""
+        found[key.strip()] = value
+    return found
+
+
+def _double_quoted(value: str) -> str:
+    try:
+        loaded = json_codec.loads(value.encode("utf-8", "surrogatepass"))
+    except ValueError:
+        return value.strip('"')
+    return loaded if isinstance(loaded, str) else value

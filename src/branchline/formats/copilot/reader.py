@@ -1,0 +1,119 @@
+"""Events of Copilot CLI into a tree: each names its own id and the event before it.
+
+Events of sub-agents stand between those of the session. They stay in the tree as data, so that the prompts of
+a sub-agent are not taken for the user's; what it spent counts.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from branchline.context import milliseconds
+from branchline.entries import Header
+from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.copilot.log_index import CopilotLogIndex
+from branchline.formats.copilot.rows import Row
+from branchline.formats.typed_rows import LinkedReader, RowPlace
+
+__all__ = ["CopilotReader"]
+
+_NOTICES = frozenset({"session.error", "session.warning", "session.info"})
+_IDS = re.compile(rb'"id":"([0-9A-Za-z-]{1,64})","timestamp":"[^"\\]*","parentId":(?:null|"([^"\\]*)")')
+
+READ_ONLY = "sessions of Copilot CLI are read-only; fork it into a native session to continue"
+
+
+class CopilotReader(LinkedReader[Row]):
+    """Reads one session; the folder of its file has its id for a name."""
+
+    format_name = "copilot"
+    row_type = Row
+    markers = (b'{"type":"',)
+    reading: CopilotLogIndex
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__(CopilotLogIndex())
+        self._path = path
+        self._session = self._cwd = self._branch = self._version = self._time = ""
+        self._prompt = self._spoken = self._title = ""
+        self._origin: str | None = None
+
+    def place(self, row: Row) -> RowPlace:
+        kind, role, quiet = "custom", None, False
+        data = row.data
+        match row.type:
+            case "session.usage_record":
+                kind = "usage"
+            case _ if row.agent_id is not None or data is None:
+                pass
+            case "user.message":
+                if data.source is None or not data.source.startswith("agent-"):
+                    kind, role = "message", "user"
+            case "assistant.message":
+                kind, role, quiet = "message", "assistant", not (data.content or "").strip()
+            case "tool.execution_complete":
+                kind, role = "message", "toolResult"
+            case "session.compaction_complete" if data.success is not False:
+                kind = "compaction"
+            case "session.model_change":
+                kind = "model_change"
+            case name if name in _NOTICES:
+                kind = "custom_message"
+            case _:
+                pass
+        return RowPlace(row.id, row.parent_id, kind, row.timestamp, role, quiet)
+
+    def note(self, row: Row, position: int) -> None:
+        role, data = self.reading.tree.roles[position], row.data
+        if role in ("user", "assistant"):
+            self._spoken = max(self._spoken, row.timestamp)
+        if data is None:
+            return
+        names = self.reading.tool_names
+        if data.tool_requests:
+            names.update((one.tool_call_id, one.name) for one in data.tool_requests)
+        elif data.tool_name and data.tool_call_id:
+            names.setdefault(data.tool_call_id, data.tool_name)
+        if role == "user" and not self._prompt:
+            self._prompt = (data.content or "").strip()
+        if row.type == "session.start" and row.agent_id is None:
+            self._session = self._session or data.session_id
+            self._version = self._version or data.copilot_version
+            self._time = self._time or data.start_time
+            if data.branchline is not None:  # a file that was written here
+                self._origin, self._title = data.branchline.parent, data.branchline.title or ""
+        if data.context is not None:
+            self._cwd = self._cwd or data.context.cwd
+            self._branch = self._branch or data.context.branch or ""
+
+    def salvage(self, data: bytes) -> SalvagedIds | None:
+        """Id and parent stand at the end of a line."""
+        found = None
+        for found in _IDS.finditer(data[-300:]):  # noqa: B007  the last one
+            pass
+        if found is None:
+            return None
+        parent = found[2].decode("utf-8", "replace") if found[2] else None
+        return SalvagedIds(found[1].decode("utf-8", "replace"), parent)
+
+    def is_record(self, data: bytes) -> bool:
+        return b'"parentId":' in data
+
+    def on_finish(self) -> None:
+        reading = self.reading
+        reading.title = self._title or self._prompt or None
+        reading.last_message_time = milliseconds(self._spoken)
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
+        if not reading.lines:
+            return
+        folder = posixpath.basename(posixpath.dirname(self._path))
+        about = {"version": self._version, "gitBranch": self._branch}
+        reading.header = Header(
+            id=self._session or folder,
+            timestamp=self._time or next((time for time in reading.tree.times if time), ""),
+            cwd=self._cwd,
+            parent_session=self._origin,
+            metadata={key: value for key, value in about.items() if value} or None,
+        )

@@ -1,0 +1,155 @@
+"""One event of Copilot CLI as the native format would hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Custom,
+    CustomMessage,
+    Damaged,
+    Entry,
+    Image,
+    Message,
+    MessageEntry,
+    ModelChange,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UsageEntry,
+    UserMessage,
+    json_codec,
+)
+from branchline.formats.copilot.log_index import CopilotLogIndex
+from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.tree import ROOT
+
+__all__ = ["record_of"]
+
+
+def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line."""
+    tree = reading.tree
+    parent = tree.parent_position(position)
+    time = tree.times[position]
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": time,
+    }
+    if position in tree.placeholders:
+        return Damaged(**common, text=line.decode("utf-8", "replace"))
+    fields = json_codec.loads(line)
+    data = dict_of(fields.get("data"))
+    match tree.types[position]:
+        case "message":
+            return MessageEntry(**common, message=_message(data, reading, position, milliseconds(time)))
+        case "usage":
+            spent = dict_of(data.get("usage"))
+            return UsageEntry(
+                **common,
+                kind="turn",
+                provider=text_of(spent.get("modelProvider")),
+                model=text_of(spent.get("model")),
+                usage=_usage(spent),
+            )
+        case "compaction":
+            return Compaction(
+                **common,
+                summary=text_of(data.get("summaryContent")),
+                first_kept=common["id"],
+                tokens_before=whole_number(data.get("preCompactionTokens")) or None,
+            )
+        case "model_change":
+            return ModelChange(**common, provider="", model_id=text_of(data.get("newModel")))
+        case "custom_message":
+            return CustomMessage(
+                **common,
+                custom_type=text_of(fields.get("type")),
+                content=text_of(data.get("message")),
+                display=True,
+            )
+        case _:
+            name = text_of(fields.get("type"))
+            return Custom(**common, custom_type=name, data=fields.get("data", fields))
+
+
+def _message(data: dict[str, Any], reading: CopilotLogIndex, position: int, time: int | None) -> Message:
+    match reading.tree.roles[position]:
+        case "user":
+            return UserMessage(content=_prompt(data), timestamp=time)
+        case "toolResult":
+            return _result(data, reading.tool_names, time)
+        case _:
+            blocks = tuple(_answer(data))
+            calls = any(isinstance(block, ToolCall) for block in blocks)
+            return AssistantMessage(
+                content=blocks,
+                model=text_of(data.get("model")) or None,
+                response_id=text_of(data.get("messageId")) or None,
+                stop_reason="toolUse" if calls else "stop",
+                timestamp=time,
+            )
+
+
+def _prompt(data: dict[str, Any]) -> tuple[Block, ...]:
+    """The words of the person, and the images that they attached."""
+    images = [
+        Image(data=content, mime_type=text_of(one.get("mimeType")))
+        for one in map(dict_of, list_of(data.get("attachments")))
+        if one.get("type") in ("blob", "image") and isinstance(content := one.get("data"), str)
+    ]
+    return (Text(text=text_of(data.get("content"))), *images)
+
+
+def _answer(data: dict[str, Any]) -> list[Block]:
+    blocks: list[Block] = []
+    thought, sealed = text_of(data.get("reasoningText")), text_of(data.get("reasoningOpaque"))
+    if thought or sealed:
+        blocks.append(Thinking(thinking=thought, thinking_signature=sealed or None))
+    if words := text_of(data.get("content")):
+        blocks.append(Text(text=words))
+    for request in map(dict_of, list_of(data.get("toolRequests"))):
+        given = request.get("arguments")
+        arguments = given if isinstance(given, dict) else {} if given is None else {"input": given}
+        blocks.append(
+            ToolCall(
+                id=text_of(request.get("toolCallId")),
+                name=text_of(request.get("name")),
+                arguments=arguments,
+            )
+        )
+    return blocks
+
+
+def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> ToolResult:
+    result, error = dict_of(data.get("result")), dict_of(data.get("error"))
+    content = result.get("content")
+    if not isinstance(content, str):
+        said = error.get("message", data.get("error")) if content is None else content
+        content = said if isinstance(said, str) else json_codec.dumps(said).decode("utf-8", "replace")
+    call = text_of(data.get("toolCallId"))
+    return ToolResult(
+        tool_call_id=call,
+        tool_name=names.get(call, ""),
+        content=(Text(text=content),),
+        is_error=data.get("success") is False,
+        timestamp=time,
+    )
+
+
+def _usage(spent: dict[str, Any]) -> Usage:
+    """Tokens of one call; the input in the file includes what came from the cache."""
+    cached, written = whole_number(spent.get("cacheReadTokens")), whole_number(spent.get("cacheWriteTokens"))
+    return Usage(
+        input=max(whole_number(spent.get("inputTokens")) - cached, 0),
+        output=whole_number(spent.get("outputTokens")),
+        cache_read=cached,
+        cache_write=written,
+    )

@@ -1,0 +1,33 @@
+"""When an entry was made, as programs that write ISO times with milliseconds in UTC record it."""
+
+from __future__ import annotations
+
+import re
+
+from branchline.context import milliseconds
+from branchline.entries import Entry, MessageEntry, UnknownMessage
+from branchline.formats.json_values import LAST_INSTANT, iso_time
+
+__all__ = ["NO_TIME", "entry_time", "iso_time", "usual_time"]
+
+NO_TIME = "1970-01-01T00:00:00.000Z"
+"""What stands for a time that nobody knows, where a program needs one."""
+
+_USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+
+
+def entry_time(entry: Entry) -> str:
+    """When a message was said, or else when its entry was written; "" if neither tells."""
+    said = None if not isinstance(entry, MessageEntry) else entry.message
+    spoken = None if said is None or isinstance(said, UnknownMessage) else said.timestamp
+    if isinstance(spoken, int | float) and 0 < spoken <= LAST_INSTANT:
+        return iso_time(spoken)
+    return usual_time(entry.timestamp)
+
+
+def usual_time(time: str) -> str:
+    """A time in the usual form; "" if it cannot be read."""
+    if _USUAL.fullmatch(time):
+        return time
+    moment = milliseconds(time)
+    return iso_time(moment) if moment is not None and 0 <= moment <= LAST_INSTANT else ""

@@ -1,0 +1,38 @@
+"""Sessions of older releases of Gemini CLI: one document each, as the lines that later releases write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from branchline.entries import json_codec
+from branchline.errors import NotASession
+from branchline.formats.json_values import list_of
+from branchline.formats.protocol import Content, DocumentFiles
+
+__all__ = ["GeminiDocuments"]
+
+_PATH = re.compile(r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$")
+
+
+class GeminiDocuments(DocumentFiles):
+    """``session-*.json``: metadata, and the list of messages as it was last."""
+
+    def recognizes(self, path: str) -> bool:
+        return _PATH.search(path) is not None
+
+    def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
+        del companion
+        try:
+            document = json_codec.loads(content.read(0, content.size()))
+        except ValueError as problem:
+            raise NotASession(f"{path} is not finished or damaged: {problem}") from None
+        if not isinstance(document, dict) or not {"sessionId", "messages"} & document.keys():
+            raise NotASession(f"{path} is not a session of Gemini CLI: it has no messages")
+        messages = list_of(document.pop("messages", None))
+        summary = document.pop("summary", None)
+        yield json_codec.dumps({"sessionId": "", "projectHash": "", **document}) + b"\n"
+        for message in messages:
+            yield json_codec.dumps(message) + b"\n"
+        if summary is not None:
+            yield json_codec.dumps({"$set": {"summary": summary}}) + b"\n"

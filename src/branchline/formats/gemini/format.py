@@ -1,0 +1,100 @@
+"""Sessions of Gemini CLI as a format: how they are recognized and read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from branchline.context import ContextRules
+from branchline.entries import Entry, Header, json_codec
+from branchline.formats.gemini.documents import GeminiDocuments
+from branchline.formats.gemini.home import GeminiHome, ProjectRoot
+from branchline.formats.gemini.log_index import GeminiLogIndex
+from branchline.formats.gemini.reader import GeminiReader
+from branchline.formats.gemini.records import record_of
+from branchline.formats.lines import head_lines
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, header_in
+
+__all__ = ["GEMINI"]
+
+_LOOKED_AT = 64
+_TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
+_CUT = re.compile(rb'\s*\{\s*"sessionId"\s*:\s*"[^"\\]*"\s*,\s*"projectHash"\s*:\s*"')
+
+
+class GeminiTraits(FormatTraits, frozen=True, kw_only=True):
+    """Older releases wrote documents, whose names end otherwise."""
+
+    def key_of(self, path: str) -> str:
+        return self.stem_of(path).removesuffix(".json")
+
+
+TRAITS = GeminiTraits(
+    name="gemini",
+    records_cost=False,
+    file_patterns=("*/chats/session-*.jsonl", "*/chats/session-*.json"),
+    subagent_patterns=("*/chats/*/*.jsonl",),
+    links=None,
+    compaction_embeds_tail=True,
+)
+
+
+class GeminiFormatReader(FormatReader[GeminiLogIndex]):
+    """Reads sessions of Gemini CLI up to 0.61."""
+
+    context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """The metadata of a session, or a message or change of the list."""
+        del path
+        for line in head_lines(head, _LOOKED_AT):
+            if not line.strip():
+                continue
+            try:
+                fields = json_codec.loads(line)
+            except ValueError:
+                if _CUT.match(line):
+                    return True
+                continue
+            if isinstance(fields, dict):
+                if _is_ours(fields):
+                    return True
+                if not _may_be_ours(fields):
+                    return False
+        return False
+
+    def log_reader(self, path: str = "") -> GeminiReader:
+        return GeminiReader(path)
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The first line tells everything but the working directory, which no line does."""
+        return header_in(head, self.log_reader, path, whole=whole, needs_cwd=False)
+
+    def decode(self, line: bytes, index: GeminiLogIndex, position: int) -> Entry:
+        return record_of(line, index, position)
+
+
+def _is_ours(fields: dict[str, Any]) -> bool:
+    if isinstance(fields.get("sessionId"), str) and isinstance(fields.get("projectHash"), str):
+        return True
+    if isinstance(change := fields.get("$set"), dict):
+        return bool({"messages", "lastUpdated", "sessionId", "summary"} & change.keys())
+    kind = fields.get("type")
+    return kind == "gemini" and "content" in fields and isinstance(fields.get("id"), str)
+
+
+def _may_be_ours(fields: dict[str, Any]) -> bool:
+    """Whether a damaged or plain line stands in files of this program too."""
+    if {"$set", "$rewindTo", "projectHash"} & fields.keys():
+        return True
+    plain = isinstance(kind := fields.get("type"), str) and kind in _TYPES
+    return plain and "content" in fields and "message" not in fields
+
+
+GEMINI = Format(
+    traits=TRAITS,
+    reader=GeminiFormatReader(),
+    home=GeminiHome(),
+    companion=ProjectRoot(),
+    documents=GeminiDocuments(),
+)

@@ -1,0 +1,34 @@
+"""Where Goose keeps its sessions."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+
+from branchline.entries import Header
+from branchline.formats.protocol import FormatHome
+
+__all__ = ["SUBAGENTS", "GooseHome"]
+
+SUBAGENTS = frozenset({"sub_agent", "subagent"})
+"""How Goose names the sessions of sub-agents."""
+
+
+class GooseHome(FormatHome):
+    """One directory for all projects."""
+
+    def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
+        if root := environment.get("GOOSE_PATH_ROOT"):
+            return [posixpath.join(root, "data", "sessions")]
+        data = environment.get("XDG_DATA_HOME") or posixpath.join(home, ".local", "share")
+        return [posixpath.join(data, "goose", "sessions")]
+
+    def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
+        del cwd
+        return self.roots(environment, home)[0]
+
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        """Goose does not say which session started a sub-agent."""
+        del path
+        kind = None if header is None else (header.metadata or {}).get("session_type")
+        return "" if kind in SUBAGENTS else None

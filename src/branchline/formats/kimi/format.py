@@ -1,0 +1,90 @@
+"""Sessions of Kimi Code as a format: how they are recognized and read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from branchline.context import ContextRules
+from branchline.entries import Entry, Header, json_codec
+from branchline.formats.kimi.home import KimiHome, StateFile
+from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
+from branchline.formats.kimi.reader import KimiReader
+from branchline.formats.kimi.records import record_of
+from branchline.formats.lines import head_lines
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, header_in
+
+__all__ = ["KIMI"]
+
+_LOOKED_AT = 64
+_CUT = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?:metadata"\s*,\s*"protocol_version"|context\.append_)')
+_KINDS = re.compile(
+    r"(?:context|turn|agent|llm|usage|token_counting|runtime|profile|permission|prompt|plugin)\.[a-z_.]+"
+)
+
+
+class KimiTraits(FormatTraits, frozen=True, kw_only=True):
+    """All files have one name; their folders are named for the sessions and agents."""
+
+    def key_of(self, path: str) -> str:
+        place = wire_path(path)
+        if place is None:
+            return self.stem_of(path)
+        return place.session if place.agent == "main" else f"{place.session}.{place.agent}"
+
+
+TRAITS = KimiTraits(
+    name="kimi",
+    records_cost=False,
+    file_patterns=("*/*/agents/main/wire.jsonl",),
+    subagent_patterns=("*/*/agents/*/wire.jsonl",),
+    links=None,
+    compaction_embeds_tail=True,
+)
+
+
+class KimiFormatReader(FormatReader[KimiLogIndex]):
+    """Reads sessions of Kimi Code 2."""
+
+    context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """The line with the version of the protocol, or events of the program with their time."""
+        del path
+        for line in head_lines(head, _LOOKED_AT):
+            if not line.strip():
+                continue
+            try:
+                fields = json_codec.loads(line)
+            except ValueError:
+                if _CUT.match(line):
+                    return True
+                continue
+            if isinstance(fields, dict):
+                if _is_ours(fields):
+                    return True
+                if not {"time", "protocol_version"} & fields.keys():
+                    return False
+        return False
+
+    def log_reader(self, path: str = "") -> KimiReader:
+        return KimiReader(path)
+
+    def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
+        """The event that tells the working directory is one of the first."""
+        return header_in(head, self.log_reader, path, whole=whole, lines=3)
+
+    def decode(self, line: bytes, index: KimiLogIndex, position: int) -> Entry:
+        return record_of(line, index, position)
+
+
+def _is_ours(fields: dict[str, Any]) -> bool:
+    kind = fields.get("type")
+    if not isinstance(kind, str) or "payload" in fields or "data" in fields:
+        return False
+    if kind == "metadata":
+        return "protocol_version" in fields
+    return _KINDS.fullmatch(kind) is not None and isinstance(fields.get("time"), int | float)
+
+
+KIMI = Format(traits=TRAITS, reader=KimiFormatReader(), home=KimiHome(), companion=StateFile())

@@ -1,0 +1,203 @@
+"""Events of Kimi Code into a tree: prompts, the answer of each step, results, compactions and undone turns.
+
+The file has no parents: an entry hangs from the one before it. An undo goes back to before a prompt, so that
+the undone turns are a branch. An answer is one entry, although its texts and calls are lines of their own.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import Any
+
+from branchline.context import ModelRef
+from branchline.entries import Header
+from branchline.formats.json_values import LAST_INSTANT, iso_time
+from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
+from branchline.formats.kimi.rows import Row
+from branchline.formats.lines import Lines
+from branchline.formats.typed_rows import ReplayReader
+from branchline.tree import ROOT
+
+__all__ = ["KimiReader"]
+
+READ_ONLY = "sessions of Kimi Code are read-only; fork it into a native session to continue"
+_MAIN = "main"
+_BOOKKEEPING = frozenset(
+    {
+        "agent.message.appended",
+        "agent.turn.ended",
+        "agent.turn.started",
+        "llm.tools_snapshot",
+        "permission.set_mode",
+        "plugin.session_start",
+        "prompt.completed",
+        "runtime.set_binding",
+        "token_counting.measured",
+        "token_counting.turn_recorded",
+        "turn.ended",
+    }
+)
+"""The most frequent of the events that say nothing about the conversation."""
+
+
+class KimiReader(ReplayReader[Row]):
+    """Reads one log of events; its path names the session."""
+
+    format_name = "kimi"
+    row_type = Row
+    markers = (b'{"type":"', b'{"message":', b'{"turnId":')
+    reading: KimiLogIndex
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__(KimiLogIndex())
+        self._path = path
+        self._prompts: list[int] = []  # of the path
+        self._prompt_id: str | None = None
+        self._steps: dict[str, int] = {}  # the entry of each answer
+        self._model = ModelRef(provider="", id="")
+        self._cwd = self._prompt = self._version = ""
+        self._created: float | None = None
+        self._spoken: float | None = None
+
+    # -- lines ----------------------------------------------------------------------------------------
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        if not isinstance(fields.get("type"), str):
+            self.note_not_an_entry("an event without a type", line, offset)
+            return
+        super().take(fields, line, offset)
+
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return "" not in [row.type for row in rows]
+
+    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
+        if row.type in _BOOKKEEPING:
+            return
+        match row.type:
+            case "context.append_loop_event" if row.event is not None:
+                self._take_event(row, number, lines, index)
+            case "turn.prompt":
+                self._prompt_id = row.prompt_id
+                self._take_prompt(row, number, _words(row.input))
+            case "context.append_message" if row.message is not None:
+                self._take_message(row, number)
+            case "usage.record":
+                self._add("usage", row, number)
+            case "llm.request":
+                self._model = ModelRef(provider=row.provider or "", id=row.model or "")
+            case "context.apply_compaction":
+                kept = min(max(row.kept_user_message_count or 0, 0), len(self._prompts))
+                position = self._add("compaction", row, number)
+                self.reading.kept[position] = self._prompts[len(self._prompts) - kept :]
+            case "context.undo":
+                self._undo(row, number, 1 if row.count is None else row.count)
+            case "context.clear":
+                self._prompts.clear()
+                self.move_to(ROOT, f"line-{number}", iso_time(row.time))
+            case "forked":
+                self.reading.copied = len(self.reading.tree)
+            case "profile.bind":
+                if row.environment_disclosure is not None:
+                    self._cwd = self._cwd or row.environment_disclosure.cwd
+            case "metadata":
+                self._created = self._created if row.created_at is None else row.created_at
+                self._version = row.protocol_version or self._version
+            case _:
+                pass
+
+    def _take_prompt(self, row: Row, number: int, words: str) -> None:
+        self._prompt = self._prompt or words.strip()
+        self._speak(row)
+        self._prompts.append(self._add("message", row, number, "user"))
+
+    def _take_message(self, row: Row, number: int) -> None:
+        message = row.message
+        assert message is not None
+        origin = "" if message.origin is None else message.origin.kind
+        match message.role:
+            case "user" if message.id is not None and message.id == self._prompt_id:
+                pass  # the prompt again
+            case "user" if origin in ("", "user"):
+                self._take_prompt(row, number, _words(message.content))
+            case "assistant":
+                self._speak(row)
+                position = self._add("message", row, number, "assistant")
+                if not _words(message.content).strip():
+                    self.reading.tree.textless.add(position)
+            case "tool":
+                self._add("message", row, number, "toolResult")
+            case _:
+                self._add("custom_message", row, number)
+
+    def _take_event(self, row: Row, number: int, lines: Lines, index: int) -> None:
+        event, reading = row.event, self.reading
+        assert event is not None
+        if event.type == "tool.result":
+            self._add("message", row, number, "toolResult")
+            return
+        if event.type not in ("content.part", "tool.call"):
+            return
+        if event.type == "tool.call" and event.tool_call_id:
+            reading.tool_names[event.tool_call_id] = event.name or ""
+        says = event.part is not None and event.part.type == "text" and (event.part.text or "").strip()
+        step = event.step_uuid or f"line-{number}"
+        position = self._steps.get(step)
+        if position is None:
+            position = self._steps[step] = self._add("message", row, number, "assistant")
+            reading.models[position] = self._model
+            reading.tree.textless.add(position)
+            self._speak(row)
+        else:
+            reading.pieces.setdefault(position, []).append(lines.span(index))
+        if says:
+            reading.tree.textless.discard(position)
+
+    def _undo(self, row: Row, number: int, count: int) -> None:
+        """Go back to before the last prompts, so many of them."""
+        if count > 0 and self._prompts:
+            place = max(len(self._prompts) - count, 0)
+            target = self.reading.tree.parent_position(self._prompts[place])
+            del self._prompts[place:]
+            self.move_to(target, f"line-{number}", iso_time(row.time))
+
+    def _add(self, type: str, row: Row, number: int, role: str | None = None) -> int:  # noqa: A002
+        return self.add(f"line-{number}", type, iso_time(row.time), role)
+
+    def _speak(self, row: Row) -> None:
+        if row.time is not None and 0 < row.time <= LAST_INSTANT:
+            self._spoken = row.time if self._spoken is None else max(self._spoken, row.time)
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def is_record(self, data: bytes) -> bool:
+        return b'"time":' in data or b'"protocol_version":' in data
+
+    def on_finish(self) -> None:
+        reading = self.reading
+        reading.title = self._prompt or None
+        reading.last_message_time = self._spoken
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
+        if not reading.lines:
+            return
+        place = wire_path(self._path)
+        if place is None:
+            name, parent = posixpath.basename(self._path).removesuffix(".jsonl"), None
+        elif place.agent == _MAIN:
+            name, parent = place.session, None
+        else:
+            name, parent = f"{place.session}.{place.agent}", place.session
+        reading.header = Header(
+            id=name,
+            timestamp=iso_time(self._created) or next((time for time in reading.tree.times if time), ""),
+            cwd=self._cwd,
+            parent_session=parent,
+            metadata={"protocolVersion": self._version} if self._version else None,
+        )
+
+
+def _words(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join([part.text for part in content if part.text and part.type == "text"])

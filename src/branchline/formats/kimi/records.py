@@ -1,0 +1,184 @@
+"""An entry of Kimi Code as the native format would hold it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Custom,
+    CustomMessage,
+    Entry,
+    Image,
+    Leaf,
+    Message,
+    MessageEntry,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UsageEntry,
+    UserMessage,
+    json_codec,
+)
+from branchline.entries.blocks import UnknownBlock
+from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.formats.kimi.log_index import KimiLogIndex
+from branchline.tree import ROOT
+
+__all__ = ["record_of"]
+
+_DATA_URL = re.compile(r"data:([^;,]*);base64,")
+
+
+def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line and of those that continue it."""
+    tree = reading.tree
+    parent = tree.parent_position(position)
+    time = tree.times[position]
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": time,
+    }
+    fields = json_codec.loads(line)
+    match tree.types[position]:
+        case "message":
+            return MessageEntry(**common, message=_message(fields, reading, position, milliseconds(time)))
+        case "usage":
+            return UsageEntry(
+                **common,
+                kind=text_of(fields.get("usageScope")) or "turn",
+                model=text_of(fields.get("model")) or None,
+                usage=_usage(dict_of(fields.get("usage"))),
+            )
+        case "compaction":
+            told = text_of(fields.get("contextSummary")) or text_of(fields.get("summary"))
+            before = whole_number(fields.get("tokensBefore"))
+            return Compaction(
+                **common,
+                summary=told,
+                first_kept=common["id"],
+                tokens_before=before or None,
+                retained_tail=tuple(_prompt(reading, place) for place in reading.kept.get(position, ())),
+            )
+        case "custom_message":
+            message = dict_of(fields.get("message"))
+            origin = text_of(dict_of(message.get("origin")).get("kind"))
+            return CustomMessage(
+                **common,
+                custom_type=origin or text_of(message.get("role")),
+                content=_blocks(message.get("content")),
+                display=origin != "injection",
+            )
+        case "leaf":
+            return Leaf(**common, target=common["parent"])
+        case _:
+            return Custom(**common, custom_type=text_of(fields.get("type")), data=fields)
+
+
+def _prompt(reading: KimiLogIndex, position: int) -> Message:
+    """A prompt that a compaction keeps."""
+    fields = json_codec.loads_object(reading.read(*reading.span(position))) or {}
+    return _message(fields, reading, position, milliseconds(reading.tree.times[position]))
+
+
+def _message(fields: dict[str, Any], reading: KimiLogIndex, position: int, time: int | None) -> Message:
+    role, message = reading.tree.roles[position], dict_of(fields.get("message"))
+    if role == "user":
+        return UserMessage(content=_blocks(fields.get("input", message.get("content"))), timestamp=time)
+    if role == "toolResult":
+        if message:
+            return _result(
+                text_of(message.get("toolCallId")), {"output": message.get("content")}, reading, time
+            )
+        event = dict_of(fields.get("event"))
+        return _result(text_of(event.get("toolCallId")), dict_of(event.get("result")), reading, time)
+    blocks: tuple[Block, ...]
+    if message:
+        blocks = (
+            *_blocks(message.get("content")),
+            *map(_call, map(dict_of, list_of(message.get("toolCalls")))),
+        )
+    else:
+        lines = (json_codec.bounded(reading.read(*span)) for span in reading.pieces.get(position, ()))
+        events = [fields, *map(json_codec.loads_object, lines)]
+        blocks = tuple(_answer(dict_of(dict_of(event).get("event")) for event in events))
+    model = reading.models.get(position)
+    return AssistantMessage(
+        content=blocks,
+        provider=None if model is None else model.provider or None,
+        model=None if model is None else model.id or None,
+        stop_reason="toolUse" if any(isinstance(block, ToolCall) for block in blocks) else "stop",
+        timestamp=time,
+    )
+
+
+def _answer(events: Iterable[dict[str, Any]]) -> Iterable[Block]:
+    for event in events:
+        if event.get("type") == "tool.call":
+            yield _call(event)
+        else:
+            yield _block(event.get("part"))
+
+
+def _call(call: dict[str, Any]) -> ToolCall:
+    function = dict_of(call.get("function"))
+    given = call.get("args", call.get("arguments", function.get("arguments")))
+    if isinstance(given, str):
+        given = json_codec.loads_object(given.encode("utf-8", "surrogatepass")) or {"input": given}
+    return ToolCall(
+        id=text_of(call.get("toolCallId")) or text_of(call.get("id")),
+        name=text_of(call.get("name")) or text_of(function.get("name")),
+        arguments=dict_of(given),
+    )
+
+
+def _result(call: str, result: dict[str, Any], reading: KimiLogIndex, time: int | None) -> ToolResult:
+    output = result.get("output")
+    if isinstance(output, str | list):
+        blocks = _blocks(output)
+    else:
+        text = "" if output is None else json_codec.dumps(output).decode("utf-8", "replace")
+        blocks = (Text(text=text),)
+    return ToolResult(
+        tool_call_id=call,
+        tool_name=reading.tool_names.get(call, ""),
+        content=blocks,
+        is_error=result.get("isError") is True,
+        timestamp=time,
+    )
+
+
+def _blocks(value: Any) -> tuple[Block, ...]:
+    if isinstance(value, str):
+        return (Text(text=value),)
+    return tuple(map(_block, list_of(value)))
+
+
+def _block(part: Any) -> Block:
+    fields = dict_of(part)
+    kind = text_of(fields.get("type"))
+    if kind == "text" and isinstance(text := fields.get("text"), str):
+        return Text(text=text)
+    if kind == "think" and isinstance(thought := fields.get("think"), str):
+        return Thinking(thinking=thought, thinking_signature=text_of(fields.get("encrypted")) or None)
+    url = dict_of(fields.get("imageUrl", fields.get("image_url"))).get("url")
+    if isinstance(url, str) and (found := _DATA_URL.match(url)):
+        return Image(data=url[found.end() :], mime_type=found[1])
+    return UnknownBlock(type=kind, fields=fields or {"value": part})
+
+
+def _usage(spent: dict[str, Any]) -> Usage:
+    return Usage(
+        input=whole_number(spent.get("inputOther")),
+        output=whole_number(spent.get("output")),
+        cache_read=whole_number(spent.get("inputCacheRead")),
+        cache_write=whole_number(spent.get("inputCacheCreation")),
+    )

@@ -1,0 +1,237 @@
+"""Writes entries as records that name their own id and that of their parent, as whole new files.
+
+A format derives from :class:`LinkedWriter` and writes one method for each kind of record. Here is what is the
+same for all of them: which id a record gets, what it hangs from, and that every tool call has one result
+before anything else is said. Where none was recorded, one that says so is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from branchline.context.tool_pairs import NO_RESULT, close_tool_calls, told_result
+from branchline.entries import (
+    AssistantMessage,
+    Compaction,
+    Entry,
+    Leaf,
+    Message,
+    MessageEntry,
+    SessionInfo,
+    Text,
+    ToolCall,
+    ToolResult,
+    UnknownMessage,
+    UserMessage,
+    json_codec,
+    message_from_fields,
+)
+from branchline.errors import NotSupported
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.entry_times import entry_time
+from branchline.formats.log_index import LogIndex
+from branchline.tree import ROOT
+
+__all__ = ["LinkedWriter", "Placed"]
+
+IndexT = TypeVar("IndexT", bound=LogIndex)
+_PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}", re.ASCII)
+
+
+class Placed(NamedTuple):
+    """The id of a new record, what it hangs from, and when it was said."""
+
+    id: str
+    parent: str | None
+    time: str
+
+
+class _Written(NamedTuple):
+    parent: str | None
+    message: Message | None
+
+
+class LinkedWriter(Generic[IndexT]):
+    """Writes records behind what was read. ``refuse`` gives the exception for what the format cannot hold."""
+
+    def __init__(
+        self,
+        index: IndexT,
+        refuse: Callable[[str], NotSupported],
+        decode: Callable[[bytes, IndexT, int], Entry],
+    ) -> None:
+        self.index = index
+        self.refuse = refuse
+        self._decode = decode
+        header = index.header
+        self.session = "" if header is None else header.id
+        self.cwd = "" if header is None else header.cwd
+        self._started = "" if header is None else header.timestamp
+        self._written: dict[str, _Written] = {}
+        self._ids: dict[str, str] = {}  # of records of this call, by the ids of their entries
+        self._lines: list[bytes] = []
+        self.last = index.tree.keys[-1] if len(index.tree) else None
+        """The last record of the file, for formats that know only one line of them."""
+
+    # -- what a format writes -------------------------------------------------------------------------
+
+    def write_prompt(self, placed: Placed, message: UserMessage) -> None:
+        raise NotImplementedError
+
+    def write_answer(self, placed: Placed, message: AssistantMessage) -> None:
+        raise NotImplementedError
+
+    def write_result(self, placed: Placed, message: ToolResult) -> None:
+        raise NotImplementedError
+
+    def write_compaction(self, placed: Placed, entry: Compaction) -> None:
+        del placed, entry
+        raise self.refuse("compaction")
+
+    def write_title(self, placed: Placed, title: str) -> None:
+        del placed, title
+        raise self.refuse("title")
+
+    def write_position(self, placed: Placed) -> None:
+        """A record that makes its parent the end of the active path."""
+        del placed
+        raise self.refuse("branch")
+
+    # -- what is the same for all ---------------------------------------------------------------------
+
+    def write(self, entries: Sequence[Entry]) -> bytes:
+        """The lines for these entries; all of them or an exception."""
+        for entry in entries:
+            self._write(entry)
+        return b"".join(self._lines)
+
+    def line(self, fields: dict[str, Any]) -> None:
+        """Add a line."""
+        self._lines.append(json_codec.dumps(fields) + b"\n")
+
+    def new_id(self, name: str) -> str:
+        """An id that no record has: the name itself if it is plain, else one that is derived from it."""
+        if _PLAIN_ID.fullmatch(name) and not self._is_taken(name):
+            return name
+        seed = f"{self.session} {name}"
+        while self._is_taken(found := uuid4_from(seed)):
+            seed += "+"
+        return found
+
+    def paired(self, messages: Iterable[Message]) -> list[Message]:
+        """Messages that a record holds, with one result for each call; other results are told as words."""
+        found: list[Message] = []
+        asked: set[str] = set()
+        for message in messages:
+            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+                asked = {block.id for block in message.content if isinstance(block, ToolCall)}
+            elif isinstance(message, ToolResult):
+                if message.tool_call_id not in asked:
+                    found.append(told_result(message))
+                    continue
+            else:
+                asked = set()
+            found.append(message)
+        return close_tool_calls(found)
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._written or name in self.index.tree.positions
+
+    def _write(self, entry: Entry) -> None:
+        match entry:
+            case MessageEntry():
+                self._write_message(entry)
+            case Compaction():
+                if entry.retained_tail is None and entry.first_kept not in (None, entry.id):
+                    raise self.refuse("kept messages")
+                self.write_compaction(self._place(entry, None), entry)
+            case SessionInfo():
+                if not entry.name.strip():
+                    raise self.refuse("untitle")
+                self.write_title(self._place(entry, None, closed=False), entry.name)
+            case Leaf():
+                if entry.target is None:
+                    raise self.refuse("reset")
+                name, parent = self.new_id(entry.id), self._named(entry.target)
+                self.write_position(Placed(name, parent, self._time(entry, parent)))
+                self._written[name] = _Written(parent, None)
+            case _:
+                raise self.refuse(entry.type)
+
+    def _write_message(self, entry: MessageEntry) -> None:
+        message = entry.message
+        if isinstance(message, UnknownMessage):
+            message = message_from_fields(message.fields)
+        match message:
+            case UserMessage():
+                self.write_prompt(self._place(entry, message), message)
+            case AssistantMessage():
+                self.write_answer(self._place(entry, message), message)
+            case ToolResult():
+                if message.tool_call_id not in self._unanswered(self._named(entry.parent)):
+                    raise self.refuse("result")
+                self.write_result(self._place(entry, message, closed=False), message)
+            case _:
+                raise self.refuse("message")
+
+    def _place(self, entry: Entry, message: Message | None, *, closed: bool = True) -> Placed:
+        """Where a new record belongs; ``closed`` first gives results to all calls that have none."""
+        parent = self._named(entry.parent)
+        if closed:
+            parent = self._close(parent, entry)
+        name = self.new_id(entry.id)
+        self._ids[entry.id] = name
+        self._written[name] = _Written(parent, message)
+        return Placed(name, parent, self._time(entry, parent))
+
+    def _close(self, parent: str | None, entry: Entry) -> str | None:
+        for call, tool in self._unanswered(parent).items():
+            name = self.new_id(f"{entry.id}-{call}")
+            message = ToolResult(
+                tool_call_id=call, tool_name=tool, content=(Text(text=NO_RESULT),), is_error=True
+            )
+            self.write_result(Placed(name, parent, self._time(entry, parent)), message)
+            self._written[name] = _Written(parent, message)
+            parent = name
+        return parent
+
+    def _unanswered(self, name: str | None) -> dict[str, str]:
+        """The calls at the end of a path that have no result yet, and their tools, in their order."""
+        answered: set[str] = set()
+        while name is not None:
+            parent, message = self._known(name)
+            if isinstance(message, ToolResult):
+                answered.add(message.tool_call_id)
+            elif isinstance(message, AssistantMessage):
+                blocks = () if isinstance(message.content, str) else message.content
+                calls = {block.id: block.name for block in blocks if isinstance(block, ToolCall)}
+                return {call: tool for call, tool in calls.items() if call not in answered}
+            elif message is not None:
+                break
+            name = parent
+        return {}
+
+    def _named(self, key: str | None) -> str | None:
+        """The id of the record that an entry is."""
+        if key is None:
+            return None
+        return self._ids.get(key, key if self._is_taken(key) else None)
+
+    def _known(self, name: str) -> _Written:
+        if name in self._written:
+            return self._written[name]
+        tree = self.index.tree
+        position = tree.positions[name]
+        parent = tree.parent_position(position)
+        above = None if parent == ROOT else tree.keys[parent]
+        if tree.types[position] != "message":
+            return _Written(above, None if tree.types[position] != "compaction" else UserMessage(content=""))
+        entry = self._decode(self.index.read(*self.index.span(position)), self.index, position)
+        return _Written(above, entry.message if isinstance(entry, MessageEntry) else None)
+
+    def _time(self, entry: Entry, parent: str | None) -> str:
+        position = self.index.tree.positions.get(parent or "", ROOT)
+        above = "" if position == ROOT else self.index.tree.times[position]
+        return entry_time(entry) or above or self._started

@@ -1,0 +1,19 @@
+"""llm's log as a format: a database, whose rows become native entries."""
+
+from __future__ import annotations
+
+from branchline.formats.common.derived_format import DerivedFormatReader
+from branchline.formats.llm.database import NAME, LlmDatabase
+from branchline.formats.llm.home import LlmHome
+from branchline.formats.protocol import Format, FormatTraits
+
+__all__ = ["LLM"]
+
+LLM = Format(
+    traits=FormatTraits(
+        name=NAME, suffix=".db", file_patterns=("logs.db",), records_cost=False, records_cwd=False
+    ),
+    reader=DerivedFormatReader(NAME),
+    home=LlmHome(),
+    database=LlmDatabase(),
+)

@@ -1,0 +1,69 @@
+"""Values of llm's tables in the form of the native format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.formats.common.derived_format import one_line
+from branchline.formats.llm.rows import decode_details
+from branchline.formats.protocol import Query
+
+__all__ = ["attachment_block", "columns", "tables", "text_of", "usage_of"]
+
+
+def tables(query: Query) -> frozenset[str]:
+    """The names of the tables: they differ between versions."""
+    rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return frozenset(text_of(name) for (name,) in rows)
+
+
+def columns(query: Query, table: str) -> frozenset[str]:
+    """The names of the columns of a table."""
+    return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
+
+
+def text_of(value: object) -> str:
+    """A value that should be text."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def usage_of(given: object, made: object, details: object) -> dict[str, Any] | None:
+    """The tokens of a model call; providers count tokens out of the cache as input, or beside it."""
+    if not isinstance(given, int | float) and not isinstance(made, int | float):
+        return None
+    told = decode_details(one_line(details)) if details else None
+    cached = told.cached if told is not None else 0
+    read = (told.cache_read_input_tokens or 0) if told is not None else 0
+    written = (told.cache_creation_input_tokens or 0) if told is not None else 0
+    count_in = given if isinstance(given, int | float) else 0
+    count_out = made if isinstance(made, int | float) else 0
+    usage: dict[str, Any] = {
+        "input": max(0, count_in - cached),
+        "output": count_out,
+        "cacheRead": cached + read,
+        "cacheWrite": written,
+        "totalTokens": count_in + count_out + read + written,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
+    }
+    if told is not None and told.reasoning:
+        usage["reasoning"] = told.reasoning
+    return usage
+
+
+def attachment_block(row: tuple[Any, ...]) -> dict[str, Any]:
+    """An attachment: an image whose bytes are in the log, or a reference to a file or address."""
+    attachment_id, kind, path, url, content = row
+    mime = text_of(kind)
+    if isinstance(content, bytes) and content and mime.startswith("image/"):
+        from base64 import b64encode  # noqa: PLC0415  few sessions have images
+
+        return {"type": "image", "data": b64encode(content).decode("ascii"), "mimeType": mime}
+    return {
+        "type": "attachment",
+        "id": text_of(attachment_id),
+        "mimeType": mime,
+        "path": text_of(path) or None,
+        "url": text_of(url) or None,
+    }

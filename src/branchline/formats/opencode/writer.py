@@ -1,0 +1,242 @@
+"""Sessions for ``opencode import``: derived lines that hold what a document can, and the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from branchline.context import milliseconds
+from branchline.entries import (
+    AssistantMessage,
+    Compaction,
+    CustomMessage,
+    Entry,
+    Header,
+    MessageEntry,
+    SessionInfo,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    decode_entry,
+    json_codec,
+)
+from branchline.errors import NotSupported
+from branchline.formats.common.derived_format import EntryLines, iso_time
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.log_index import LogIndex
+from branchline.formats.opencode.documents import (
+    cost_of,
+    document_of,
+    error_of,
+    parts_of,
+    result_state,
+    session_id,
+    tokens_of,
+)
+from branchline.formats.opencode.entries import MessageEntries, StoredMessage
+from branchline.formats.opencode.rows import decode_message, decode_part
+from branchline.formats.protocol import FormatTraits, FormatWriter, ImportedFiles
+
+__all__ = ["CANNOT", "NAME", "OpencodeImport", "OpencodeWriter"]
+
+NAME = "opencode"
+CANNOT = {
+    "branch": "an opencode session is linear; write one session for each branch",
+    "label": "opencode has no labels",
+    "model_change": "opencode names the model in every message",
+    "thinking_level_change": "opencode does not record how hard a model thinks",
+    "context_edit": "opencode keeps every message as it is",
+    "custom": "opencode has no place for data of extensions",
+    "custom_message": "opencode has only prompts and answers",
+    "branch_summary": "an opencode session is linear, without branches",
+    "usage": "opencode records tokens in answers only",
+    "leaf": "an opencode session is linear",
+    "message": "opencode has only prompts, answers and tool results",
+    "result": "an opencode tool result is part of the answer with its call",
+    "kept": "an opencode compaction keeps whole messages from one of them on",
+    "summary": "an opencode compaction has a summary",
+    "twice": "opencode would repeat the summary of an older compaction among the messages that are kept",
+}
+
+
+class OpencodeWriter(FormatWriter[LogIndex]):
+    """Writes derived lines, normalized to what opencode reads back from its own document."""
+
+    def session_id(self, fresh: str, timestamp: str) -> str:
+        return session_id(fresh, milliseconds(timestamp) or 0)
+
+    def parent_link(self, session_id: str, file: str | None) -> str | None:
+        """Nothing: opencode's forks do not name their parent, and a parent makes a sub-agent."""
+        del session_id, file
+        return None
+
+    def encode_header(self, header: Header) -> bytes:
+        return EntryLines(NAME).header(msgspec.structs.replace(header, parent_session=None))
+
+    def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
+        return b"".join(_Encoder(index).lines(entries))
+
+    def fork(self, transcript: EntryLog[LogIndex], leaf: int, header: Header) -> bytes:
+        del transcript, leaf, header
+        raise NotSupported("sessions of opencode are only read; convert the session instead")
+
+    def copy(self, transcript: EntryLog[LogIndex], header: Header) -> bytes:
+        del transcript, header
+        raise NotSupported("sessions of opencode are only read; convert the session instead")
+
+
+class _Encoder:
+    def __init__(self, index: LogIndex) -> None:
+        self._index = index
+        self._lines = EntryLines(NAME)
+        tree = index.tree
+        end = tree.nearest_conversation_entry(len(tree) - 1)
+        self._lines.last = tree.keys[end] if end >= 0 else None
+        self._calls: dict[str, ToolCall] = {}
+        self._titles: set[str | None] = set()
+
+    def _above(self, parent: str | None) -> str | None:
+        """The entry of the conversation that something with this parent follows."""
+        tree = self._index.tree
+        at = tree.nearest_conversation_entry(tree.positions.get(parent or "", -1))
+        return tree.keys[at] if at >= 0 else parent
+
+    def _call(self, name: str) -> ToolCall | None:
+        """The last call with this id that has no result yet."""
+        if name in self._calls:
+            return self._calls.pop(name)
+        roles = self._index.tree.roles
+        for position in range(len(roles) - 1, -1, -1):
+            if roles[position] not in ("assistant", "toolResult"):
+                continue
+            entry = decode_entry(self._index.read(*self._index.span(position)))
+            if not isinstance(entry, MessageEntry):
+                continue
+            if isinstance(entry.message, ToolResult) and entry.message.tool_call_id == name:
+                return None
+            if (found := _calls(entry).get(name)) is not None:
+                return found
+        return None
+
+    def lines(self, entries: Sequence[Entry]) -> Iterator[bytes]:
+        for entry in entries:
+            if isinstance(entry, SessionInfo):
+                self._titles.add(entry.id)
+                yield self._lines.title(entry.id, entry.timestamp, entry.name)
+                continue
+            if entry.parent not in self._titles and self._above(entry.parent) != self._lines.last:
+                raise _refused("branch")
+            yield from self._conversation_entry(entry)
+
+    def _conversation_entry(self, entry: Entry) -> Iterator[bytes]:
+        messages = MessageEntries(self._lines)
+        time = _moment(entry)
+        match entry:
+            case MessageEntry(message=ToolResult() as result):
+                call = self._call(result.tool_call_id)
+                if call is None:
+                    raise _refused("result")
+                part = {
+                    "type": "tool",
+                    "callID": result.tool_call_id,
+                    "tool": call.name,
+                    "state": result_state(result, call.arguments),
+                }
+                row = decode_message(json_codec.dumps({"role": "assistant", "time": {"created": time}}))
+                yield from messages.result(entry.id, _part(part), iso_time(time), row)
+            case MessageEntry(message=AssistantMessage() as answer):
+                self._calls |= _calls(entry)
+                info = {**_answer_info(answer.usage, time), "role": "assistant"}
+                info |= {"modelID": answer.model, "providerID": answer.provider}
+                if (error := error_of(answer)) is not None:
+                    info["error"] = error
+                yield from messages.take(_message(entry.id, info, parts_of(entry)))
+            case Compaction():
+                yield from self._compaction(entry, messages, time)
+            case MessageEntry(message=UserMessage()) | CustomMessage(custom_type="synthetic"):
+                yield from messages.take(
+                    _message(entry.id, {"role": "user", "time": {"created": time}}, parts_of(entry))
+                )
+            case _:
+                raise _refused(entry.type)
+
+    def _compaction(self, entry: Compaction, messages: MessageEntries, time: int) -> Iterator[bytes]:
+        if not entry.summary:
+            raise _refused("summary")
+        asked: dict[str, Any] = {"type": "compaction", "auto": False}
+        first = entry.first_kept
+        if entry.retained_tail is None and first not in (None, entry.id):
+            tree = self._index.tree
+            at = tree.positions.get(first or "", -1)
+            if at < 0 or tree.types[at] != "message" or tree.roles[at] == "toolResult":
+                raise _refused("kept")
+            if "compaction" in tree.types[at:]:
+                raise _refused("twice")
+            asked["tail_start_id"] = first
+            messages.first[first or ""] = (None, first or "")
+        yield from messages.take(
+            _message(f"{entry.id}/asked", {"role": "user", "time": {"created": time}}, [asked])
+        )
+        info = {**_answer_info(entry.usage, time), "role": "assistant", "summary": True}
+        yield from messages.take(_message(entry.id, info, parts_of(entry)))
+        self._calls = {}
+        for number, message in enumerate(entry.retained_tail or ()):
+            if isinstance(message, ToolResult) and message.tool_call_id not in self._calls:
+                continue  # its call is not kept, so that no model is shown it
+            kept = MessageEntry(
+                id=f"{entry.id}.{number}",
+                parent=self._lines.last,
+                timestamp=entry.timestamp,
+                message=message,
+            )
+            yield from self._conversation_entry(kept)
+
+
+def _answer_info(usage: Any, time: int) -> dict[str, Any]:
+    return {"time": {"created": time}, "cost": cost_of(usage), "tokens": tokens_of(usage)}
+
+
+def _message(name: str, info: dict[str, Any], parts: list[dict[str, Any]]) -> StoredMessage:
+    row = decode_message(json_codec.dumps(info))
+    finish = next((part["reason"] for part in parts if part["type"] == "step-finish"), None)
+    if finish is not None:
+        row = msgspec.structs.replace(row, finish=finish)
+    return StoredMessage(name, row, [(f"{name}/{number}", _part(part)) for number, part in enumerate(parts)])
+
+
+def _part(fields: dict[str, Any]) -> Any:
+    return decode_part(json_codec.dumps(fields))
+
+
+def _calls(entry: Entry) -> dict[str, ToolCall]:
+    if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
+        return {}
+    content = entry.message.content
+    return {
+        block.id: block
+        for block in (() if isinstance(content, str) else content)
+        if isinstance(block, ToolCall)
+    }
+
+
+def _moment(entry: Entry) -> int:
+    message = entry.message if isinstance(entry, MessageEntry) else None
+    said = getattr(message, "timestamp", None)
+    return int(said) if isinstance(said, int | float) else milliseconds(entry.timestamp) or 0
+
+
+def _refused(what: str) -> NotSupported:
+    return FormatTraits(name=NAME, unsupported=CANNOT).unsupported_error(what)
+
+
+class OpencodeImport(ImportedFiles[LogIndex]):
+    """Sessions reach opencode through its own import, which also finds the project of the directory."""
+
+    unsupported = CANNOT
+    command = ("opencode", "import")
+    writer = OpencodeWriter()
+
+    def document(self, lines: bytes) -> bytes:
+        return document_of(lines)

@@ -1,0 +1,183 @@
+"""Entries as records of a session that Qwen Code resumes.
+
+The program follows the parents of the last record in the file, so a whole tree is one file, and a record at
+the end says which branch is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from branchline.context import labelled_summary
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Compaction,
+    Content,
+    Header,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+    blocks_text,
+    json_codec,
+)
+from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.linked_writer import LinkedWriter, Placed
+from branchline.formats.qwen.log_index import ORIGIN, QwenLogIndex
+
+__all__ = ["CANNOT", "VERSION", "QwenWriter", "header_line"]
+
+VERSION = "0.15.10"
+"""The version of Qwen Code that records name."""
+
+CANNOT = {
+    "reset": "Qwen Code has no empty branch; start a new session instead",
+    "label": "Qwen Code has no labels",
+    "untitle": "Qwen Code keeps the last title",
+    "branch_summary": "Qwen Code does not summarize branches",
+    "thinking_level_change": "Qwen Code does not record how hard a model thinks",
+    "model_change": "in Qwen Code only answers name a model",
+    "context_edit": "Qwen Code keeps every message as it is",
+    "custom": "Qwen Code has no place for it",
+    "custom_message": "Qwen Code supports only prompts, answers and results",
+    "message": "Qwen Code supports only user, assistant and tool messages",
+    "usage": "Qwen Code records tokens with answers only",
+    "block": "Qwen Code supports only text, images, thinking, tool calls and tool results",
+    "empty": "Qwen Code leaves out messages without content",
+    "result": "the call that it answers does not precede it, or has a result already",
+    "kept messages": "in Qwen Code a compaction holds the messages that it keeps",
+}
+
+
+def header_line(header: Header) -> bytes:
+    """The first record of a new file: bookkeeping, which the program passes over."""
+    payload = {} if header.parent_session is None else {"from": header.parent_session}
+    record = {
+        "uuid": uuid4_from(f"{header.id} {ORIGIN}"),
+        "parentUuid": None,
+        "sessionId": header.id,
+        "timestamp": header.timestamp,
+        "type": "system",
+        "cwd": header.cwd,
+        "version": VERSION,
+        "subtype": ORIGIN,
+        "systemPayload": payload,
+    }
+    return json_codec.dumps(record) + b"\n"
+
+
+class QwenWriter(LinkedWriter[QwenLogIndex]):
+    """Writes records of Qwen Code."""
+
+    def write_prompt(self, placed: Placed, message: UserMessage) -> None:
+        self._record(placed, "user", message=self._said(message))
+
+    def write_answer(self, placed: Placed, message: AssistantMessage) -> None:
+        fields: dict[str, Any] = {"model": message.model or "unknown", "message": self._said(message)}
+        if message.usage is not None:
+            fields["usageMetadata"] = _usage(message.usage)
+        self._record(placed, "assistant", **fields)
+
+    def write_result(self, placed: Placed, message: ToolResult) -> None:
+        status = "error" if message.is_error is True else "success"
+        display = blocks_text(message.content, "\n")
+        about = {"callId": message.tool_call_id, "status": status, "resultDisplay": display}
+        self._record(placed, "tool_result", message=self._said(message), toolCallResult=about)
+
+    def write_compaction(self, placed: Placed, entry: Compaction) -> None:
+        """The history that the program sends from here on: the summary, then what is kept."""
+        history = list(map(self._said, self.paired(entry.retained_tail or ())))
+        told = bool(entry.summary.strip())
+        if told:
+            history.insert(0, {"role": "user", "parts": [{"text": labelled_summary(entry.summary)}]})
+        info: dict[str, Any] = {
+            "originalTokenCount": entry.tokens_before or 0,
+            "newTokenCount": 0,
+            "compressionStatus": 1,
+        }
+        payload = {"info": info, "compressedHistory": history, **({} if told else {ORIGIN: "no summary"})}
+        self._record(placed, "system", subtype="chat_compression", systemPayload=payload)
+
+    def write_title(self, placed: Placed, title: str) -> None:
+        payload = {"customTitle": title, "titleSource": "manual"}
+        self._record(placed, "system", subtype="custom_title", systemPayload=payload)
+
+    def write_position(self, placed: Placed) -> None:
+        self._record(placed, "system", subtype="rewind", systemPayload={"truncatedCount": 0})
+
+    def _record(self, placed: Placed, kind: str, **fields: Any) -> None:
+        self.line(
+            {
+                "uuid": placed.id,
+                "parentUuid": placed.parent or self._origin(),
+                "sessionId": self.session,
+                "timestamp": placed.time,
+                "type": kind,
+                "cwd": self.cwd,
+                "version": VERSION,
+                **fields,
+            }
+        )
+
+    def _origin(self) -> str | None:
+        """The first record of the file, from which every root hangs."""
+        return self.index.tree.keys[0] if len(self.index.tree) else None
+
+    def _said(self, message: Message) -> dict[str, Any]:
+        match message:
+            case UserMessage():
+                return {"role": "user", "parts": self._parts(message.content)}
+            case AssistantMessage():
+                return {"role": "model", "parts": self._parts(message.content)}
+            case ToolResult():
+                return {"role": "user", "parts": self._result_parts(message)}
+            case _:
+                raise self.refuse("message")
+
+    def _result_parts(self, message: ToolResult) -> list[dict[str, Any]]:
+        content = message.content
+        blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
+        images = [self._part(block) for block in blocks if isinstance(block, Image)]
+        if not all(isinstance(block, Text | Image) for block in blocks):
+            raise self.refuse("block")
+        name = "error" if message.is_error is True else "output"
+        body = {name: blocks_text(content, "\n")}
+        response = {"id": message.tool_call_id, "name": message.tool_name, "response": body}
+        return [{"functionResponse": response}, *images]
+
+    def _parts(self, content: Content) -> list[dict[str, Any]]:
+        blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
+        parts = [self._part(block) for block in blocks if not (isinstance(block, Text) and not block.text)]
+        if not parts:
+            raise self.refuse("empty")
+        return parts
+
+    def _part(self, block: Block) -> dict[str, Any]:
+        match block:
+            case Text():
+                return {"text": block.text}
+            case Thinking() if block.thinking:
+                return {"text": block.thinking, "thought": True}
+            case Image() if block.data and block.mime_type:
+                return {"inlineData": {"mimeType": block.mime_type, "data": block.data}}
+            case ToolCall() if block.id and block.name:
+                return {"functionCall": {"id": block.id, "name": block.name, "args": block.arguments}}
+            case _:
+                raise self.refuse("block")
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    return {
+        "promptTokenCount": prompt,
+        "candidatesTokenCount": usage.output,
+        "thoughtsTokenCount": usage.reasoning if isinstance(usage.reasoning, int | float) else 0,
+        "totalTokenCount": usage.total_tokens or prompt + usage.output,
+        "cachedContentTokenCount": usage.cache_read,
+    }

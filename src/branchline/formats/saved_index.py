@@ -1,0 +1,268 @@
+"""The index of a log as bytes, so that a large file need not be read again to be opened.
+
+:func:`dump` writes the columns of the tree one after the other, each in the form in which it loads fastest,
+and everything else as one MessagePack record. :func:`load` fills the index of a fresh reader from it. Columns
+are converted to Python objects when the tree needs them. The bytes say nothing about the file that they were
+made of: whether they still fit it is for the caller to find out.
+
+Payloads are not kept. A log whose links are irregular (duplicate ids, orphans, cycles) is not saved.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import TypeVar
+
+import msgspec
+
+from branchline._version import __version__
+from branchline.entries import Header
+from branchline.formats.lines import LineReader
+from branchline.formats.log_index import LabelState, LineChunk, LogIndex
+from branchline.formats.protocol import LogReader
+from branchline.tree import Finding
+
+__all__ = ["dump", "load"]
+
+_VERSION = f"{__version__}/1/{sys.byteorder}"
+"""Increase the number when a reader or this form changes: what another version saved is not used."""
+_WORDS = 8  # columns of numbers begin at multiples of this
+_FEW = 16  # keys that are looked up without loading all of them
+_T = TypeVar("_T")
+
+
+class _Saved(msgspec.Struct, kw_only=True, array_like=True):
+    """Everything but the columns."""
+
+    version: str
+    format: str
+    state: bytes
+    size: int
+    sizes: tuple[int, ...]
+    types: list[str]
+    roles: list[str | None]
+    last_readable: int
+    placeholders: list[int]
+    continuations: list[int]
+    withheld: list[int]
+    other_objects: list[int]
+    header: Header | None
+    header_line: bytes
+    header_end: int
+    file_version: int
+    current_version: int
+    labels: dict[str, LabelState]
+    title: str | None
+    leaf: int
+    leaf_ambiguous: bool
+    consumed: int
+    lines: int
+    prefix_recorded: bool
+    mutable_prefix: int
+    read_only: str | None
+    last_message_time: int | float | None
+    notes: list[Finding]
+    end_notes: list[Finding]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Saved).decode
+
+
+def dump(reader: LogReader[LogIndex]) -> bytes | None:
+    """What a reader that has finished knows; None where it cannot be saved."""
+    index = reader.reading
+    if not isinstance(reader, LineReader) or reader.gap or index.unterminated or not index.linker.is_plain:
+        return None
+    state = reader.saved_state()
+    tree = index.tree
+    if state is None:
+        return None
+    odd, blocks = tree.odd_parents(), index.blocks
+    ends = array("q")
+    for block in blocks:
+        ends += block.ends
+    try:
+        (types, type_column), (roles, role_column) = _numbered(tree.types), _numbered(tree.roles)
+        columns = (
+            array("q", odd.keys()).tobytes(),
+            array("q", odd.values()).tobytes(),
+            array("q", sorted(tree.textless)).tobytes(),
+            array("q", [number for one in blocks for number in (*one[:3], len(one.ends))]).tobytes(),
+            ends.tobytes(),
+            type_column,
+            role_column,
+            _joined(tree.keys),
+            _joined(tree.times),
+        )
+        record = _encode(
+            _Saved(
+                version=_VERSION,
+                format=index.format,
+                state=state,
+                size=len(tree),
+                sizes=tuple(map(len, columns)),
+                types=types,
+                roles=roles,
+                last_readable=index.linker.last_readable,
+                placeholders=sorted(tree.placeholders),
+                continuations=sorted(tree.continuations),
+                withheld=sorted(index.withheld),
+                other_objects=index.other_objects,
+                header=index.header,
+                header_line=index.header_line,
+                header_end=index.header_end,
+                file_version=index.version,
+                current_version=index.current_version,
+                labels=index.labels,
+                title=index.title,
+                leaf=index.leaf,
+                leaf_ambiguous=index.leaf_ambiguous,
+                consumed=index.consumed,
+                lines=index.lines,
+                prefix_recorded=index.prefix_recorded,
+                mutable_prefix=index.mutable_prefix,
+                read_only=index.read_only,
+                last_message_time=index.last_message_time,
+                notes=index.notes,
+                end_notes=index.end_notes,
+            )
+        )
+    except ValueError:  # a line break in a name, half a surrogate pair, or more than 256 types
+        return None
+    return b"".join((len(record).to_bytes(_WORDS, "little"), record, bytes(-len(record) % _WORDS), *columns))
+
+
+def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
+    """Fill the index of a fresh reader; False, and nothing done, if another version saved these bytes."""
+    if not isinstance(reader, LineReader):
+        return False
+    end = _WORDS + int.from_bytes(data[:_WORDS], "little")
+    saved = _decode(data[_WORDS:end])
+    index = reader.reading
+    if saved.version != _VERSION or saved.format != index.format:
+        return False
+    cuts = list(accumulate(saved.sizes, initial=end + -end % _WORDS))
+    odd, odd_parents, textless, blocks, ends, *columns = (data[one:other] for one, other in pairwise(cuts))
+    tree = index.tree
+    tree.restore(
+        _Columns(saved, textless, *columns), dict(zip(_numbers(odd), _numbers(odd_parents), strict=True))
+    )
+    tree.placeholders.update(saved.placeholders)
+    tree.continuations.update(saved.continuations)
+    index.linker.restore(saved.last_readable)
+    index.blocks = list(_chunks(_numbers(blocks), ends))
+    index.withheld = set(saved.withheld)
+    index.other_objects = saved.other_objects
+    index.header, index.header_line, index.header_end = saved.header, saved.header_line, saved.header_end
+    index.version, index.current_version = saved.file_version, saved.current_version
+    index.labels, index.title = saved.labels, saved.title
+    index.leaf, index.leaf_ambiguous = saved.leaf, saved.leaf_ambiguous
+    index.consumed, index.lines = saved.consumed, saved.lines
+    index.prefix_recorded, index.mutable_prefix = saved.prefix_recorded, saved.mutable_prefix
+    index.read_only, index.last_message_time = saved.read_only, saved.last_message_time
+    index.notes, index.end_notes = saved.notes, saved.end_notes
+    reader.restore_state(saved.state)
+    return True
+
+
+class _Columns:
+    """The columns of a saved tree."""
+
+    def __init__(
+        self,
+        saved: _Saved,
+        textless: memoryview,
+        types: memoryview,
+        roles: memoryview,
+        keys: memoryview,
+        times: memoryview,
+    ) -> None:
+        self._size = saved.size
+        self._type_names, self._role_names = saved.types, saved.roles
+        self._textless, self._types, self._roles = textless, types, roles
+        self._keys, self._times = keys, times
+        self._lookups = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def keys(self) -> list[str]:
+        return _split(self._keys, self._size)
+
+    def times(self) -> list[str]:
+        return _split(self._times, self._size)
+
+    def types(self) -> list[str]:
+        return _named(self._types, self._type_names)
+
+    def roles(self) -> list[str | None]:
+        return _named(self._roles, self._role_names)
+
+    def textless(self) -> set[int]:
+        return set(_numbers(self._textless))
+
+    def find(self, key: str) -> int | None:
+        """The position of a key by a search in the bytes: a few times, before all keys are worth loading."""
+        self._lookups += 1
+        if self._lookups > _FEW or "\n" in key:
+            return None
+        keys, wanted = bytes(self._keys), key.encode("utf-8", "surrogatepass")
+        at = keys.rfind(b"\n" + wanted + b"\n")
+        if at < 0:
+            return 0 if keys.startswith(wanted + b"\n") else None
+        return keys.count(b"\n", 0, at + 1)
+
+
+def _numbered(values: Sequence[_T]) -> tuple[list[_T], bytes]:
+    """The different values of a column, and one byte for each entry. ValueError if there are too many."""
+    names = list(dict.fromkeys(values))
+    numbers = {name: place for place, name in enumerate(names)}
+    return names, bytes(map(numbers.__getitem__, values))
+
+
+def _named(column: memoryview, names: Sequence[_T]) -> list[_T]:
+    """The values of a column. Where nearly all are the same only the others are looked at."""
+    numbers = bytes(column)
+    counts = [numbers.count(number) for number in range(len(names))]
+    common = max(range(len(names)), key=counts.__getitem__, default=0)
+    if 4 * sum(counts) > 5 * max(counts, default=0):
+        return [names[number] for number in numbers]
+    values = [names[common]] * len(numbers) if names else []
+    for number, name in enumerate(names):
+        at = -1
+        while number != common and (at := numbers.find(number, at + 1)) >= 0:
+            values[at] = name
+    return values
+
+
+def _chunks(blocks: array[int], ends: memoryview) -> Iterator[LineChunk]:
+    numbers = iter(blocks)
+    start = 0
+    for first, offset, line, count in zip(numbers, numbers, numbers, numbers, strict=True):
+        yield LineChunk(first, offset, line, _numbers(ends[start : start + _WORDS * count]))
+        start += _WORDS * count
+
+
+def _numbers(column: memoryview) -> array[int]:
+    return array("q", bytes(column))
+
+
+def _joined(names: Iterable[str]) -> bytes:
+    """Names, each followed by a line break. ValueError where one holds a line break or cannot be encoded."""
+    names = list(names)
+    if not names:
+        return b""
+    text = "\n".join(names) + "\n"
+    if text.count("\n") != len(names):
+        raise ValueError("a name with a line break")
+    return text.encode()
+
+
+def _split(column: memoryview, size: int) -> list[str]:
+    names = str(column, "utf-8").split("\n")
+    del names[size:]
+    return names

@@ -1,0 +1,409 @@
+"""Sessions of Google's Agent Development Kit in any store (extra ``adk``)::
+
+    from branchline.integrations.adk import BranchlineSessionService
+    service = BranchlineSessionService("app.db")               # or a directory, or postgresql://…
+    runner = Runner(agent=agent, app_name="shop", session_service=service)
+    await service.create_session(app_name="shop", user_id="ada", session_id="s1")
+    await service.fork_session(app_name="shop", user_id="ada", session_id="s1", at=event_id)
+
+An event is an entry with the id of the event. The state of a session follows its path, so that going back to
+an entry also brings back the state of that moment. Two processes that append to one session neither crash nor
+hide each other's events; ``on_conflict`` says what happens instead.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import os
+import uuid
+from typing import Any, Self
+
+import msgspec
+
+try:
+    from google.adk.errors._stale_session_error import StaleSessionError
+    from google.adk.errors.already_exists_error import AlreadyExistsError
+    from google.adk.errors.session_not_found_error import SessionNotFoundError
+    from google.adk.events.event import Event
+    from google.adk.sessions.base_session_service import (
+        BaseSessionService,
+        GetSessionConfig,
+        ListSessionsResponse,
+    )
+    from google.adk.sessions.session import Session as AdkSession
+    from google.adk.sessions.state import State
+    from pydantic_core import to_jsonable_python
+except ImportError as problem:  # pragma: no cover  a test replaces the module
+    raise ImportError("the session service for ADK needs it: pip install 'branchline[adk]'") from problem
+
+from branchline.entries import CustomMessage
+from branchline.integrations.event_messages import native_entries, native_forms, new_entries, tool_result
+from branchline.integrations.threads import Worker
+from branchline.library import SessionLibrary
+from branchline.session import NewEntry, OnConflict, Session
+from branchline.stores import Store, key_for, parts_of, trash_of
+
+__all__ = ["BranchlineSessionService"]
+
+_FORMAT = "adk.event"
+_STATE = "adk.state"
+_SPACE = "adk"
+Fields = dict[str, Any]
+
+
+class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not in the locked environment
+    """The sessions of one store, of any number of apps and users.
+
+    ``on_conflict``: an event of a session object that is behind the store follows what is stored
+    (``"append"``), or what that object has seen, on a branch of its own (``"branch"``), or is refused with
+    StaleSessionError (``"raise"``).
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Store | SessionLibrary,
+        *,
+        on_conflict: OnConflict = "append",
+    ) -> None:
+        super().__init__()
+        self._owns = not isinstance(where, SessionLibrary)
+        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        (self._store,) = self._library.stores
+        self._on_conflict: OnConflict = on_conflict
+        self._worker = Worker()
+        self._sessions: dict[tuple[str, ...], Session] = {}
+
+    # -- the interface of ADK ---------------------------------------------------------------------------
+
+    async def create_session(
+        self, *, app_name: str, user_id: str, state: Fields | None = None, session_id: str | None = None
+    ) -> AdkSession:
+        """Create a session. AlreadyExistsError if its id is taken."""
+        name = (session_id or "").strip() or str(uuid.uuid4())
+        app, user, own = _scopes(state or {})
+
+        def create() -> AdkSession:
+            parts = _parts(app_name, user_id, name)
+            try:
+                made = Session.create(
+                    store=self._store, key=key_for(*parts), metadata={"name": [*parts]}, persist="always"
+                )
+            except FileExistsError:
+                raise AlreadyExistsError(f"Session with id {name} already exists.") from None
+            self._sessions[parts] = made
+            if own:
+                made.write(functools.partial(_given, [_state_entry(own)]))
+            self._change_shared(app_name, user_id, app, user)
+            return self._read(app_name, user_id, name, made, None)
+
+        return await self._worker.run(create)
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> AdkSession | None:
+        """The session with the events of its active path; None if there is none."""
+        name = session_id.strip()
+
+        def read() -> AdkSession | None:
+            session = self._opened(_parts(app_name, user_id, name))
+            return None if session is None else self._read(app_name, user_id, name, session, config)
+
+        return await self._worker.run(read)
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        """The sessions of an app or of a user, oldest change first, without events and state."""
+        begin = (_SPACE, app_name) if user_id is None else (_SPACE, app_name, user_id)
+
+        def read() -> list[AdkSession]:
+            logs = self._store.scan(prefix=key_for(*begin) + "~").found
+            return [
+                AdkSession(app_name=app_name, user_id=user, id=name, last_update_time=log.modified)
+                for log in reversed(logs)
+                for _space, _app, user, name in [parts_of(log.key)]
+                if name
+            ]
+
+        return ListSessionsResponse(sessions=await self._worker.run(read))
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Move a session to the trash of the store."""
+        parts = _parts(app_name, user_id, session_id.strip())
+
+        def remove() -> None:
+            if (session := self._sessions.pop(parts, None)) is not None:
+                session.close()
+            trash_of(self._store).remove(key_for(*parts))
+
+        await self._worker.run(remove)
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> Fields:
+        """What all sessions of a user share, without the prefix ``user:``."""
+        return await self._worker.run(lambda: self._shared(_parts(app_name, user_id, "")))
+
+    async def append_event(self, session: AdkSession, event: Event) -> Event:
+        """Append an event in one write, and apply what it changes in the state. Again, it is no change."""
+        if event.partial:
+            return event
+        self._apply_temp_state(session, event)
+        event = self._trim_temp_delta_state(event)
+        leaf = await self._worker.run(lambda: self._append(session, event))
+        if leaf is None:
+            return event
+        self._commit_event_to_session(session, event)
+        session.last_update_time = event.timestamp
+        session._storage_update_marker = leaf  # noqa: SLF001  what the session object has seen
+        return event
+
+    # -- more than ADK asks for -------------------------------------------------------------------------
+
+    async def fork_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        at: str | None = None,
+        new_session_id: str | None = None,
+    ) -> AdkSession:
+        """A new session with the events up to one (default: all), which names the old one as its parent.
+
+        SessionNotFoundError if there is no such session, EntryNotFound for an event that is not in it,
+        AlreadyExistsError if the new id is taken.
+        """
+        name = new_session_id or str(uuid.uuid4())
+
+        def fork() -> AdkSession:
+            source = self._opened(_parts(app_name, user_id, session_id.strip()))
+            if source is None:
+                raise SessionNotFoundError(f"Session {session_id} not found.")
+            parts = _parts(app_name, user_id, name)
+            try:
+                made = source.fork(at, key=key_for(*parts), store=self._store)
+            except FileExistsError:
+                raise AlreadyExistsError(f"Session with id {name} already exists.") from None
+            self._sessions[parts] = made
+            return self._read(app_name, user_id, name, made, None)
+
+        return await self._worker.run(fork)
+
+    async def close(self) -> None:
+        """Close the sessions, and the store if this object opened it."""
+
+        def close() -> None:
+            while self._sessions:
+                self._sessions.popitem()[1].close()
+            if self._owns:
+                self._library.close()
+
+        await self._worker.run(close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+    # -- inside, in a thread ----------------------------------------------------------------------------
+
+    def _opened(self, parts: tuple[str, ...]) -> Session | None:
+        """The session of these parts with everything that others appended; None if there is none."""
+        session = self._sessions.get(parts)
+        if self._store.stat(key_for(*parts)) is None:
+            if session is not None:
+                self._sessions.pop(parts).close()
+            return None
+        if session is None:
+            session = self._library.get(*parts, on_conflict="append")
+            if session is None:
+                return None
+            self._sessions[parts] = session
+        session.on_conflict = "append"
+        session.refresh()
+        return session
+
+    def _read(
+        self, app: str, user: str, name: str, session: Session, config: GetSessionConfig | None
+    ) -> AdkSession:
+        limit = None if config is None else config.num_recent_events
+        events = [
+            Event.model_validate_json(bytes(form.event))
+            for form in native_forms(session, _FORMAT, limit=limit)
+        ]
+        if config is not None and config.after_timestamp is not None:
+            events = [event for event in events if event.timestamp >= config.after_timestamp]
+        state = _folded(session)
+        for prefix, parts in (
+            (State.APP_PREFIX, _parts(app, "", "")),
+            (State.USER_PREFIX, _parts(app, user, "")),
+        ):
+            state |= {prefix + key: value for key, value in self._shared(parts).items()}
+        stored = self._store.stat(session.key)
+        changed = events[-1].timestamp if events else 0.0 if stored is None else stored.modified
+        found = AdkSession(
+            app_name=app, user_id=user, id=name, state=state, events=events, last_update_time=changed
+        )
+        found._storage_update_marker = session.leaf or ""  # noqa: SLF001  what the session object has seen
+        return found
+
+    def _append(self, seen: AdkSession, event: Event) -> str | None:
+        """The entry of an event that was written; None if the store has it already."""
+        session = self._opened(_parts(seen.app_name, seen.user_id, seen.id))
+        if session is None:
+            raise SessionNotFoundError(f"Session {seen.id} not found.")
+        data = event.model_dump_json(exclude_none=True).encode()
+        marker = seen._storage_update_marker  # noqa: SLF001
+
+        def build(current: Session) -> list[NewEntry]:
+            identity: str | None = event.id or None
+            if identity is not None and identity in current:
+                if _is_same(current, identity, data):
+                    return []
+                identity = None  # another event with the same id
+            options: Fields = {"id": identity}
+            if marker is not None and (current.leaf or "") != marker:
+                if self._on_conflict == "raise":
+                    raise StaleSessionError(f"Session {seen.id} was changed in the store since it was read.")
+                if self._on_conflict == "branch":
+                    options["parent"] = marker or None
+            native = {"format": _FORMAT, "v": 1, "event": msgspec.Raw(data)}
+            return new_entries(_messages(event), native, **options)
+
+        made = session.write(build)
+        if not made:
+            return None
+        app, user, _own = _scopes(event.actions.state_delta if event.actions else {})
+        self._change_shared(seen.app_name, seen.user_id, app, user)
+        return made[-1]
+
+    def _shared(self, parts: tuple[str, ...]) -> Fields:
+        session = self._opened(parts)
+        return {} if session is None else _folded(session)
+
+    def _change_shared(self, app_name: str, user_id: str, app: Fields, user: Fields) -> None:
+        for parts, delta in ((_parts(app_name, "", ""), app), (_parts(app_name, user_id, ""), user)):
+            if delta:
+                session = self._opened(parts)
+                if session is None:
+                    session = self._library.get_or_create(*parts, title="State of ADK", on_conflict="append")
+                    self._sessions[parts] = session
+                entries = [_state_entry(delta)]
+                session.write(functools.partial(_given, entries))
+
+
+def _given(entries: list[NewEntry], session: Session) -> list[NewEntry]:
+    del session
+    return entries
+
+
+def _parts(app: str, user: str, name: str) -> tuple[str, ...]:
+    parts = (_SPACE, app, user, name)
+    if "~~" in key_for(*parts):
+        raise ValueError(f"cannot keep the session {name!r}: its app, user and id are too long together")
+    return parts
+
+
+def _scopes(state: Fields) -> tuple[Fields, Fields, Fields]:
+    """The parts of a change for the app, for the user and for the session; what is temporary is in none."""
+    app = {
+        key[len(State.APP_PREFIX) :]: value
+        for key, value in state.items()
+        if key.startswith(State.APP_PREFIX)
+    }
+    user = {
+        key[len(State.USER_PREFIX) :]: value
+        for key, value in state.items()
+        if key.startswith(State.USER_PREFIX)
+    }
+    prefixes = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
+    return app, user, {key: value for key, value in state.items() if not key.startswith(prefixes)}
+
+
+def _state_entry(delta: Fields) -> NewEntry:
+    """A change of the state, as an entry of the path that no model needs to see."""
+    values = to_jsonable_python(delta, fallback=str)
+    fields = {"custom_type": _STATE, "content": "", "display": False, "details": {"delta": values}}
+    return NewEntry(kind=CustomMessage, fields=fields)
+
+
+class _Actions(msgspec.Struct):
+    state_delta: Fields = {}
+
+
+class _StoredEvent(msgspec.Struct):
+    actions: _Actions | None = None
+
+
+class _Native(msgspec.Struct):
+    event: _StoredEvent | None = None
+
+
+class _Said(msgspec.Struct):
+    native: _Native | None = None
+
+
+class _Details(msgspec.Struct):
+    delta: Fields = {}
+
+
+class _Line(msgspec.Struct):
+    customType: str = ""  # noqa: N815  as it is written
+    details: _Details | None = None
+    message: _Said | None = None
+
+
+_decoder = msgspec.json.Decoder(_Line)
+
+
+def _folded(session: Session) -> Fields:
+    """The state of a session at its leaf: all changes on the path, in order."""
+    state: Fields = {}
+    for line in session.raws(session.path()):
+        try:
+            found = _decoder.decode(line)
+        except msgspec.ValidationError:
+            continue  # of another interface
+        if found.customType == _STATE and found.details is not None:
+            state |= found.details.delta
+        elif found.message is not None and found.message.native is not None:
+            event = found.message.native.event
+            if event is not None and event.actions is not None:
+                state |= _scopes(event.actions.state_delta)[2]
+    return state
+
+
+def _is_same(session: Session, entry: str, data: bytes) -> bool:
+    stored = native_entries(session, [entry], _FORMAT)
+    return any(msgspec.json.decode(form.event) == msgspec.json.decode(data) for _id, form in stored)
+
+
+def _messages(event: Event) -> list[Fields]:
+    """What people and other models see of an event."""
+    said: list[Fields] = []
+    blocks: list[Fields] = []
+    for part in (event.content.parts or []) if event.content else []:
+        if part.function_response is not None:
+            answer = part.function_response
+            text = msgspec.json.encode(to_jsonable_python(answer.response, fallback=str)).decode()
+            said.append(tool_result(answer.id or "", answer.name or "", text))
+        elif part.function_call is not None:
+            call = part.function_call
+            arguments = to_jsonable_python(call.args or {}, fallback=str)
+            blocks.append(
+                {"type": "toolCall", "id": call.id or "", "name": call.name or "", "arguments": arguments}
+            )
+        elif part.text is not None:
+            blocks.append(
+                {"type": "thinking", "thinking": part.text}
+                if part.thought
+                else {"type": "text", "text": part.text}
+            )
+        elif part.inline_data is not None and (part.inline_data.mime_type or "").startswith("image/"):
+            picture = base64.b64encode(part.inline_data.data or b"").decode()
+            blocks.append({"type": "image", "data": picture, "mimeType": part.inline_data.mime_type})
+    if blocks and event.author == "user":
+        said.append({"role": "user", "content": blocks})
+    elif blocks:
+        called = any(block["type"] == "toolCall" for block in blocks)
+        said.append({"role": "assistant", "content": blocks, "stopReason": "toolUse" if called else "stop"})
+    return said or [{"role": "custom", "customType": _FORMAT, "content": "", "display": False}]

@@ -1,0 +1,187 @@
+"""History for the Microsoft Agent Framework in any store (extra ``agent-framework``)::
+
+    from branchline.integrations.agent_framework import BranchlineHistory
+    history = BranchlineHistory("app.db")                      # or a directory, or postgresql://…
+    agent = Agent(client=client, context_providers=[history])
+    session = agent.create_session(session_id="user:42")
+    await agent.run("hello", session=session)                  # and in a shell: branchline show …
+
+Messages come back equal to what was saved. A save that repeats the whole history adds only what is new.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, Self
+
+import msgspec
+
+try:
+    from agent_framework import HistoryProvider, Message
+except ImportError as problem:  # pragma: no cover  a test replaces the module
+    raise ImportError(
+        "the history for the Agent Framework needs it: pip install 'branchline[agent-framework]'"
+    ) from problem
+
+from branchline.integrations.event_messages import native_forms, new_entries, tool_result
+from branchline.integrations.threads import Worker
+from branchline.library import SessionLibrary
+from branchline.session import NewEntry, OnConflict, Session
+from branchline.stores import Store
+
+__all__ = ["BranchlineHistory"]
+
+_FORMAT = "maf.message"
+Fields = dict[str, Any]
+
+
+class BranchlineHistory(HistoryProvider):  # type: ignore[misc]  # not in the locked environment
+    """The history of every session id, each a session of one store.
+
+    ``on_conflict`` is as for sessions: what is saved follows what other processes saved (``"append"``), or
+    what this one has read (``"branch"``), or is refused with SessionMoved (``"raise"``). Further options are
+    those of ``HistoryProvider``.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Store | SessionLibrary,
+        source_id: str = "branchline",
+        *,
+        on_conflict: OnConflict = "append",
+        **options: Any,
+    ) -> None:
+        super().__init__(source_id, **options)
+        self._owns = not isinstance(where, SessionLibrary)
+        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._on_conflict: OnConflict = on_conflict
+        self._worker = Worker()
+        self._sessions: dict[str, Session] = {}
+
+    async def get_messages(
+        self, session_id: str | None, *, state: Fields | None = None, **_more: Any
+    ) -> list[Message]:
+        """The messages of the active path, oldest first."""
+        del state
+        return await self._worker.run(lambda: [Message.from_dict(one) for one in self._stored(session_id)])
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: Fields | None = None,
+        **_more: Any,
+    ) -> None:
+        """Append messages in one write."""
+        del state
+        given = [json.loads(message.to_json()) for message in messages]
+
+        def build(session: Session) -> list[NewEntry]:
+            fresh = _without_replay(given, _decoded(session))
+            return [
+                entry
+                for message in fresh
+                for entry in new_entries(_messages(message), {"format": _FORMAT, "v": 1, "message": message})
+            ]
+
+        if given:
+            await self._worker.run(lambda: self._session(session_id).write(build))
+
+    async def close(self) -> None:
+        """Close the sessions, and the store if this object opened it."""
+
+        def close() -> None:
+            while self._sessions:
+                self._sessions.popitem()[1].close()
+            if self._owns:
+                self._library.close()
+
+        await self._worker.run(close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+    def _session(self, session_id: str | None) -> Session:
+        if not session_id:
+            raise ValueError("a history needs a session with an id: agent.create_session(session_id=…)")
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._library.get_or_create(session_id, on_conflict=self._on_conflict)
+            self._sessions[session_id] = session
+        return session
+
+    def _stored(self, session_id: str | None) -> list[Fields]:
+        session = self._session(session_id)
+        if self._on_conflict == "branch":
+            session.refresh_log()
+        else:
+            session.refresh()
+        return _decoded(session)
+
+
+def _decoded(session: Session) -> list[Fields]:
+    return [msgspec.json.decode(native.message) for native in native_forms(session, _FORMAT)]
+
+
+def _without_replay(given: list[Fields], stored: list[Fields]) -> list[Fields]:
+    """What is new if the messages begin with the whole history; the same again is new if it has no ids."""
+    size = len(stored)
+    if not size or given[:size] != stored:
+        return given
+    named = all(message.get("message_id") for message in given)
+    return given[size:] if len(given) > size or named else given
+
+
+def _messages(message: Fields) -> list[Fields]:
+    """What people and other models see of a message."""
+    role = message.get("role")
+    said: list[Fields] = []
+    blocks: list[Fields] = []
+    for content in message.get("contents") or ():
+        kind = content.get("type")
+        if kind == "function_result":
+            failed = bool(content.get("exception"))
+            said.append(tool_result(str(content.get("call_id")), "", _text(content), failed=failed))
+        elif kind == "text":
+            blocks.append({"type": "text", "text": content.get("text") or ""})
+        elif kind == "text_reasoning":
+            blocks.append({"type": "thinking", "thinking": content.get("text") or ""})
+        elif kind == "function_call":
+            blocks.append(_call(content))
+        else:
+            blocks.append({"type": "text", "text": f"[{kind}]"})
+    if role == "assistant":
+        called = any(block["type"] == "toolCall" for block in blocks)
+        said.append({"role": role, "content": blocks, "stopReason": "toolUse" if called else "stop"})
+    elif blocks or not said:
+        texts = [block for block in blocks if block["type"] == "text"]
+        said.append({"role": "developer" if role == "system" else "user", "content": texts})
+    return said
+
+
+def _call(content: Fields) -> Fields:
+    arguments = content.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            arguments = {"input": arguments}
+    return {
+        "type": "toolCall",
+        "id": str(content.get("call_id")),
+        "name": str(content.get("name")),
+        "arguments": arguments if isinstance(arguments, dict) else {},
+    }
+
+
+def _text(content: Fields) -> str:
+    result = content.get("result")
+    if isinstance(result, str):
+        return result
+    return str(content.get("exception") or json.dumps(result, ensure_ascii=False))

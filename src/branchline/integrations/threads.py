@@ -1,0 +1,41 @@
+"""Blocking work for asynchronous adapters: in a thread, one call at a time, finished once it has begun."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["Worker"]
+
+_T = TypeVar("_T")
+
+
+class Worker:
+    """Runs functions in threads, never two at once, for any number of event loops.
+
+    A task that is cancelled while its function runs waits for the end of it: a write is stored or not, and
+    whoever comes next sees which.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    async def run(self, function: Callable[[], _T]) -> _T:
+        task = asyncio.ensure_future(asyncio.to_thread(self.call, function))
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError as problem:
+                cancelled = cancelled or problem
+        if cancelled is not None:
+            task.exception()  # looked at, so that nobody reports it as lost
+            raise cancelled
+        return task.result()
+
+    def call(self, function: Callable[[], _T]) -> _T:
+        """Run a function in this thread, when no other one runs."""
+        with self._lock:
+            return function()

@@ -1,0 +1,163 @@
+"""Tags and notes on sessions: one file of our own, so that nothing is written into anybody's sessions.
+
+They belong to a session by its format and id, so that they stay with it when its file is moved, renamed or
+archived, and they work for agents whose sessions are read-only here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import msgspec
+
+from branchline import places
+from branchline.errors import LogError
+from branchline.log import create_directory, replace_file
+from branchline.views.session_row import SessionRow, SkippedFile
+
+__all__ = ["Annotation", "Annotations", "check_tag"]
+
+_T = TypeVar("_T")
+_Rows = Callable[[_T], SessionRow | SkippedFile]
+_TAG = re.compile(r"[^\s,:\"'\x00-\x1f\x7f]{1,64}")
+_LONGEST_NOTE = 10_000
+
+
+class Annotation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What you wrote about a session."""
+
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.tags or self.note)
+
+
+class _File(msgspec.Struct):
+    sessions: dict[str, Annotation] = {}
+
+
+_NONE = Annotation()
+
+
+class Annotations:
+    """Tags and notes. A file that cannot be read is an empty one for readers; ``problem`` says why.
+
+    Changing anything then raises LogError: nothing that cannot be read is overwritten.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self.path = path or os.path.join(places.data_directory(), "annotations.json")
+        self.problem: str | None = None
+        self._known = self._read()
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def of(self, row: SessionRow) -> Annotation:
+        """What is known about a session."""
+        return self._known.get(_name(row), _NONE)
+
+    def applied(self, row: SessionRow) -> SessionRow:
+        """The row with its tags and its note."""
+        found = self._known.get(_name(row))
+        if found is None:
+            return row
+        return msgspec.structs.replace(row, tags=found.tags, note=found.note or None)
+
+    def applying(self, row_of: Callable[[_T], SessionRow | SkippedFile]) -> _Rows[_T]:
+        """The same function with tags and notes on the rows that it returns."""
+        if not self:
+            return row_of
+
+        def annotated(file: _T) -> SessionRow | SkippedFile:
+            row = row_of(file)
+            return self.applied(row) if isinstance(row, SessionRow) else row
+
+        return annotated
+
+    def tags(self) -> dict[str, int]:
+        """Every tag, and how many sessions have it."""
+        counts: dict[str, int] = {}
+        for one in self._known.values():
+            for tag in one.tags:
+                counts[tag] = counts.get(tag, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def tag(self, row: SessionRow, tags: Iterable[str]) -> Annotation:
+        """Add tags to a session. ValueError for one that cannot be a tag."""
+        wanted = [check_tag(tag) for tag in tags]
+        return self._change(row, lambda one: _with(one, tags=tuple(dict.fromkeys((*one.tags, *wanted)))))
+
+    def untag(self, row: SessionRow, tags: Iterable[str]) -> Annotation:
+        """Remove tags from a session; those that it does not have are ignored."""
+        unwanted = {tag.strip().lower() for tag in tags}
+        return self._change(
+            row, lambda one: _with(one, tags=tuple(tag for tag in one.tags if tag not in unwanted))
+        )
+
+    def set_note(self, row: SessionRow, note: str) -> Annotation:
+        """Write a note about a session; an empty one removes it. ValueError for one that is too long."""
+        if len(note) > _LONGEST_NOTE:
+            raise ValueError(f"a note has at most {_LONGEST_NOTE:,} characters, not {len(note):,}")
+        return self._change(row, lambda one: _with(one, note=note.strip()))
+
+    def _read(self) -> dict[str, Annotation]:
+        self.problem = None
+        try:
+            with open(self.path, "rb") as file:
+                return msgspec.json.decode(file.read(), type=_File).sessions
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            self.problem = f"the tags and notes in {self.path} cannot be read: {problem}"
+            return {}
+
+    def _change(self, row: SessionRow, change: Callable[[Annotation], Annotation]) -> Annotation:
+        create_directory(os.path.dirname(self.path))
+        with _locked(f"{self.path}.lock"):
+            self._known = self._read()  # with what another process has written since
+            if self.problem is not None:
+                raise LogError(f"cannot annotate {row.id}: {self.problem}")
+            made = change(self._known.get(_name(row), _NONE))
+            if made:
+                self._known[_name(row)] = made
+            else:
+                self._known.pop(_name(row), None)
+            replace_file(self.path, msgspec.json.encode(_File(sessions=self._known)), backup=False)
+        return made
+
+
+def check_tag(text: str) -> str:
+    """A tag as it is kept: in lower case. ValueError for a text that cannot be one."""
+    tag = text.strip().lower()
+    if _TAG.fullmatch(tag) is None:
+        raise ValueError(f"{text!r} cannot be a tag: use up to 64 characters, no spaces, commas or colons")
+    return tag
+
+
+def _name(row: SessionRow) -> str:
+    return f"{row.format or ''}/{row.id}"
+
+
+def _with(one: Annotation, **fields: object) -> Annotation:
+    return msgspec.structs.replace(one, **fields)
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Hold a lock against other processes that change the same file."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if sys.platform != "win32":
+            import fcntl  # noqa: PLC0415
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

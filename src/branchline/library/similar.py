@@ -1,0 +1,93 @@
+"""Search by meaning, with an embedder that another package brings: messages as vectors, and the nearest ones.
+
+Only prompts and answers are embedded, without tool output. The vectors are in a file of their own; the index
+of words works without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from branchline.catalog import Catalog, CatalogUnavailable
+from branchline.catalog.documents import Document, documents_of
+from branchline.catalog.embeddings import Embeddings, Similar
+from branchline.library.scanner import Scanner, SeenFile
+from branchline.library.text_index import IndexProgress
+from branchline.plugins.embedders import Embedder
+
+__all__ = ["most_similar", "update_embeddings"]
+
+_TOGETHER = 64
+_LONGEST = 4000
+_ROLES = ("user", "assistant", "summary")
+
+
+def update_embeddings(
+    scanner: Scanner[Any],
+    open_catalog: Callable[[], Catalog],
+    embedder: Embedder,
+    *,
+    progress: IndexProgress | None = None,
+) -> int:
+    """Embed every indexed message that has no vector yet; returns how many.
+
+    CatalogUnavailable without an index, NotSupported if the embedder fails.
+    """
+    with open_catalog() as catalog, _embeddings(catalog, embedder) as vectors:
+        marks = _marks(catalog)
+        wanted = vectors.missing({mark for found in marks.values() for mark in found})
+        files = [
+            file
+            for file in scanner.scan()[0]
+            if wanted.intersection(marks.get(scanner.stored_log(file).path or "", ()))
+        ]
+        done = 0
+        for number, file in enumerate(files, 1):
+            documents = [one for one in _documents(scanner, file) if one.mark in wanted and one.said.strip()]
+            wanted.difference_update(one.mark for one in documents)
+            for start in range(0, len(documents), _TOGETHER):
+                some = documents[start : start + _TOGETHER]
+                vectors.put([one.mark for one in some], embedder([one.said[:_LONGEST] for one in some]))
+                done += len(some)
+            if progress is not None:
+                progress(number, len(files))
+        return done
+
+
+def most_similar(
+    open_catalog: Callable[[], Catalog], embedder: Embedder, text: str, *, limit: int
+) -> Sequence[Similar]:
+    """The messages that are nearest to a text."""
+    with open_catalog() as catalog, _embeddings(catalog, embedder) as vectors:
+        return vectors.nearest(embedder([text])[0], limit)
+
+
+def _embeddings(catalog: Catalog, embedder: Embedder) -> Embeddings:
+    if catalog.directory is None:
+        raise CatalogUnavailable("there is no index to embed")
+    return Embeddings(catalog.directory, embedder.name)
+
+
+def _marks(catalog: Catalog) -> dict[str, list[int]]:
+    """The messages of every file that say something."""
+    found: dict[str, list[int]] = {}
+    with catalog.guarded():
+        rows = catalog.connection.execute(
+            "SELECT file.path, doc.mark FROM doc JOIN file ON file.id = doc.file WHERE doc.role IN (?, ?, ?)",
+            _ROLES,
+        )
+        for path, mark in rows:
+            found.setdefault(path, []).append(mark)
+    return found
+
+
+def _documents(scanner: Scanner[Any], file: Any) -> list[Document]:
+    seen: list[Document] = []
+
+    def see(one: SeenFile) -> None:
+        if one.transcript is not None:
+            seen.extend(documents_of(one.transcript))
+
+    scanner.deep_row(file, see)
+    return seen

@@ -1,0 +1,297 @@
+"""Sessions quoted for another agent: listed, searched, read, and with permission forked or converted.
+
+Every text that leaves is redacted first and cut afterwards, so that no part of a secret is left at a cut. It
+is also filtered as for a terminal, because agents print what tools return. Sessions are found by id or title
+among those of one library, never by path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from branchline.actions.convert import ConvertRequest, convert
+from branchline.actions.export import ExportRequest, Redactor, redacted_entries, render
+from branchline.entries import Entry
+from branchline.errors import EntryNotFound, SessionNotFound
+from branchline.library import SessionLibrary
+from branchline.mcp.answers import (
+    LARGEST_ANSWER,
+    NOTICE,
+    ConvertAnswer,
+    EntryAnswer,
+    FoundEntry,
+    ListAnswer,
+    ListedSession,
+    NewSession,
+    QuotedCard,
+    ReadAnswer,
+    Room,
+    SearchAnswer,
+    TreeAnswer,
+    TreeRow,
+)
+from branchline.session import Session
+from branchline.tree import Filter
+from branchline.views.cards import Card, cards
+from branchline.views.entry_rows import RowTexts
+from branchline.views.hits import Hit
+from branchline.views.session_row import SessionRow
+from branchline.views.text import one_line, safe
+from branchline.views.tool_views import json_text
+
+__all__ = ["History"]
+
+_CARD_TEXT = 2_000
+"""Characters of one card in a conversation; ``entry`` returns the rest."""
+_ROW_TEXT = 160
+_TITLE = 200
+
+
+class History:
+    """The sessions of one library, as another agent may see them.
+
+    A server lives for hours, in which agents start to be used, so the library is opened for each answer.
+    """
+
+    def __init__(self, open_library: Callable[[], SessionLibrary]) -> None:
+        self._open_library = open_library
+
+    def sessions(self, *, limit: int, skip: int) -> ListAnswer:
+        """The sessions that changed last, without the first ``skip``."""
+        rows = self._open_library().list(deep=True, limit=skip + limit + 1)
+        listed: list[ListedSession] = []
+        room, redactor = Room(), Redactor()
+        for row in rows[skip : skip + limit]:
+            item = _listed(row, redactor)
+            if not room.take(item):
+                break
+            listed.append(item)
+        end = skip + len(listed)
+        return ListAnswer(notice=NOTICE, sessions=listed, next_skip=end if len(rows) > end else None)
+
+    def search(self, query: str, *, limit: int) -> SearchAnswer:
+        """The entries that a query finds. ValueError for a query that cannot be understood."""
+        hits = self._open_library().search(query, limit=limit, context=300)
+        room, redactor = Room(), Redactor()
+        found: list[FoundEntry] = []
+        for hit in hits:
+            item = _found(hit, redactor)
+            if not room.take(item):
+                break
+            found.append(item)
+        remarks = [*hits.notes]
+        if hits.unindexed:
+            remarks.append(f"{hits.unindexed} sessions are not indexed yet; `branchline index` does that")
+        return SearchAnswer(notice=NOTICE, hits=found, total=hits.total, remarks=remarks)
+
+    def read(self, name: str, *, leaf: str | None, last: int, before: str | None) -> ReadAnswer:
+        """The last entries of the path to ``leaf``, or of what comes before an entry of it."""
+        with self._opened(name) as session:
+            path = session.path(leaf)
+            if before is not None:
+                if before not in path:
+                    raise EntryNotFound(f"entry {before} is not on this path of {session.id}")
+                path = path[: path.index(before)]
+            redactor = Redactor()
+            chosen = path[-last:]
+            deck = _quoted(session, redacted_entries(session, chosen, redactor), redactor)
+            room, kept = Room(), len(deck)
+            while kept and room.take(deck[kept - 1]):
+                kept -= 1
+            if kept:  # an entry is quoted whole or left for the next call
+                cut = deck[kept - 1].entry
+                kept = next((at for at in range(kept, len(deck)) if deck[at].entry != cut), kept)
+            first = deck[kept].entry if kept and kept < len(deck) else chosen[0] if chosen else None
+            return ReadAnswer(
+                notice=NOTICE,
+                session=session.id,
+                title=_title(session.title, redactor),
+                leaf=session.leaf if leaf is None else leaf,
+                cards=deck[kept:],
+                earlier=None if first is None or first == path[0] else first,
+                redacted=_count(redactor),
+            )
+
+    def tree(self, name: str, *, kind: Filter, skip: int) -> TreeAnswer:
+        """The entries of all branches, one line each."""
+        with self._opened(name) as session:
+            outline = session.outline(kind)
+            texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
+            index, labels = session.index, session.labels
+            room, redactor = Room(), Redactor()
+            rows: list[TreeRow] = []
+            for number in range(skip, len(outline)):
+                row = outline[number]
+                label = labels.get(row.key)
+                item = TreeRow(
+                    entry=row.key,
+                    parent=index.parent(row.key),
+                    depth=row.level,
+                    role=index.roles[row.position] or index.types[row.position],
+                    active=row.active,
+                    label=None if label is None else _line(label, redactor),
+                    text=_line(texts(row.position), redactor)[:_ROW_TEXT],
+                )
+                if not room.take(item):
+                    break
+                rows.append(item)
+            end = skip + len(rows)
+            return TreeAnswer(
+                notice=NOTICE,
+                session=session.id,
+                leaf=session.leaf,
+                rows=rows,
+                total=len(outline),
+                next_skip=end if end < len(outline) else None,
+            )
+
+    def entry(self, name: str, entry: str, *, offset: int) -> EntryAnswer:
+        """One entry in full, from a character on."""
+        with self._opened(name) as session:
+            position = session.index.position(entry)
+            redactor = Redactor()
+            label = session.label(entry)
+            found = redacted_entries(session, [entry], redactor)
+            parts = [part for card in _deck(session, found) for part in _texts(card, redactor) if part]
+            text = "\n\n".join(parts)
+            piece = Room().cut(text[offset:])
+            end = offset + len(piece)
+            return EntryAnswer(
+                notice=NOTICE,
+                session=session.id,
+                entry=entry,
+                parent=session.index.parent(entry),
+                children=session.children(entry)[:20],
+                role=session.index.roles[position] or session.index.types[position],
+                time=found[0].timestamp,
+                label=None if label is None else _line(label, redactor),
+                text=piece,
+                offset=offset,
+                length=len(text),
+                next_offset=end if end < len(text) else None,
+                redacted=_count(redactor),
+            )
+
+    def document(self, name: str) -> str:
+        """The path to the leaf as Markdown."""
+        with self._opened(name) as session:
+            data = render(session, ExportRequest(format="md")).data
+        quoted = f"> {NOTICE}\n\n".encode() + data
+        if len(quoted) <= LARGEST_ANSWER:
+            return quoted.decode()
+        rest = "\n\n… (cut; the tool read_session returns the rest)\n"
+        return quoted[: LARGEST_ANSWER - len(rest.encode())].decode("utf-8", "ignore") + rest
+
+    def fork(self, name: str, entry: str | None) -> NewSession:
+        """Copy the path to an entry into a new session; the old one does not change."""
+        with self._opened(name) as session, session.fork(entry) as made:
+            return NewSession(session=made.id, parent=session.id, entries=len(made), agent=made.format)
+
+    def convert(self, name: str, to: str, entry: str | None) -> ConvertAnswer:
+        """Write a session, or the path to an entry, for another agent. ValueError for an unknown agent."""
+        with self._opened(name) as session:
+            request = ConvertRequest(
+                to=to, scope="tree" if entry is None else "path", entry=entry, install=True
+            )
+            result = convert(session, request)
+            (file,) = result.files
+            return ConvertAnswer(
+                session=file.session,
+                parent=session.id,
+                agent=result.target,
+                entries=file.fidelity.entries,
+                lost=[f"{len(note.entries)} × {note.kind}: {note.why}" for note in file.fidelity.lost],
+                resume_command=file.resume,
+            )
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Session]:
+        library = self._open_library()
+        session = library.open(library.find(name))
+        if session is None:
+            raise SessionNotFound(f"session {name!r} was removed")
+        with session:
+            yield session
+
+
+def _quoted(session: Session, entries: list[Entry], redactor: Redactor) -> list[QuotedCard]:
+    deck = []
+    for card in _deck(session, entries):
+        title, arguments, text = _texts(card, redactor)
+        deck.append(
+            QuotedCard(
+                entry=card.id,
+                kind=card.kind,
+                title=one_line(title)[:_TITLE],
+                text=text[:_CARD_TEXT],
+                arguments=arguments[:_CARD_TEXT],
+                time=card.timestamp,
+                label=None if card.label is None else _line(card.label, redactor),
+                failed=card.error,
+                truncated=max(len(text), len(arguments)) > _CARD_TEXT,
+            )
+        )
+    return deck
+
+
+def _deck(session: Session, entries: list[Entry]) -> list[Card]:
+    return cards(entries, labels=session.transcript.reading.labels, home=os.path.expanduser("~"))
+
+
+def _texts(card: Card, redactor: Redactor) -> tuple[str, str, str]:
+    """The title, the arguments and the body of a card.
+
+    Their lines were redacted before; JSON that a line holds as text is decoded here, so they are looked at
+    again.
+    """
+    arguments = "" if card.call is None else json_text(card.call.arguments)
+    title, arguments, body = (safe(redactor.text(text)) for text in (card.title, arguments, card.body))
+    return title, arguments, body
+
+
+def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
+    prompt = None if row.first_prompt is None else _line(row.first_prompt, redactor)
+    return ListedSession(
+        id=row.id,
+        agent=row.agent or row.format,
+        title=_title(row.title, redactor),
+        first_prompt=prompt,
+        project=row.cwd,
+        changed=_iso(row.modified_ms),
+        messages=row.messages,
+        forked_from=None if row.parent_session is None else os.path.basename(row.parent_session),
+        problem=None if row.problem is None else _line(row.problem, redactor),
+    )
+
+
+def _found(hit: Hit, redactor: Redactor) -> FoundEntry:
+    return FoundEntry(
+        session=hit.row.id,
+        entry=hit.entry,
+        role=hit.role,
+        snippet=_line(hit.snippet.text, redactor, length=400),
+        time=None if hit.ms is None else _iso(hit.ms),
+        on_active_path=hit.on_path,
+        title=_title(hit.row.title, redactor),
+        agent=hit.row.agent or hit.row.format,
+        project=hit.row.cwd,
+    )
+
+
+def _title(title: str | None, redactor: Redactor) -> str | None:
+    return None if title is None else _line(title, redactor)
+
+
+def _line(text: str, redactor: Redactor, *, length: int = _TITLE) -> str:
+    return one_line(redactor.text(text))[:length]
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _count(redactor: Redactor) -> int:
+    return sum(each.count for each in redactor.found() or ())

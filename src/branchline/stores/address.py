@@ -1,0 +1,86 @@
+"""One text names a store of ours: the file of a database, or the address of a server.
+
+========================  =======================================================
+``sessions.db``           a SQLite database of branchline, or one that is to be
+                          created; also ``.sqlite`` and ``.sqlite3``
+``postgresql://host/db``  a PostgreSQL database
+========================  =======================================================
+
+A directory, and the database of another program, are for :func:`branchline.stores.open_store` to recognize,
+which takes all of them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import threading
+
+from branchline.stores.protocol import ClosableStore
+from branchline.stores.rows import APPLICATION
+
+__all__ = ["DATABASE_SUFFIXES", "is_address", "is_server_address", "own_store", "shared_store"]
+
+DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+"""How the names of SQLite databases end."""
+_SERVER = re.compile(r"postgres(?:ql)?://", re.IGNORECASE).match
+_MAGIC = b"SQLite format 3\0"
+_APPLICATION_AT = 68
+
+_shared: dict[str, ClosableStore] = {}
+_guard = threading.Lock()
+
+
+def is_server_address(where: str) -> bool:
+    """Whether a text is the address of a database server."""
+    return _SERVER(where) is not None
+
+
+def is_address(where: str) -> bool:
+    """Whether a text names a database of branchline: on a server, in a file, or in a file to be created."""
+    if is_server_address(where):
+        return True
+    try:
+        with open(os.path.expanduser(where), "rb") as file:
+            head = file.read(_APPLICATION_AT + 4)
+    except FileNotFoundError:
+        return where.endswith(DATABASE_SUFFIXES)
+    except OSError:
+        return False
+    if not head:
+        return where.endswith(DATABASE_SUFFIXES)
+    found = int.from_bytes(head[_APPLICATION_AT:], "big")
+    return head.startswith(_MAGIC) and found == APPLICATION
+
+
+def own_store(where: str) -> ClosableStore:
+    """The database that such a text names. NotSupported if the package for it is not installed."""
+    if is_server_address(where):
+        from branchline.stores.postgres import PostgresStore  # noqa: PLC0415  needs psycopg
+
+        return PostgresStore(where)
+    from branchline.stores.sqlite import SqliteStore  # noqa: PLC0415  loads sqlite3
+
+    return SqliteStore(os.path.expanduser(where))
+
+
+def shared_store(where: str) -> ClosableStore:
+    """The same, one for all who open sessions by path. It is closed when the program ends."""
+    if not is_server_address(where):
+        where = os.path.abspath(os.path.expanduser(where))
+    with _guard:
+        found = _shared.get(where)
+        if found is None:
+            if not _shared:
+                atexit.register(_close_shared)
+            found = _shared[where] = own_store(where)
+    return found
+
+
+def _close_shared() -> None:
+    with _guard:
+        stores = list(_shared.values())
+        _shared.clear()
+    for store in stores:
+        store.close()

@@ -1,0 +1,257 @@
+"""SQLite databases of other programs, read without disturbing them.
+
+Nothing is ever written: no database, no ``-wal``, no ``-shm``. How a database is opened depends on what lies
+beside it:
+
+- A database that is not in WAL mode, or whose ``-wal`` and ``-shm`` both exist, is opened with ``mode=ro``,
+  which waits a moment for a program that holds a lock.
+- A database in WAL mode without a ``-wal`` is complete in itself. SQLite would create files beside it, so it
+  is opened as immutable, and what was read is read again if the file changed meanwhile.
+- Everything else, such as a ``-wal`` that may not be locked here or was copied without its ``-shm``, is
+  copied to a private directory and read there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from urllib.parse import quote
+
+from branchline.errors import BranchlineError, LogError, NotASession
+from branchline.formats import Query
+from branchline.log.system import opening
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "tables_of"]
+
+MAGIC = b"SQLite format 3\0"
+_WAL_VERSION = slice(18, 20)
+_PATIENCE = 2.0
+"""Seconds to wait for a program that holds a lock."""
+_TRIES = 3
+_T = TypeVar("_T")
+
+
+def is_database(path: str) -> bool:
+    """Whether a SQLite database is at this path."""
+    try:
+        with open(path, "rb") as file:
+            return stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def tables_of(query: Query) -> frozenset[str]:
+    """The names of the tables."""
+    rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return frozenset(name.decode("utf-8", "replace") for (name,) in rows)
+
+
+def read_database(path: str, use: Callable[[Query], _T]) -> _T:
+    """What ``use`` makes of a database; it must not keep the query.
+
+    ``use`` is called again if the database changed while it was read in a way that a reader can notice.
+    Raises CannotOpen, NotASession or LogError with the reason.
+    """
+    for _ in range(_TRIES):
+        with _Reading(path) as reading:
+            result = use(reading.query)
+            if reading.is_consistent():
+                return result
+    raise _unsettled(path)
+
+
+@contextlib.contextmanager
+def reading_database(path: str) -> Iterator[Query]:
+    """A query on a database for a ``with`` block, as it is at one moment."""
+    with _Reading(path) as reading:
+        yield reading.query
+        if not reading.is_consistent():
+            raise _unsettled(path)
+
+
+class _Files(NamedTuple):
+    """What tells one state of a database from another, without opening it."""
+
+    main: tuple[int, ...]
+    wal: tuple[int, ...] | None
+    has_shm: bool
+
+    @property
+    def has_wal(self) -> bool:
+        return self.wal is not None and self.wal[2] > 0
+
+
+def _files(path: str) -> _Files:
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotASession(f"cannot read {path}: it is not a regular file")
+    try:
+        wal: tuple[int, ...] | None = _state(os.stat(path + "-wal"))
+    except FileNotFoundError:
+        wal = None
+    return _Files(_state(status), wal, os.path.exists(path + "-shm"))
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class _Connection:
+    """An open database."""
+
+    def __init__(self, path: str, files: _Files) -> None:
+        self.path = path
+        self.files = files
+        self.is_live = False
+        """Whether SQLite itself keeps what is read consistent."""
+        self._copy: str | None = None
+        self.connection = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        with open(self.path, "rb") as file:
+            head = file.read(_WAL_VERSION.stop)
+        if head[: len(MAGIC)] != MAGIC:
+            raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
+        if 2 not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
+            try:
+                live = _connect(self.path, "mode=ro&readonly_shm=1")
+            except _sqlite_error() as problem:
+                if not _needs_copy(problem):
+                    raise
+            else:
+                self.is_live = True
+                return live
+        elif not self.files.has_wal:
+            return _connect(self.path, "mode=ro&immutable=1")
+        return self._open_copy()
+
+    def _open_copy(self) -> sqlite3.Connection:
+        """Open a private copy of the database and its WAL, both of the same moment."""
+        self._copy = tempfile.mkdtemp(prefix="branchline-")  # mode 0700
+        try:
+            for _ in range(_TRIES):
+                before = _files(self.path)
+                copy = os.path.join(self._copy, "copy.db")
+                shutil.copyfile(self.path, copy)
+                if before.has_wal:
+                    shutil.copyfile(self.path + "-wal", copy + "-wal")
+                self.files = _files(self.path)
+                if (self.files.main, self.files.wal) == (before.main, before.wal):
+                    return _connect(copy, "mode=rw")
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        raise _unsettled(self.path)
+
+    def close(self) -> None:
+        with contextlib.suppress(AttributeError):  # opening failed
+            self.connection.close()
+        if self._copy is not None:
+            shutil.rmtree(self._copy, ignore_errors=True)
+            self._copy = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+_recent = threading.local()
+"""The connection of this thread that was used last: lists read many sessions of one database."""
+
+
+class _Reading:
+    """One consistent look at a database."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection: _Connection
+
+    def __enter__(self) -> Self:
+        try:
+            with opening(self._path):
+                files = _files(self._path)
+                recent: _Connection | None = getattr(_recent, "connection", None)
+                _recent.connection = None  # nobody else may use it now
+                if recent is None or (recent.path, recent.files) != (self._path, files):
+                    recent = _Connection(self._path, files)
+                self._connection = recent
+                if recent.is_live:
+                    recent.connection.execute("BEGIN")
+        except _sqlite_error() as problem:
+            raise _explained(self._path, problem) from problem
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        connection = self._connection
+        if kind is None or not issubclass(kind, Exception) or isinstance(problem, BranchlineError):
+            with contextlib.suppress(_sqlite_error()):
+                if connection.is_live:
+                    connection.connection.rollback()
+                _recent.connection = connection
+                return
+        connection.close()
+
+    def is_consistent(self) -> bool:
+        """Whether everything that was read belongs to one state of the database."""
+        return self._connection.is_live or _files(self._path)[:2] == self._connection.files[:2]
+
+    def query(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from self._connection.connection.execute(sql, values)
+        except _sqlite_error() as problem:
+            raise _explained(self._path, problem) from problem
+
+
+def _connect(path: str, mode: str) -> sqlite3.Connection:
+    import sqlite3  # noqa: PLC0415  only for databases
+
+    uri = f"file:{quote(os.path.abspath(path))}?{mode}"
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.text_factory = bytes
+        connection.execute("PRAGMA query_only = 1")
+        connection.execute("PRAGMA trusted_schema = 0")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _sqlite_error() -> type[sqlite3.Error]:
+    import sqlite3  # noqa: PLC0415  as above
+
+    return sqlite3.Error
+
+
+def _unsettled(path: str) -> LogError:
+    return LogError(f"cannot read {path}: another program keeps changing it; try again")
+
+
+def _needs_copy(problem: Exception) -> bool:
+    """Whether the files beside a database may not be used here, so that only a copy can be read."""
+    text = str(problem)
+    return "unable to open" in text or "readonly" in text or "disk I/O" in text
+
+
+def _explained(path: str, problem: sqlite3.Error) -> BranchlineError:
+    """What SQLite raised, as a sentence about the database."""
+    text = str(problem)
+    if "locked" in text or "busy" in text:
+        return LogError(f"cannot read {path}: another program has locked the database; try again")
+    if "not a database" in text or "malformed" in text or "encrypted" in text:
+        return NotASession(f"cannot read {path}: the database is damaged ({text})")
+    if "no such table" in text or "no such column" in text:
+        return NotASession(f"cannot read {path}: {text}; the database is of another version of the program")
+    return LogError(f"cannot read {path}: {text}")

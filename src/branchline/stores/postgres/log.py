@@ -1,0 +1,362 @@
+"""One log in PostgreSQL.
+
+An append is one statement that compares the end of the log with the one that the writer knows, and one round
+trip. Where another writer was faster, the row of the session is the lock. A connection that is lost in the
+middle of an append is settled by looking: the bytes are there, or nothing of them is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from branchline.errors import LockTimeout, LogError, LogGone, NotSaved, ReadOnly
+from branchline.log import Durability, TornTail
+from branchline.log.protocol import require_lines
+from branchline.log.tail import read_tail
+from branchline.stores.postgres.connections import ConnectionLost, Connections, connect
+from branchline.stores.rows import rows_of, window
+
+__all__ = ["NOW", "PostgresLog"]
+
+NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_BLOCK = 1 << 25  # bytes in one answer
+_POLL = 0.25
+_LONGEST_POLL = 2.0
+_FOLLOWED = 60_000  # milliseconds for which an append notifies after somebody said that they follow
+_SETTLE_SECONDS = 10.0
+
+# The row is skipped, not waited for, while another writer holds it: that is a conflict like any other.
+_APPEND = f"""
+WITH free AS (
+  SELECT tenant, id FROM branchline.session
+  WHERE tenant = %(tenant)s AND id = %(id)s AND size = %(end)s AND NOT torn FOR UPDATE SKIP LOCKED
+), moved AS (
+  UPDATE branchline.session AS s SET size = size + %(added)s, modified = {NOW}, touched = {NOW} / 10000
+  FROM free WHERE s.tenant = free.tenant AND s.id = free.id
+  RETURNING s.size, s.followed, s.modified
+), added AS (
+  INSERT INTO branchline.line (tenant, session, start, data)
+  SELECT %(tenant)s, %(id)s, row.start, row.data
+  FROM moved, unnest(%(starts)s::bigint[], %(datas)b::bytea[]) AS row (start, data)
+)
+SELECT size, CASE WHEN followed > modified - {_FOLLOWED} THEN pg_notify(%(channel)s, size::text) END FROM
+moved
+"""
+
+
+class PostgresLog:
+    """The log of one session. It keeps its rows through renaming, publishing, removal and return."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        number: str,
+        key: str,
+        *,
+        durability: Durability,
+        lock_timeout: float,
+        is_complete: Callable[[bytes], bool],
+    ) -> None:
+        if durability not in ("fsync", "os"):
+            raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
+        self.name = f"{key} in {connections.server.name}"
+        self.identity = (connections.server.name, number)
+        self._connections = connections
+        self._number = number
+        self._lock_timeout = lock_timeout
+        self._is_complete = is_complete
+        self._settings = {"synchronous_commit": "off"} if durability == "os" else {}
+        self._held: tuple[int, Any] | None = None
+        self._where = (connections.server.tenant, number)
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    def size(self) -> int:
+        return self._state()[0]
+
+    def read(self, offset: int, size: int) -> bytes:
+        if offset < 0 or size < 0:
+            raise ValueError(f"cannot read {size} bytes at {offset}")
+        if size <= _BLOCK:
+            return self._read(offset, size) if size else b""
+        pieces = []
+        while size > 0 and (piece := self._read(offset, min(size, _BLOCK))):
+            pieces.append(piece)
+            offset, size = offset + len(piece), size - len(piece)
+        return b"".join(pieces)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        # Joined by the server: a row for each line would cost more here than decoding them.
+        statement = (
+            "SELECT min(start), string_agg(data, ''::bytea ORDER BY start) FROM branchline.line "
+            "WHERE tenant = %s AND session = %s AND start < %s AND start >= coalesce(("
+            "SELECT max(start) FROM branchline.line WHERE tenant = %s AND session = %s AND start <= %s), 0)"
+        )
+        values = (*self._where, offset + size, *self._where, offset)
+        ((start, data),) = self._look(statement, values)
+        return b"" if start is None else window([(start, data)], offset, size)
+
+    def _look(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a look. A thread that holds the lock looks through the transaction that is its lock."""
+        doing, held = f"read {self.name}", self._held
+        if held is not None and held[0] == threading.get_ident():
+            return self._connections.run_in(held[1], doing, statement, values)
+        return self._connections.run(doing, statement, values)
+
+    def _state(self) -> tuple[int, bool]:
+        statement = "SELECT size, torn FROM branchline.session WHERE tenant = %s AND id = %s"
+        rows = self._look(statement, self._where)
+        if not rows:
+            raise LogGone(f"cannot read {self.name}: it was deleted while open")
+        return int(rows[0][0]), bool(rows[0][1])
+
+    # -- appending ------------------------------------------------------------------------------------
+
+    def try_append(self, expected_end: int, data: bytes) -> int | None:
+        require_lines(data)
+        return expected_end if self._append(expected_end, data) else None
+
+    @contextmanager
+    def exclusive(self) -> Iterator[PostgresWriter]:
+        doing = f"append to {self.name}"
+        with self._connections.transaction(doing, self._lock_settings) as connection:
+            writer = PostgresWriter(self, connection, *self.locked(connection))
+            self._held = (threading.get_ident(), connection)
+            try:
+                yield writer
+            finally:
+                self._held = None
+                writer.close()
+
+    def unlink(self) -> None:
+        held = self._held
+        if held is not None and held[0] == threading.get_ident():
+            self._delete(held[1])
+        else:
+            with self._connections.transaction(f"delete {self.name}") as connection:
+                self._delete(connection)
+
+    def _delete(self, connection: Any) -> None:
+        for table, column in (
+            ("line", "session"),
+            ("tree", "session"),
+            ("entry", "session"),
+            ("session", "id"),
+        ):
+            connection.execute(
+                f"DELETE FROM branchline.{table} WHERE tenant = %s AND {column} = %s",
+                self._where,
+            )
+
+    def close(self) -> None:
+        """Do nothing: connections belong to the store."""
+
+    def __repr__(self) -> str:
+        return f"PostgresLog({self.name!r})"
+
+    @property
+    def _lock_settings(self) -> dict[str, str]:
+        return {"lock_timeout": f"{max(1, round(self._lock_timeout * 1000))}ms", **self._settings}
+
+    def lock_again(self, connection: Any) -> tuple[int, bool]:
+        """Begin another transaction that holds the lock."""
+        self._connections.begin(connection, self._lock_settings)
+        return self.locked(connection)
+
+    def locked(self, connection: Any) -> tuple[int, bool]:
+        """Wait for the lock in a transaction; the size and whether the last line lacks its newline."""
+        statement = "SELECT size, torn FROM branchline.session WHERE tenant = %s AND id = %s FOR UPDATE"
+        row = connection.execute(statement, self._where).fetchone()
+        if row is None:
+            raise LogGone(f"cannot append to {self.name}: it was deleted while open")
+        return row[0], row[1]
+
+    def append_locked(self, connection: Any, end: int, torn: bool, data: bytes) -> TornTail | None:  # noqa: FBT001
+        """Append in a transaction that holds the lock, and commit it; the torn tail that this closed."""
+        found = None
+        if torn:
+            tail = read_tail(self.read, end)
+            if not self._is_complete(tail):
+                found = TornTail(end - len(tail), len(tail), None)
+            data = b"\n" + data
+            connection.execute(
+                "UPDATE branchline.session SET torn = false WHERE tenant = %s AND id = %s", self._where
+            )
+        try:
+            appended = connection.execute(_APPEND, self._values(end, data)).fetchone()
+            connection.execute("COMMIT")
+        except Exception as problem:
+            if not connection.closed:
+                connection.execute("ROLLBACK")
+                raise
+            self._held = None
+            if not self._is_saved(end, data, problem):
+                raise NotSaved(
+                    f"cannot append to {self.name}: the connection was lost; nothing was saved"
+                ) from problem
+        else:
+            if appended is None:
+                raise LogError(f"cannot append to {self.name}: it no longer ends at {end}; open it again")
+        return found
+
+    def _append(self, end: int, data: bytes) -> bool:
+        """Append if the log ends there; False, and nothing written, if it does not."""
+        doing = f"append to {self.name}"
+        until = time.monotonic() + _SETTLE_SECONDS
+        while True:
+            try:
+                return bool(
+                    self._connections.run(doing, _APPEND, self._values(end, data), settings=self._settings)
+                )
+            except ConnectionLost as problem:
+                if self._is_saved(end, data, problem):
+                    return True
+                if time.monotonic() > until:
+                    raise
+                # It can be tried again: what compares the end cannot append twice.
+
+    def _values(self, end: int, data: bytes) -> dict[str, Any]:
+        rows = rows_of(data, end)
+        tenant, number = self._where
+        return {
+            "tenant": tenant,
+            "id": number,
+            "end": end,
+            "added": len(data),
+            "starts": [row.start for row in rows],
+            "datas": [row.data for row in rows],
+            "channel": self._channel,
+        }
+
+    def _is_saved(self, end: int, data: bytes, problem: Exception) -> bool:
+        """Whether bytes were saved when the connection was lost. LogError if nobody can tell."""
+        doing, until, wait = f"append to {self.name}", time.monotonic() + _SETTLE_SECONDS, 0.05
+        while time.monotonic() < until:
+            try:
+                # The lock is free when the server has ended the transaction that was lost.
+                with self._connections.transaction(doing, self._lock_settings) as connection:
+                    self.locked(connection)
+                return self.read(end, len(data)) == data
+            except (ConnectionLost, LockTimeout, ReadOnly):  # not reachable, not ended, not yet the primary
+                time.sleep(wait)
+                wait = min(1.0, wait * 2)
+        raise LogError(
+            f"the connection was lost while appending to {self.name}, which may or may not be saved; "
+            "open it again"
+        ) from problem
+
+    # -- what is derived ------------------------------------------------------------------------------
+
+    def saved_index(self) -> tuple[int, bytes] | None:
+        statement = "SELECT covered, body FROM branchline.tree WHERE tenant = %s AND session = %s"
+        rows = self._look(statement, self._where)
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def save_index(self, covered: int, index: bytes) -> None:
+        statement = (
+            "INSERT INTO branchline.tree (tenant, session, covered, body) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (tenant, session) DO UPDATE SET covered = excluded.covered, body = excluded.body"
+        )
+        values = (*self._where, covered, index)
+        self._connections.run(f"keep the index of {self.name}", statement, values)
+
+    # -- following ------------------------------------------------------------------------------------
+
+    @property
+    def _channel(self) -> str:
+        return f"branchline_{self._number.replace('-', '')}"
+
+    def follow(self, after: int, *, timeout: float | None = None) -> Iterator[int]:
+        """As the protocol says. It listens for notifications and polls beneath, should one be lost."""
+        listener = self._listener() if self._connections.server.follow else None
+        last, poll, told = time.monotonic(), _POLL, 0.0
+        try:
+            while True:
+                if listener is not None and time.monotonic() - told > _FOLLOWED / 3000:
+                    # Before the look at the size: an append that does not notify is seen by it.
+                    self._tell_followed()
+                    told = time.monotonic()
+                if (size := self.size()) > after:
+                    after, last, poll = size, time.monotonic(), _POLL
+                    yield size
+                    continue
+                left = None if timeout is None else timeout - (time.monotonic() - last)
+                if left is not None and left <= 0:
+                    return
+                wait = _LONGEST_POLL if listener is not None else poll
+                poll = min(poll * 2, _LONGEST_POLL)
+                listener = self._wait(listener, wait if left is None else min(wait, left))
+        finally:
+            if listener is not None:
+                listener.close()
+
+    def _listener(self) -> Any:
+        """A connection that hears of appends; None where the server has no such thing."""
+        try:
+            listener = connect(self._connections.server, f"follow {self.name}")
+        except ConnectionLost:
+            return None
+        try:
+            listener.execute(f'LISTEN "{self._channel}"')
+        except Exception:  # noqa: BLE001  a server without notifications is polled
+            listener.close()
+            return None
+        return listener
+
+    def _tell_followed(self) -> None:
+        """Ask the writers of this log to notify, for some time."""
+        statement = f"UPDATE branchline.session SET followed = {NOW} WHERE tenant = %s AND id = %s"
+        with contextlib.suppress(
+            LogError, ReadOnly
+        ):  # a replica, or a role that may only read: then it polls
+            self._connections.run(f"follow {self.name}", statement, self._where)
+
+    @staticmethod
+    def _wait(listener: Any, seconds: float) -> Any:
+        """Wait until something may have happened; the listener, if it is still of use."""
+        if listener is None:
+            time.sleep(seconds)
+            return None
+        try:
+            for _notification in listener.notifies(timeout=seconds, stop_after=1):
+                pass
+        except Exception:  # noqa: BLE001  the connection was lost: poll from now on
+            listener.close()
+            return None
+        return listener
+
+
+class PostgresWriter:
+    """The right to append to a `PostgresLog`, for the length of one ``with`` block."""
+
+    def __init__(self, log: PostgresLog, connection: Any, end: int, torn: bool) -> None:  # noqa: FBT001
+        self.end = end
+        self.torn: TornTail | None = None
+        self._log = log
+        self._connection = connection
+        self._unfinished = torn
+        self._held = True
+        self._open = True
+
+    def append(self, data: bytes) -> int:
+        if not self._open:
+            raise RuntimeError(f"cannot append to {self._log.name}: this writer no longer holds the lock")
+        require_lines(data)
+        if not self._held:
+            # Saved means committed, and that has released the lock.
+            self.end, self._unfinished = self._log.lock_again(self._connection)
+        self._held = False
+        self.torn = self._log.append_locked(self._connection, self.end, self._unfinished, data) or self.torn
+        offset = self.end + self._unfinished
+        self._unfinished = False
+        self.end = offset + len(data)
+        return offset
+
+    def close(self) -> None:
+        """End the right to append."""
+        self._open = False

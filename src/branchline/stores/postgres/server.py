@@ -1,0 +1,52 @@
+"""The address of a server: what the driver is told, what branchline itself takes from it, and its name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+__all__ = ["Server", "parse_address"]
+
+_OWN = frozenset({"tenant", "store", "pooler", "follow"})
+
+
+class Server(NamedTuple):
+    """A database, and the store in it."""
+
+    dsn: str
+    """What the driver connects to."""
+    name: str
+    """What messages call it: the address without its password."""
+    tenant: str = ""
+    store: str = "main"
+    pooler: bool = False
+    """Whether a pooler may give each transaction another connection."""
+    follow: bool = True
+    """Whether a follower may listen for notifications; it polls otherwise."""
+
+
+def parse_address(address: str) -> Server:
+    """Take an address apart. ``tenant=``, ``store=``, ``pooler=transaction`` and ``follow=poll`` are ours.
+
+    ValueError for another value of the last two.
+    """
+    parts = urlsplit(address)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    own = {name: value for name, value in query if name in _OWN}
+    for name, allowed in (("pooler", ("", "session", "transaction")), ("follow", ("", "listen", "poll"))):
+        if own.get(name, "") not in allowed:
+            raise ValueError(f"{name}={own[name]} is not one of {', '.join(allowed[1:])}")
+    dsn = urlunsplit(parts._replace(query=urlencode([pair for pair in query if pair[0] not in _OWN])))
+    user, at, place = parts.netloc.rpartition("@")
+    shown = [(name, value) for name, value in query if name != "password"]
+    netloc = f"{user.partition(':')[0]}{at}{place}"
+    name = urlunsplit(parts._replace(netloc=netloc, query=urlencode(shown, safe="/"), fragment=""))
+    pooler = own.get("pooler") == "transaction"
+    return Server(
+        dsn=dsn,
+        name=name,
+        tenant=own.get("tenant", ""),
+        store=own.get("store") or "main",
+        pooler=pooler,
+        follow=own.get("follow") != "poll" and not pooler,
+    )

@@ -1,0 +1,340 @@
+"""A store in PostgreSQL: drafts, a trash, whole logs by COPY, and full-text search."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from branchline.clock import SystemClock
+from branchline.errors import LogError, ReadOnly, SessionNotFound
+from branchline.log import Durability
+from branchline.log.protocol import require_lines
+from branchline.log.tail import is_complete_json
+from branchline.stores.postgres.connections import Connections, driver
+from branchline.stores.postgres.log import NOW, PostgresLog
+from branchline.stores.postgres.server import parse_address
+from branchline.stores.postgres.words import Found, WordIndex
+from branchline.stores.protocol import (
+    FileStamp,
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    check_key,
+    hashed,
+)
+from branchline.stores.rows import LogRow, cut
+
+__all__ = ["PostgresStore"]
+
+_LOG, _DRAFT, _TRASH = 0, 1, 2
+_LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
+_COLUMNS = "id, key, size, modified"
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_END = struct.pack(">h", -1)
+
+
+class PostgresStore:
+    """The sessions of one store in a database. Threads may share it; close it when it is no longer needed.
+
+    ``address`` is ``postgresql://user@host/database`` with the parameters of libpq and of branchline:
+    ``tenant=`` and
+    ``store=`` (a name) choose whose sessions these are; ``pooler=transaction`` says that a pooler gives each
+    transaction another connection; ``follow=poll`` does without LISTEN. Nothing is connected before it is
+    used.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        lock_timeout: float = 10.0,
+        is_complete: Callable[[bytes], bool] = is_complete_json,
+    ) -> None:
+        if lock_timeout < 0:
+            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+        driver()
+        self.address = address
+        self.server = parse_address(address)
+        self.connections = Connections(self.server, lock_timeout)
+        self._lock_timeout = lock_timeout
+        self._is_complete = is_complete
+        self._scope = (self.server.tenant, self.server.store)
+        self._words = WordIndex(self.connections)
+
+    @property
+    def name(self) -> str:
+        return self.server.name
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.name!r})"
+
+    def close(self) -> None:
+        self.connections.close()
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
+        if limit is not None and limit < 0:
+            raise ValueError(f"a limit cannot be negative: {limit}")
+        wanted, values = "tenant = %s AND store = %s AND state = 0", list[Any](self._scope)
+        if after is not None:
+            last = round(after[0] * 1000)
+            wanted += " AND touched <= %s AND (modified < %s OR (modified = %s AND key > %s))"
+            values += [last // 10000, last, last, after[1]]
+        if prefix:
+            wanted += " AND state < 2 AND key >= %s AND key < %s"
+            values += [prefix, prefix + _LAST]
+        # The first column of the order is what the index has; those of one bucket are sorted.
+        select = (
+            f"SELECT {_COLUMNS} FROM branchline.session WHERE {wanted} "
+            "ORDER BY touched DESC, modified DESC, key"
+        )
+        if limit is not None:
+            select, values = select + " LIMIT %s", [*values, limit]
+        rows = self._run(f"list the sessions in {self.name}", select, values)
+        return ScanResult([self._stored(row) for row in rows], [])
+
+    def stat(self, key: str) -> StoredLog | None:
+        row = self._find(key, "state = 0")
+        return None if row is None else self._stored(row)
+
+    def drafts(self) -> list[StoredLog]:
+        select = (
+            f"SELECT {_COLUMNS} FROM branchline.session "
+            "WHERE tenant = %s AND store = %s AND state = 1 ORDER BY modified DESC, key"
+        )
+        return [
+            self._stored(row) for row in self._run(f"list the drafts in {self.name}", select, self._scope)
+        ]
+
+    def path_of(self, key: str) -> str:
+        """How a session is addressed. A password is not part of it."""
+        return f"{self.name}#{key}"
+
+    @contextmanager
+    def snapshot(self, key: str) -> Iterator[Read]:
+        yield self.open(key).read
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those whose lock a writer holds now."""
+        wanted = [check_key(key) for key in keys]
+        where = "FROM branchline.session WHERE tenant = %s AND store = %s AND key = ANY(%s) AND state < 2"
+        values = (*self._scope, wanted)
+        doing = f"look for writers in {self.name}"
+        there = {key for (key,) in self._run(doing, f"SELECT key {where}", values)}
+        try:
+            free = self._run(doing, f"SELECT key {where} FOR UPDATE SKIP LOCKED", values)
+        except ReadOnly:
+            return set()  # a replica has no writers
+        return there - {key for (key,) in free}
+
+    # -- opening and making ---------------------------------------------------------------------------
+
+    def open(self, key: str, *, durability: Durability = "fsync") -> PostgresLog:
+        row = self._find(key, "true")
+        if row is None:
+            raise self._no_session(key)
+        return self._log(row[0], key, durability)
+
+    def create(
+        self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
+    ) -> PostgresLog:
+        if data:
+            require_lines(data)
+        number = self._load(key, [data] if data else [], _DRAFT if draft else _LOG)
+        return self._log(number, key, durability)
+
+    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
+        self._load(key, pieces, _LOG)
+        found = self.stat(key)
+        if found is None:
+            raise self._no_session(key)
+        return found
+
+    def publish(self, key: str, *, durability: Durability = "fsync") -> PostgresLog:
+        check_key(key)
+        rows = self._run(
+            f"publish the draft {key!r} in {self.name}",
+            "UPDATE branchline.session SET state = 0 "
+            "WHERE tenant = %s AND store = %s AND key = %s AND state = 1 RETURNING id",
+            (*self._scope, key),
+        )
+        if not rows:
+            if self.stat(key) is not None:
+                raise self._taken("publish the draft", key)
+            raise SessionNotFound(f"no draft named {key!r} in {self.name}")
+        return self._log(rows[0][0], key, durability)
+
+    def drop_draft(self, key: str) -> bool:
+        row = self._find(key, "state = 1")
+        if row is None:
+            return False
+        self._log(row[0], key).unlink()
+        return True
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def rename(self, key: str, new_key: str) -> StoredLog:
+        check_key(new_key)
+        if self.stat(key) is None:
+            raise self._no_session(key)
+        if self._find(new_key, "true") is not None:
+            raise self._taken(f"rename {key!r}", new_key)
+        row = self._change(
+            f"rename {key!r}",
+            new_key,
+            "UPDATE branchline.session SET key = %s "
+            f"WHERE tenant = %s AND store = %s AND key = %s AND state = 0 RETURNING {_COLUMNS}",
+            (new_key, *self._scope, key),
+        )
+        if row is None:
+            raise self._no_session(key)
+        return self._stored(row)
+
+    def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
+        rows = self._run(
+            f"remove {key!r} from {self.name}",
+            f"UPDATE branchline.session SET state = 2, was = state, removed = {NOW} "
+            "WHERE tenant = %s AND store = %s AND key = %s AND state = %s RETURNING id, size, removed",
+            (*self._scope, check_key(key), _DRAFT if draft else _LOG),
+        )
+        return TrashItem(str(rows[0][0]), key, rows[0][1], rows[0][2] / 1000, draft) if rows else None
+
+    def trashed(self) -> list[TrashItem]:
+        select = (
+            "SELECT id, key, size, removed, was FROM branchline.session "
+            "WHERE tenant = %s AND store = %s AND state = 2 ORDER BY removed DESC, id DESC"
+        )
+        return [
+            TrashItem(str(number), key, size, removed / 1000, was == _DRAFT)
+            for number, key, size, removed, was in self._run(
+                f"list the trash of {self.name}", select, self._scope
+            )
+        ]
+
+    def restore(self, token: str) -> StoredLog:
+        check_key(token)
+        item = next((item for item in self.trashed() if item.token == token), None)
+        row = None
+        if item is not None:
+            row = self._change(
+                f"restore {token!r} from the trash",
+                item.key,
+                "UPDATE branchline.session SET state = was "
+                f"WHERE tenant = %s AND store = %s AND id = %s AND state = 2 RETURNING {_COLUMNS}",
+                (*self._scope, token),
+            )
+        if row is None:
+            raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        return self._stored(row)
+
+    # -- searching ------------------------------------------------------------------------------------
+
+    def search(self, text: str, *, limit: int = 20) -> list[Found]:
+        """The entries in which words stand, best first, as web searches are written: ``"a phrase" or -word``.
+
+        Brings the index up to date first, as far as that is allowed.
+        """
+        return self._words.search(self._scope, text, limit)
+
+    def update_index(self) -> int:
+        """Index the text of what was appended since, and return how many sessions had some."""
+        return self._words.update(self._scope)
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _run(self, doing: str, statement: str, values: Any) -> list[tuple[Any, ...]]:
+        return self.connections.run(doing, statement, values)
+
+    def _log(self, number: uuid.UUID | str, key: str, durability: Durability = "fsync") -> PostgresLog:
+        return PostgresLog(
+            self.connections,
+            str(number),
+            key,
+            durability=durability,
+            lock_timeout=self._lock_timeout,
+            is_complete=self._is_complete,
+        )
+
+    def _find(self, key: str, condition: str) -> tuple[Any, ...] | None:
+        select = (
+            f"SELECT {_COLUMNS} FROM branchline.session "
+            f"WHERE tenant = %s AND store = %s AND key = %s AND state < 2 AND {condition}"
+        )
+        rows = self._run(f"look up {key!r} in {self.name}", select, (*self._scope, check_key(key)))
+        return rows[0] if rows else None
+
+    def _change(self, doing: str, key: str, statement: str, values: Any) -> tuple[Any, ...] | None:
+        """The row that a statement changes. FileExistsError if another session has the key."""
+        try:
+            rows = self._run(f"{doing} in {self.name}", statement, values)
+        except LogError as problem:
+            if isinstance(problem.__cause__, driver().errors.UniqueViolation):
+                raise self._taken(doing, key) from None
+            raise
+        return rows[0] if rows else None
+
+    def _load(self, key: str, pieces: Iterable[bytes], state: int) -> str:
+        """Make a session of these bytes, in one transaction."""
+        check_key(key)
+        number = SystemClock().session_id()
+        size, torn = 0, False
+        try:
+            with self.connections.transaction(f"create {key!r} in {self.name}") as connection:
+                connection.execute(
+                    "INSERT INTO branchline.session "
+                    "(tenant, id, store, key, state, size, torn, created, modified, touched) "
+                    f"VALUES (%s, %s, %s, %s, %s, 0, false, {NOW}, {NOW}, {NOW} / 10000)",
+                    (self.server.tenant, number, self.server.store, key, state),
+                )
+                for rows in cut(pieces):
+                    size = rows[-1].start + len(rows[-1].data)
+                    torn = not rows[-1].data.endswith(b"\n")
+                    self._insert(connection, number, rows)
+                if size:
+                    connection.execute(
+                        "UPDATE branchline.session SET size = %s, torn = %s WHERE tenant = %s AND id = %s",
+                        (size, torn, self.server.tenant, number),
+                    )
+        except LogError as problem:
+            if isinstance(problem.__cause__, driver().errors.UniqueViolation):
+                raise self._taken("create", key) from None
+            raise
+        return number
+
+    def _insert(self, connection: Any, number: str, rows: list[LogRow]) -> None:
+        if len(rows) < 16 or self.connections.is_secured:
+            # COPY is not possible where row-level security holds.
+            connection.execute(
+                "INSERT INTO branchline.line (tenant, session, start, data) "
+                "SELECT %s, %s, * FROM unnest(%s::bigint[], %b::bytea[])",
+                (self.server.tenant, number, [row.start for row in rows], [row.data for row in rows]),
+            )
+            return
+        tenant, session = self.server.tenant.encode(), uuid.UUID(number).bytes
+        head = struct.pack(f">hi{len(tenant)}si16si", 4, len(tenant), tenant, 16, session, 8)
+        pack = struct.Struct(">qi").pack
+        body = b"".join([part for start, data in rows for part in (head, pack(start, len(data)), data)])
+        copy = "COPY branchline.line (tenant, session, start, data) FROM STDIN (FORMAT BINARY)"
+        with connection.cursor() as cursor, cursor.copy(copy) as stream:
+            stream.write(_SIGNATURE + body + _END)
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
+        number, key, size, modified = row
+        # A log only grows, so that its id and its size say what is in it.
+        stamp = FileStamp(0, hashed((str(number),)), size, modified * 1_000_000, hashed((str(number), size)))
+        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
+
+    def _taken(self, doing: str, key: str) -> FileExistsError:
+        return FileExistsError(
+            f"cannot {doing} in {self.name}: a session {key!r} already exists; rename or remove it first"
+        )
+
+    def _no_session(self, key: str) -> SessionNotFound:
+        return SessionNotFound(f"no session named {key!r} in {self.name}")

@@ -1,0 +1,138 @@
+"""Many locks in one file: each is one byte of it, and the kernel frees it when its holder dies.
+
+These are open-file-description locks: unlike the older record locks they belong to a descriptor, not to a
+process, so that closing another descriptor of the same file does not release them. Two threads that share a
+descriptor are kept apart by a lock of their own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from branchline.errors import LockTimeout
+
+__all__ = ["RangeLocks"]
+
+_FIRST_SLEEP = 0.0005
+_LONGEST_SLEEP = 0.02
+if sys.platform == "darwin":
+    _SET, _GET = 90, 92  # F_OFD_SETLK and F_OFD_GETLK, which Python has no names for there
+    _FORM, _KIND = "qqihh", 3
+else:
+    _SET, _GET = fcntl.F_OFD_SETLK, fcntl.F_OFD_GETLK
+    _FORM, _KIND = "hhqqi", 0
+
+
+class RangeLocks:
+    """The locks in the file at `path`, which is created when it is first needed, by number."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._descriptor = -1
+        self._pid = os.getpid()
+        self._guard = threading.Lock()
+        self._threads: dict[int, threading.Lock] = {}
+        self._users: dict[int, int] = {}
+
+    @contextmanager
+    def hold(self, number: int, name: str) -> Iterator[None]:
+        """Hold one lock for a ``with`` block. LockTimeout, with the name of the log, if it is taken."""
+        end = time.monotonic() + self._timeout
+        threads = self._thread_lock(number)
+        try:
+            if not threads.acquire(timeout=min(self._timeout, threading.TIMEOUT_MAX)):
+                raise self._timed_out(name, f"another thread of this program (pid {os.getpid()})")
+            try:
+                descriptor = self._open()
+                self._wait(descriptor, number, end, name)
+                try:
+                    yield
+                finally:
+                    self._set(descriptor, number, fcntl.F_UNLCK)
+            finally:
+                threads.release()
+        finally:
+            self._forget(number)
+
+    def is_held(self, number: int) -> bool:
+        """Whether a thread or a process holds this lock now. Does not wait."""
+        with self._guard:
+            threads = self._threads.get(number)
+        if threads is not None and threads.locked():
+            return True
+        if not os.path.exists(self._path):
+            return False
+        found = fcntl.fcntl(self._open(), _GET, _record(fcntl.F_WRLCK, number))
+        return bool(struct.unpack_from(_FORM, found)[_KIND] != fcntl.F_UNLCK)
+
+    def close(self) -> None:
+        with self._guard:
+            descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def _thread_lock(self, number: int) -> threading.Lock:
+        self._after_fork()
+        with self._guard:
+            self._users[number] = self._users.get(number, 0) + 1
+            return self._threads.setdefault(number, threading.Lock())
+
+    def _forget(self, number: int) -> None:
+        with self._guard:
+            left = self._users.get(number, 1) - 1
+            if left:
+                self._users[number] = left
+            else:
+                self._users.pop(number, None)
+                self._threads.pop(number, None)
+
+    def _after_fork(self) -> None:
+        """Leave the descriptor, and with it the locks, to the parent process."""
+        if self._pid != os.getpid():
+            self._pid, self._guard = os.getpid(), threading.Lock()
+            self._threads, self._users = {}, {}
+            self.close()
+
+    def _open(self) -> int:
+        with self._guard:
+            if self._descriptor < 0:
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                self._descriptor = os.open(self._path, flags, 0o600)
+            return self._descriptor
+
+    def _wait(self, descriptor: int, number: int, end: float, name: str) -> None:
+        sleep = _FIRST_SLEEP
+        while True:
+            try:
+                self._set(descriptor, number, fcntl.F_WRLCK)
+            except (BlockingIOError, PermissionError):
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise self._timed_out(name, "another program") from None
+                time.sleep(min(sleep, left))
+                sleep = min(sleep * 2, _LONGEST_SLEEP)
+            else:
+                return
+
+    @staticmethod
+    def _set(descriptor: int, number: int, kind: int) -> None:
+        fcntl.fcntl(descriptor, _SET, _record(kind, number))
+
+    def _timed_out(self, name: str, holder: str) -> LockTimeout:
+        return LockTimeout(
+            f"cannot append to {name}: the lock is held by {holder}; tried for {self._timeout:.1f} s"
+        )
+
+
+def _record(kind: int, number: int) -> bytes:
+    if sys.platform == "darwin":
+        return struct.pack(_FORM, number, 1, 0, kind, os.SEEK_SET)
+    return struct.pack(_FORM, kind, os.SEEK_SET, number, 1, 0)

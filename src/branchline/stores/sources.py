@@ -1,0 +1,542 @@
+"""Sessions that are not files of lines: one of many in a database, a document, or packed into a page.
+
+Those of other programs are presented as read-only logs of JSON lines, made by their format when they are
+read. The session ``ID`` of the database ``FILE`` has the path ``FILE#ID``, also in a database of branchline
+itself; on a server it is ``postgresql://host/db#ID``. A document or a page has the path of its file.
+Everything that opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these
+paths.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache
+from itertools import chain
+from types import ModuleType
+from typing import NamedTuple
+
+from branchline.errors import (
+    Ambiguous,
+    BranchlineError,
+    LogReplaced,
+    NotASession,
+    NotSupported,
+    ReadOnly,
+    SessionNotFound,
+    TooLarge,
+)
+from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, Format, SessionVersion
+from branchline.formats.detect import builtin_format
+from branchline.formats.suffixes import has_suffix
+from branchline.log import Durability, FileLog, Log, Spool, Writer
+from branchline.plugins.formats import installed_formats
+from branchline.stores.address import is_address, is_server_address, own_store, shared_store
+from branchline.stores.files import FilesStore, snapshot_of_file
+from branchline.stores.foreign_database import is_database, read_database, reading_database, tables_of
+from branchline.stores.packed import Allowance
+from branchline.stores.protocol import (
+    FileStamp,
+    Read,
+    ScanResult,
+    SkippedFile,
+    Store,
+    StoredLog,
+    hashed,
+    is_key,
+    page_of,
+)
+
+__all__ = [
+    "DatabaseStore",
+    "DerivedLog",
+    "SessionAddress",
+    "address_in",
+    "addressed_store",
+    "database_at",
+    "gone",
+    "open_log",
+    "open_store",
+    "snapshot_of",
+    "stored_at",
+]
+
+_HEAD = 1 << 16
+_LARGEST_COMPANION = 1 << 28
+
+
+class SessionAddress(NamedTuple):
+    """One session of a database."""
+
+    file: str
+    session: str
+
+
+def address_in(path: str) -> SessionAddress | None:
+    """The database and the session that ``FILE#ID`` names; None for the path of a file."""
+    end = path.find("#")
+    if end >= 0 and is_server_address(path):
+        return SessionAddress(path[:end], path[end + 1 :])
+    if end < 0 or os.path.lexists(path):
+        return None
+    while end >= 0:
+        if os.path.isfile(path[:end]):
+            return SessionAddress(path[:end], path[end + 1 :])
+        end = path.find("#", end + 1)
+    return None
+
+
+def open_store(where: str | os.PathLike[str]) -> Store:
+    """The store that a text names: a directory, a database of branchline or another program, or a server.
+
+    Nothing is created or connected before it is used. NotSupported if the package for this kind of store is
+    not installed.
+    """
+    text = os.fspath(where)
+    if is_address(text):
+        return own_store(text)
+    path = os.path.expanduser(text)
+    return database_at(path) or FilesStore(path)
+
+
+def addressed_store(address: SessionAddress) -> Store:
+    """The store in which an address is looked up."""
+    return shared_store(address.file) if is_address(address.file) else DatabaseStore(address.file)
+
+
+# -- databases --------------------------------------------------------------------------------------------
+
+
+def database_at(path: str) -> DatabaseStore | None:
+    """The sessions of the database at this path; None if none is there.
+
+    NotASession if it is a database of no known program.
+    """
+    return DatabaseStore(path) if is_database(path) else None
+
+
+class DatabaseStore:
+    """The sessions of one SQLite database of another program, read-only. Keys are session ids.
+
+    ``format`` is found out by the tables of the database if it is not given.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], format: Format | None = None) -> None:  # noqa: A002
+        self.path = os.path.abspath(os.fspath(path))
+        self._format = format
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"DatabaseStore({self.path!r})"
+
+    @property
+    def format(self) -> Format:
+        """The format of its sessions. NotASession if no known program has such tables."""
+        if self._format is None:
+            status = os.stat(self.path)
+            self._format = _format_of(self.path, (status.st_dev, status.st_ino, status.st_mtime_ns))
+        return self._format
+
+    def is_recognized(self) -> bool:
+        """Whether the tables are those of the format; of a database without any, nobody knows."""
+        tables = read_database(self.path, tables_of)
+        return not tables or self._database.recognizes(tables)
+
+    def path_of(self, key: str) -> str:
+        """How a session is addressed."""
+        return f"{self.path}#{key}"
+
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
+        database = self._database
+        found: list[StoredLog] = []
+        hidden: list[SkippedFile] = []
+        status = os.stat(self.path)
+        for one in read_database(self.path, lambda query: list(database.sessions(query))):
+            if is_key(one.id):
+                found.append(self._stored(one, status))
+            else:
+                hidden.append(SkippedFile(self.path_of(one.id), "its name is not a valid id"))
+        return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
+
+    def stat(self, key: str) -> StoredLog | None:
+        database = self._database
+        found = read_database(self.path, lambda query: database.session(query, key))
+        return None if found is None else self._stored(found, os.stat(self.path))
+
+    def snapshot(self, key: str) -> AbstractContextManager[Read]:
+        return self._snapshot(key)
+
+    @contextlib.contextmanager
+    def _snapshot(self, key: str) -> Iterator[Read]:
+        database = self._database
+        with reading_database(self.path) as query:
+            content = _LazyContent(database.lines(query, key))
+            if not content.read(0, 1):
+                raise self._no_session(key)
+            try:
+                yield content.read
+            finally:
+                content.close()
+
+    def open(self, key: str, *, durability: Durability = "fsync") -> DerivedLog:
+        del durability
+        return DerivedLog(self.path_of(key), key, lambda: self._content(key), lambda: self._version(key))
+
+    def create(self, key: str, data: bytes, *, durability: Durability = "fsync") -> Log:
+        del data, durability
+        raise self._read_only(f"create {key!r}")
+
+    def rename(self, key: str, new_key: str) -> StoredLog:
+        del new_key
+        raise self._read_only(f"rename {key!r}")
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        del keys
+        return set()
+
+    @property
+    def _database(self) -> DatabaseSessions:
+        database = self.format.database
+        assert database is not None
+        return database
+
+    def _content(self, key: str) -> Spool:
+        database = self._database
+        content = read_database(self.path, lambda query: Spool(database.lines(query, key)))
+        if not content.size():
+            raise self._no_session(key)
+        return content
+
+    def _version(self, key: str) -> object:
+        found = self.stat(key)
+        return None if found is None else found.stamp
+
+    def _stored(self, one: SessionVersion, status: os.stat_result) -> StoredLog:
+        stamp = FileStamp(
+            status.st_dev,
+            hashed((status.st_ino, one.id)),
+            one.size,
+            one.modified_ms * 1_000_000,
+            hashed(one.version),
+        )
+        return StoredLog(
+            one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
+        )
+
+    def _no_session(self, key: str) -> SessionNotFound:
+        return SessionNotFound(f"no session named {key!r} in {self.path}")
+
+    def _read_only(self, doing: str) -> NotSupported:
+        return NotSupported(
+            f"cannot {doing} in {self.path}: databases of {self.format.name} are only read; "
+            "fork or convert the session instead"
+        )
+
+
+@lru_cache(64)
+def _format_of(path: str, state: tuple[int, ...]) -> Format:
+    """The format of a database; ``state`` tells one file at this path from another."""
+    del state
+    tables = read_database(path, tables_of)
+    for format_ in _formats_with_databases():
+        if format_.database is not None and format_.database.recognizes(tables):
+            return format_
+    if not tables:
+        raise NotASession(
+            f"cannot read {path}: the database has no tables; if it was copied, its -wal file may be missing"
+        )
+    raise NotASession(f"{path} is a database of no known agent")
+
+
+def _formats_with_databases() -> Iterator[Format]:
+    for program in BUILTIN_FORMATS:
+        if program.has_database and (found := builtin_format(program.name)) is not None:
+            yield found
+    yield from (one for one in installed_formats().formats if one.database is not None)
+
+
+# -- any path ---------------------------------------------------------------------------------------------
+
+
+def snapshot_of(path: str) -> AbstractContextManager[Read]:
+    """A cheap look at the session at a path, whatever holds it."""
+    if (address := address_in(path)) is not None:
+        return addressed_store(address).snapshot(address.session)
+    if (documents := _documents_at(path)) is not None:
+        return _document_snapshot(path, documents)
+    if is_page(path):
+        return _page_snapshot(path)
+    if not has_suffix(path) and (database := database_at(path)) is not None:
+        return database.snapshot(_only_key(database))
+    return snapshot_of_file(path)
+
+
+def stored_at(path: str, key: str = "") -> StoredLog | None:
+    """What is known of the session at a path without reading it; None if there is none."""
+    if (address := address_in(path)) is not None:
+        return addressed_store(address).stat(address.session)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    stamp = FileStamp.of(status)
+    if (documents := _documents_at(path)) is not None:
+        stamp = document_stamp(path, documents, stamp)
+    return StoredLog(key or os.path.basename(path), stamp.size, stamp.modified_ns / 1e9, path, stamp)
+
+
+def open_log(path: str, *, durability: Durability = "fsync") -> Log:
+    """The log of the session at a path, whatever holds it. Reading is all that a derived log allows."""
+    if (address := address_in(path)) is not None:
+        return addressed_store(address).open(address.session, durability=durability)
+    if (documents := _documents_at(path)) is not None:
+        return DerivedLog(
+            path,
+            documents.traits.key_of(path),
+            lambda: _document_content(path, documents),
+            lambda: _document_version(path, documents),
+        )
+    if is_page(path):
+        key = _page_key(path)
+        return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
+    if not has_suffix(path) and (database := database_at(path)) is not None:
+        return database.open(_only_key(database))
+    return FileLog(path, durability=durability)
+
+
+def _only_key(database: DatabaseStore) -> str:
+    found = database.scan().found
+    if len(found) == 1:
+        return found[0].key
+    if not found:
+        raise SessionNotFound(f"the database {database.path} holds no sessions")
+    some = ", ".join(stored.key for stored in found[:3]) + (" …" if len(found) > 3 else "")
+    raise Ambiguous(
+        f"{database.path} holds {len(found)} sessions ({some}); name one of them: {database.path}#ID"
+    )
+
+
+def gone(paths: Iterable[str]) -> set[str]:
+    """Those of these paths at which there is no session any more; what cannot be read may still be there."""
+    missing = set()
+    keys: dict[str, frozenset[str] | None] = {}
+    for path in paths:
+        address = address_in(path)
+        if address is None:
+            if not os.path.exists(path):
+                missing.add(path)
+            continue
+        if address.file not in keys:
+            try:
+                found = addressed_store(address).scan().found
+                keys[address.file] = frozenset(stored.key for stored in found)
+            except (BranchlineError, OSError):
+                keys[address.file] = None
+        known = keys[address.file]
+        if known is not None and address.session not in known:
+            missing.add(path)
+    return missing
+
+
+class DerivedLog:
+    """A read-only log whose lines are made of something else, which may change.
+
+    ``size`` looks whether it has. Lines that were only added are then there to read; LogReplaced if others
+    changed, and what was read before stays as it was.
+    """
+
+    def __init__(self, path: str, key: str, make: Callable[[], Spool], version: Callable[[], object]) -> None:
+        self.path = path
+        self.key = key
+        self._make = make
+        self._version_now = version
+        self._version = version()
+        self._content = make()
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    def size(self) -> int:
+        version = self._version_now()
+        if version != self._version:
+            fresh = self._make()
+            if not _extends(fresh, self._content):
+                fresh.close()
+                raise LogReplaced(f"{self.path} changed while it was open; open it again")
+            old, self._content, self._version = self._content, fresh, version
+            old.close()
+        return self._content.size()
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._content.read(offset, size)
+
+    def exclusive(self) -> AbstractContextManager[Writer]:
+        raise ReadOnly(f"cannot append to {self.path}: it is only read; fork or convert the session instead")
+
+    def close(self) -> None:
+        self._content.close()
+
+    def __repr__(self) -> str:
+        return f"DerivedLog({self.path!r})"
+
+
+def _extends(fresh: Spool, old: Spool) -> bool:
+    """Whether what is new begins with everything that was there before."""
+    if fresh.size() < old.size():
+        return False
+    for offset in range(0, old.size(), 1 << 20):
+        size = min(1 << 20, old.size() - offset)
+        if fresh.read(offset, size) != old.read(offset, size):
+            return False
+    return True
+
+
+class _LazyContent:
+    """Bytes that are made when they are asked for: most looks need only the beginning."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._head = b""
+        self._rest: Spool | None = None
+
+    def read(self, offset: int, size: int) -> bytes:
+        if self._rest is None and len(self._head) < offset + size:
+            self._make(offset + size)
+        return self._head[offset : offset + size] if self._rest is None else self._rest.read(offset, size)
+
+    def _make(self, end: int) -> None:
+        made = [self._head]
+        known = len(self._head)
+        while known < min(end, _HEAD) and (piece := next(self._pieces, None)) is not None:
+            made.append(piece)
+            known += len(piece)
+        self._head = b"".join(made)
+        if known < end:
+            self._rest = Spool(chain((self._head,), self._pieces))
+
+    def close(self) -> None:
+        if self._rest is not None:
+            self._rest.close()
+
+
+# -- documents --------------------------------------------------------------------------------------------
+
+
+def _documents_at(path: str) -> Format | None:
+    """The format that keeps sessions in documents with such a path."""
+    for name, pattern in _document_patterns():
+        if pattern.search(path) is not None:
+            found = builtin_format(name)
+            if found is not None and found.documents is not None and found.documents.recognizes(path):
+                return found
+    if has_suffix(path):
+        return None
+    installed = installed_formats().formats
+    return next((one for one in installed if one.documents and one.documents.recognizes(path)), None)
+
+
+@cache
+def _document_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((one.name, re.compile(one.documents)) for one in BUILTIN_FORMATS if one.documents)
+
+
+def document_stamp(path: str, format_: Format, stamp: FileStamp) -> FileStamp:
+    """The stamp of a document with everything that belongs to it."""
+    assert format_.documents is not None
+    size, modified, changed = stamp.size, stamp.modified_ns, stamp.changed_ns
+    for companion in format_.documents.companions(path):
+        with contextlib.suppress(OSError):
+            status = os.stat(companion)
+            size += status.st_size
+            modified, changed = max(modified, status.st_mtime_ns), max(changed, status.st_ctime_ns)
+    return FileStamp(stamp.device, stamp.inode, size, modified, changed)
+
+
+def _document_version(path: str, format_: Format) -> object:
+    try:
+        return document_stamp(path, format_, FileStamp.of(os.stat(path)))
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _document_snapshot(path: str, format_: Format) -> Iterator[Read]:
+    content = _document_content(path, format_)
+    try:
+        yield content.read
+    finally:
+        content.close()
+
+
+def _document_content(path: str, format_: Format) -> Spool:
+    documents = format_.documents
+    assert documents is not None
+    allowed = frozenset(documents.companions(path))
+
+    def companion(wanted: str) -> bytes | None:
+        if wanted not in allowed:
+            return None
+        try:
+            with snapshot_of_file(wanted) as read:
+                data = read(0, _LARGEST_COMPANION + 1)
+        except (OSError, NotASession, SessionNotFound):
+            return None
+        return data if len(data) <= _LARGEST_COMPANION else None
+
+    with FileLog(path, writable=False) as log:
+        return Spool(documents.lines(log, path, companion))
+
+
+# -- pages ------------------------------------------------------------------------------------------------
+
+_PAGES = (".html", ".htm")
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is that of a page, which may hold an exported session."""
+    return path.lower().endswith(_PAGES) and os.path.isfile(path)
+
+
+def _page_content(path: str) -> Spool:
+    """The lines of the session in a page. NotASession if it has none, or if they were changed."""
+    with _page_reader(path) as (pages, read):
+        size = os.path.getsize(path)
+        return Spool(Allowance().check(pages.packed_lines(read), size))
+
+
+def _page_key(path: str) -> str:
+    """What the session was called, else what the page is."""
+    with _page_reader(path) as (pages, read):
+        key = pages.page_provenance(read).key
+    name = os.path.splitext(os.path.basename(path))[0]
+    return key if is_key(key) else name if is_key(name) else "page"
+
+
+@contextlib.contextmanager
+def _page_reader(path: str) -> Iterator[tuple[ModuleType, Read]]:
+    from branchline.views.html import single_page  # noqa: PLC0415  only pages need it
+
+    with FileLog(path, writable=False) as log:
+        try:
+            single_page.require_single_page(log.read(0, 4096))
+            yield single_page, log.read
+        except (NotASession, TooLarge) as problem:
+            raise type(problem)(f"cannot open {path}: {problem}") from None
+
+
+@contextlib.contextmanager
+def _page_snapshot(path: str) -> Iterator[Read]:
+    content = _page_content(path)
+    try:
+        yield content.read
+    finally:
+        content.close()

@@ -1,0 +1,633 @@
+"""Sessions in one SQLite file: one row for each line, keyed by session and byte offset.
+
+The file is in WAL mode. An append is one transaction, durable before it returns (``durability="os"``: when
+the kernel has it). Each session has a lock of its own, a byte of the file ``<name>-locks``, so that writers
+of different sessions wait only for the short transaction. Network file systems are refused: WAL needs memory
+that all processes share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from branchline.errors import (
+    LockTimeout,
+    LogError,
+    LogGone,
+    LogShrank,
+    NotASession,
+    NotSaved,
+    NotSupported,
+    ReadOnly,
+    SessionNotFound,
+)
+from branchline.log import Durability, TornTail, create_directory, filesystem_warning, publish_file
+from branchline.log.protocol import require_lines
+from branchline.log.system import describe_oserror, random_name
+from branchline.log.tail import is_complete_json, read_tail
+from branchline.stores.protocol import (
+    FileStamp,
+    Read,
+    ScanResult,
+    StoredLog,
+    TrashItem,
+    check_key,
+    hashed,
+)
+from branchline.stores.range_locks import RangeLocks
+from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of, window
+
+__all__ = ["SqliteLog", "SqliteStore"]
+
+_VERSION = 1
+_OFFSET_BITS = 40
+_LONGEST_LOG = 1 << _OFFSET_BITS
+_MOST_SESSIONS = (1 << 63 - _OFFSET_BITS) - 1
+_LOG, _DRAFT, _TRASH = 0, 1, 2
+# The row id is session << 40 | offset: half the log bytes per append of a key of two columns.
+_SCHEMA = f"""
+CREATE TABLE session (
+  id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id <= {_MOST_SESSIONS}),
+  key TEXT NOT NULL,
+  state INTEGER NOT NULL,  -- 0 log, 1 draft, 2 trash
+  size INTEGER NOT NULL CHECK (size < {_LONGEST_LOG}),
+  torn INTEGER NOT NULL,  -- whether the last line lacks its newline
+  modified INTEGER NOT NULL,  -- Unix milliseconds
+  removed INTEGER,
+  was INTEGER  -- the state before it was removed
+) STRICT;
+CREATE UNIQUE INDEX session_key ON session (key) WHERE state < 2;
+CREATE INDEX session_newest ON session (state, modified DESC, key);
+CREATE TABLE line (at INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE tree (session INTEGER PRIMARY KEY, covered INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
+"""
+_LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
+_COLUMNS = "id, key, size, modified"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that knows when it considers a transaction to be saved."""
+
+    _durability: Durability | None = None
+
+    def use(self, durability: Durability) -> None:
+        if durability != self._durability:
+            self.execute(f"PRAGMA synchronous = {'FULL' if durability == 'fsync' else 'NORMAL'}")
+            self._durability = durability
+
+
+class SqliteStore:
+    """The sessions of one database file, which is created with the first of them. Threads may share it."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        lock_timeout: float = 10.0,
+        is_complete: Callable[[bytes], bool] = is_complete_json,
+    ) -> None:
+        if lock_timeout < 0:
+            raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
+        self.path = os.path.abspath(os.fspath(path))
+        self.lock_timeout = lock_timeout
+        self.is_complete = is_complete
+        self.locks = RangeLocks(f"{self.path}-locks", lock_timeout)
+        self._idle: list[_Connection] = []
+        self._inherited: list[_Connection] = []
+        self._pid = os.getpid()
+        # Writers of this process take turns here: the busy handler of SQLite sleeps up to 100 ms.
+        self._turn = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({self.path!r})"
+
+    # -- looking --------------------------------------------------------------------------------------
+
+    def scan(
+        self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
+    ) -> ScanResult:
+        if limit is not None and limit < 0:
+            raise ValueError(f"a limit cannot be negative: {limit}")
+        wanted, values = "state = 0", list[object]()
+        if after is not None:
+            last = round(after[0] * 1000)
+            wanted += " AND modified <= ? AND (modified < ? OR key > ?)"
+            values += [last, last, after[1]]
+        table = "session"
+        if prefix:
+            # By key, which finds the few of one user among all; "state < 2" is the condition of that index.
+            table += " INDEXED BY session_key"
+            wanted += " AND state < 2 AND key >= ? AND key < ?"
+            values += [prefix, prefix + _LAST]
+        select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
+        rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
+        return ScanResult([self._stored(row) for row in rows], [])
+
+    def stat(self, key: str) -> StoredLog | None:
+        # The second condition tells SQLite that the partial index covers it.
+        select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
+        rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
+        return self._stored(rows[0]) if rows else None
+
+    def drafts(self) -> list[StoredLog]:
+        select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
+        return [self._stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+
+    def path_of(self, key: str) -> str:
+        """How a session is addressed."""
+        return f"{self.path}#{key}"
+
+    @contextmanager
+    def snapshot(self, key: str) -> Iterator[Read]:
+        yield self.open(key).read
+
+    def in_use(self, keys: Iterable[str]) -> set[str]:
+        """Those whose lock a writer holds."""
+        return {key for key in keys if (found := self._id(key)) is not None and self.locks.is_held(found)}
+
+    # -- opening and making ---------------------------------------------------------------------------
+
+    def open(self, key: str, *, durability: Durability = "fsync") -> SqliteLog:
+        found = self._id(key)
+        if found is None:
+            raise self._no_session(key)
+        return SqliteLog(self, found, key, durability)
+
+    def create(
+        self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
+    ) -> SqliteLog:
+        if data:
+            require_lines(data)
+        number = self._load("create", key, [data] if data else [], _DRAFT if draft else _LOG)
+        return SqliteLog(self, number, key, durability)
+
+    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
+        self._load("create", key, pieces, _LOG)
+        found = self.stat(key)
+        if found is None:
+            raise self._no_session(key)
+        return found
+
+    def publish(self, key: str, *, durability: Durability = "fsync") -> SqliteLog:
+        check_key(key)
+        with self.writing(f"publish the draft {key!r} in {self.path}") as connection:
+            row = _one(connection, "SELECT id, state FROM session WHERE key = ? AND state < 2", key)
+            if row is None:
+                raise SessionNotFound(f"no draft named {key!r} in {self.path}")
+            if row[1] != _DRAFT:
+                raise self._taken("publish the draft", key)
+            connection.execute("UPDATE session SET state = 0 WHERE id = ?", row[:1])
+        return SqliteLog(self, row[0], key, durability)
+
+    def drop_draft(self, key: str) -> bool:
+        check_key(key)
+        if not os.path.exists(self.path):
+            return False
+        with self.writing(f"drop the draft {key!r} in {self.path}") as connection:
+            row = _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2 AND state = 1", key)
+            if row is not None:
+                _delete(connection, row[0])
+        return row is not None
+
+    # -- moving ---------------------------------------------------------------------------------------
+
+    def rename(self, key: str, new_key: str) -> StoredLog:
+        check_key(key)
+        check_key(new_key)
+        if self.stat(key) is None:
+            raise self._no_session(key)
+        with self.writing(f"rename {key!r} in {self.path}") as connection:
+            self._require_free(connection, f"rename {key!r}", new_key)
+            update = "UPDATE session SET key = ? WHERE key = ? AND state < 2 AND state = 0"
+            if not connection.execute(update, (new_key, key)).rowcount:
+                raise self._no_session(key)
+        found = self.stat(new_key)
+        if found is None:
+            raise self._no_session(new_key)
+        return found
+
+    def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
+        check_key(key)
+        if not os.path.exists(self.path):
+            return None
+        removed, state = _now(), _DRAFT if draft else _LOG
+        with self.writing(f"remove {key!r} from {self.path}") as connection:
+            row = _one(
+                connection,
+                "SELECT id, size FROM session WHERE key = ? AND state < 2 AND state = ?",
+                key,
+                state,
+            )
+            if row is None:
+                return None
+            connection.execute(
+                "UPDATE session SET state = 2, was = ?, removed = ? WHERE id = ?", (state, removed, row[0])
+            )
+        return TrashItem(f"trash-{row[0]}", key, row[1], removed / 1000, draft)
+
+    def trashed(self) -> list[TrashItem]:
+        select = (
+            "SELECT id, key, size, removed, was FROM session WHERE state = 2 ORDER BY removed DESC, id DESC"
+        )
+        return [
+            TrashItem(f"trash-{number}", key, size, removed / 1000, was == _DRAFT)
+            for number, key, size, removed, was in self._ask(f"list the trash of {self.path}", select)
+        ]
+
+    def restore(self, token: str) -> StoredLog:
+        number = check_key(token).removeprefix("trash-")
+        absent = SessionNotFound(f"{token!r} is not in the trash of {self.path}")
+        if not number.isdecimal() or not os.path.exists(self.path):
+            raise absent
+        with self.writing(f"restore {token!r} from the trash of {self.path}") as connection:
+            select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"
+            row = _one(connection, select, int(number))
+            if row is None:
+                raise absent
+            self._require_free(connection, f"restore {token!r} from the trash", row[1])
+            connection.execute("UPDATE session SET state = was WHERE id = ?", (int(number),))
+        return self._stored(row)
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+        self.locks.close()
+
+    # -- for logs -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self, doing: str) -> Iterator[_Connection]:
+        """A connection for a ``with`` block. What the database raises becomes an error of ours."""
+        connection = self._take(doing)
+        try:
+            yield connection
+        except sqlite3.Error as problem:
+            raise self._problem(doing, problem) from problem
+        finally:
+            self._idle.append(connection)
+
+    @contextmanager
+    def writing(self, doing: str, durability: Durability = "fsync") -> Iterator[_Connection]:
+        """A transaction for a ``with`` block: committed at its end, or nothing of it is there."""
+        self._create()
+        with self._turn_of_writers(doing), self.reading(doing) as connection:
+            connection.use(durability)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+
+    def modified_at(self, doing: str, number: int) -> tuple[int, bool] | None:
+        """The size of a log and whether its last line lacks its newline; None if the log is gone."""
+        rows = self._ask(doing, "SELECT size, torn FROM session WHERE id = ?", number)
+        return (rows[0][0], bool(rows[0][1])) if rows else None
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _load(self, doing: str, key: str, pieces: Iterable[bytes], state: int) -> int:
+        check_key(key)
+        with self.writing(f"{doing} {key!r} in {self.path}") as connection:
+            self._require_free(connection, doing, key)
+            insert = (
+                "INSERT INTO session (key, state, size, torn, modified) VALUES (?, ?, 0, 0, ?) RETURNING id"
+            )
+            row = _one(connection, insert, key, state, _now())
+            assert row is not None
+            number, size, torn = int(row[0]), 0, False
+            for rows in cut(pieces):
+                size = rows[-1].start + len(rows[-1].data)
+                torn = not rows[-1].data.endswith(b"\n")
+                insert_rows(connection, number, rows)
+            connection.execute("UPDATE session SET size = ?, torn = ? WHERE id = ?", (size, torn, number))
+        return number
+
+    def _id(self, key: str) -> int | None:
+        select = "SELECT id FROM session WHERE key = ? AND state < 2"
+        rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
+        return int(rows[0][0]) if rows else None
+
+    def _ask(self, doing: str, select: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT; none where there is no database yet."""
+        if not self._idle and not os.path.exists(self.path):
+            return []
+        with self.reading(doing) as connection:
+            return connection.execute(select, values).fetchall()
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
+        number, key, size, modified = row
+        # A log only grows, so that its number and its size say what is in it.
+        stamp = FileStamp(0, hashed((self.path, number)), size, modified * 1_000_000, hashed((number, size)))
+        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
+
+    def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
+        if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
+            raise self._taken(doing, key)
+
+    def _taken(self, doing: str, key: str) -> FileExistsError:
+        return FileExistsError(
+            f"cannot {doing} in {self.path}: a session {key!r} already exists; rename or remove it first"
+        )
+
+    def _no_session(self, key: str) -> SessionNotFound:
+        return SessionNotFound(f"no session named {key!r} in {self.path}")
+
+    @contextmanager
+    def _turn_of_writers(self, doing: str) -> Iterator[None]:
+        if not self._turn.acquire(timeout=min(self.lock_timeout + 1, threading.TIMEOUT_MAX)):
+            raise LockTimeout(
+                f"cannot {doing}: another thread is writing; tried for {self.lock_timeout:.1f} s"
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    # -- connections ----------------------------------------------------------------------------------
+
+    def _take(self, doing: str) -> _Connection:
+        if self._pid != os.getpid():
+            # A connection must not be used, nor closed, in a child process.
+            self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
+            self._turn = threading.Lock()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        try:
+            connection = self._connect()
+        except sqlite3.Error as problem:
+            raise self._problem(doing, problem) from problem
+        try:
+            self._require_ours(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self) -> _Connection:
+        busy = min(self.lock_timeout, 3600.0)
+        for mode in ("rw", "ro", "immutable"):
+            if mode == "immutable" and os.path.exists(f"{self.path}-wal"):
+                break
+            query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+            address = "file:" + _quoted(self.path) + "?" + query
+            connection = sqlite3.connect(
+                address,
+                uri=True,
+                timeout=busy,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
+            )
+            try:
+                connection.execute("PRAGMA schema_version")
+            except sqlite3.OperationalError as problem:
+                connection.close()
+                if "readonly" not in str(problem) and "unable to open" not in str(problem):
+                    raise
+            else:
+                return connection
+        raise sqlite3.OperationalError("unable to open database file")
+
+    def _require_ours(self, connection: sqlite3.Connection) -> None:
+        try:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error as problem:
+            raise self._problem(f"open {self.path}", problem) from problem
+        if application != APPLICATION:
+            what = "a SQLite database of another program" if tables else "empty"
+            raise NotASession(f"{self.path} is {what}, not a database of branchline")
+        if version > _VERSION:
+            raise NotSupported(
+                f"cannot open {self.path}: its schema is version {version}, this branchline knows up to "
+                f"{_VERSION}; upgrade branchline"
+            )
+
+    def _create(self) -> None:
+        """Make the database, if there is none yet. Nobody sees it before it is complete."""
+        if self._idle or os.path.exists(self.path):
+            return
+        if (warning := filesystem_warning(self.path)) is not None:
+            raise NotSupported(f"cannot create a database here, use a directory of files: {warning}")
+        folder, name = os.path.split(self.path)
+        temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
+        try:
+            create_directory(folder)
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            try:
+                _write_schema(temporary)
+                with contextlib.suppress(FileExistsError):  # another process was faster
+                    publish_file(temporary, self.path)
+            finally:
+                for leftover in (temporary, f"{temporary}-wal", f"{temporary}-shm", f"{temporary}-journal"):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(leftover)
+        except sqlite3.Error as problem:
+            raise self._problem(f"create {self.path}", problem) from problem
+        except OSError as problem:
+            kind = ReadOnly if isinstance(problem, PermissionError) else NotSaved
+            raise kind(f"cannot create {self.path}: {describe_oserror(problem)}") from problem
+
+    def _problem(self, doing: str, problem: sqlite3.Error) -> Exception:
+        text, name = str(problem), getattr(problem, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return LockTimeout(
+                f"cannot {doing}: another program is writing to it; tried for {self.lock_timeout:.1f} s"
+            )
+        if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+            return ReadOnly(f"cannot {doing}: {text}")
+        if name.startswith("SQLITE_NOTADB"):
+            return NotASession(f"cannot {doing}: {self.path} is not a SQLite database")
+        if name.startswith("SQLITE_CONSTRAINT_CHECK"):
+            return NotSaved(f"cannot {doing}: a log has at most 1 TiB, a database {_MOST_SESSIONS} sessions")
+        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_TOOBIG", "SQLITE_NOMEM")):
+            return NotSaved(f"cannot {doing}: {text}; nothing was saved")
+        return LogError(f"cannot {doing}: {text}")
+
+
+class SqliteLog:
+    """One log of a `SqliteStore`. It keeps its rows through renaming, publishing, removal and return."""
+
+    def __init__(self, store: SqliteStore, number: int, key: str, durability: Durability) -> None:
+        if durability not in ("fsync", "os"):
+            raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
+        self.name = f"{key} in {store.path}"
+        self.identity = (store.path, number)
+        self._store = store
+        self._number = number
+        self._durability: Durability = durability
+
+    def size(self) -> int:
+        return self._state("read")[0]
+
+    def read(self, offset: int, size: int) -> bytes:
+        if offset < 0 or size < 0:
+            raise ValueError(f"cannot read {size} bytes at {offset}")
+        if not size or offset >= _LONGEST_LOG:
+            return b""
+        base = self._number << _OFFSET_BITS
+        end = min(offset + size, _LONGEST_LOG)
+        select = (
+            "SELECT at, data FROM line WHERE at >= coalesce("
+            "(SELECT max(at) FROM line WHERE at BETWEEN ? AND ?), ?) AND at < ? ORDER BY at"
+        )
+        values = (base, base + offset, base + offset, base + end)
+        with self._store.reading(f"read {self.name}") as connection:
+            rows = connection.execute(select, values).fetchall()
+        return window(rows, base + offset, size)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[SqliteWriter]:
+        with self._store.locks.hold(self._number, self.name):
+            writer = SqliteWriter(self, *self._state("append to"))
+            try:
+                yield writer
+            finally:
+                writer.close()
+
+    def unlink(self) -> None:
+        with self._store.writing(f"delete {self.name}") as connection:
+            _delete(connection, self._number)
+
+    def saved_index(self) -> tuple[int, bytes] | None:
+        select = "SELECT covered, body FROM tree WHERE session = ?"
+        with self._store.reading(f"read {self.name}") as connection:
+            row = _one(connection, select, self._number)
+        return None if row is None else (row[0], row[1])
+
+    def save_index(self, covered: int, index: bytes) -> None:
+        with self._store.writing(f"keep the index of {self.name}", "os") as connection:
+            connection.execute("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (self._number, covered, index))
+
+    def close(self) -> None:
+        """Do nothing: connections belong to the store."""
+
+    def __repr__(self) -> str:
+        return f"SqliteLog({self.name!r})"
+
+    def append(self, data: bytes, expected: int) -> TornTail | None:
+        """Append lines to a log that ends where it is expected to; the torn tail that this closed."""
+        doing = f"append to {self.name}"
+        base = self._number << _OFFSET_BITS
+        with self._store.writing(doing, self._durability) as connection:
+            update = (
+                "UPDATE session SET size = size + ?, torn = 0, modified = ? WHERE id = ? AND size = ? "
+                "AND torn = 0"
+            )
+            values = (len(data), _now(), self._number, expected)
+            torn = None
+            if not connection.execute(update, values).rowcount:
+                torn, data = self._closed(connection, data, expected)
+                connection.execute(
+                    "UPDATE session SET size = ?, torn = 0, modified = ? WHERE id = ?",
+                    (expected + len(data), _now(), self._number),
+                )
+            rows = rows_of(data, base + expected)
+            if len(rows) == 1:
+                connection.execute("INSERT INTO line VALUES (?, ?)", rows[0])
+            else:
+                connection.executemany("INSERT INTO line VALUES (?, ?)", rows)
+        return torn
+
+    def _closed(
+        self, connection: sqlite3.Connection, data: bytes, expected: int
+    ) -> tuple[TornTail | None, bytes]:
+        """The data with the newline that the last line lacks, and that line if it is torn."""
+        row = _one(connection, "SELECT size, torn FROM session WHERE id = ?", self._number)
+        if row is None:
+            raise LogGone(f"cannot append to {self.name}: it was deleted while open")
+        if row[0] != expected:
+            raise LogShrank(
+                f"cannot append to {self.name}: it ends at {row[0]}, expected {expected}; open it again"
+            )
+        tail = read_tail(self.read, expected)
+        torn = None if self._store.is_complete(tail) else TornTail(expected - len(tail), len(tail), None)
+        return torn, b"\n" + data
+
+    def _state(self, verb: str) -> tuple[int, bool]:
+        found = self._store.modified_at(f"{verb} {self.name}", self._number)
+        if found is None:
+            raise LogGone(f"cannot {verb} {self.name}: it was deleted while open")
+        return found
+
+
+class SqliteWriter:
+    """The right to append to a `SqliteLog`, for the length of one ``with`` block."""
+
+    def __init__(self, log: SqliteLog, end: int, torn: bool) -> None:  # noqa: FBT001
+        self.end = end
+        self.torn: TornTail | None = None
+        self._log = log
+        self._unfinished = torn
+        self._open = True
+
+    def append(self, data: bytes) -> int:
+        if not self._open:
+            raise RuntimeError(f"cannot append to {self._log.name}: this writer no longer holds the lock")
+        require_lines(data)
+        torn = self._log.append(data, self.end)
+        self.torn = torn or self.torn
+        offset = self.end + self._unfinished
+        self._unfinished = False
+        self.end = offset + len(data)
+        return offset
+
+    def close(self) -> None:
+        """End the right to append."""
+        self._open = False
+
+
+def _write_schema(path: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript(_SCHEMA)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+
+
+def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow]) -> None:
+    """Insert the rows of a log."""
+    base = number << _OFFSET_BITS
+    connection.executemany("INSERT INTO line VALUES (?, ?)", ((base + start, data) for start, data in rows))
+
+
+def _delete(connection: sqlite3.Connection, number: int) -> None:
+    base = number << _OFFSET_BITS
+    connection.execute("DELETE FROM line WHERE at >= ? AND at < ?", (base, base + _LONGEST_LOG))
+    connection.execute("DELETE FROM tree WHERE session = ?", (number,))
+    connection.execute("DELETE FROM session WHERE id = ?", (number,))
+
+
+def _one(connection: sqlite3.Connection, statement: str, *values: object) -> tuple[Any, ...] | None:
+    return connection.execute(statement, values).fetchone()  # type: ignore[no-any-return]
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote  # noqa: PLC0415
+
+    return quote(path)

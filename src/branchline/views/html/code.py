@@ -1,0 +1,111 @@
+"""Code, command output and differences as HTML: Pygments' short classes, and one line per changed line."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+from branchline.views.html.markup import EMPTY, Html, Template, escape, join
+
+__all__ = ["code_block", "difference", "highlighted", "output"]
+
+_LONGEST = 6_000
+"""Characters of one block that are highlighted; every coloured word is a node of the page."""
+_MOST_LINES = 400
+"""Lines of a difference that are elements of their own."""
+_NAME = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
+_BLOCK = Template('<pre class="code" tabindex="0"><code>{}</code></pre>\n')
+_SPAN = Template('<span class="{}">{}</span>')
+_LINE = Template('<span class="ln{}">{}</span>')
+_PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "plaintext", "console", "output"})
+
+
+def code_block(text: str, language: str) -> Html:
+    """A block of code in a message."""
+    return _BLOCK(difference(text) if language == "diff" else highlighted(text, language))
+
+
+def highlighted(text: str, language: str) -> Html:
+    """Code with a class for each kind of token; long code and unknown languages are plain."""
+    if len(text) > _LONGEST or language.lower() in _PLAIN_LANGUAGES or not _NAME.fullmatch(language):
+        return escape(text)
+    lexer = _lexer(language.lower())
+    if lexer is None:
+        return escape(text)
+    return join(_SPAN(name, value) if name else escape(value) for name, value in _tokens(lexer, text))
+
+
+def _tokens(lexer: Any, text: str) -> list[tuple[str, str]]:
+    from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    def short(item: tuple[Any, str]) -> str:
+        kind = item[0]
+        while kind not in STANDARD_TYPES:
+            kind = kind.parent
+        name = STANDARD_TYPES[kind]
+        return name if name[:1] in _COLOURED else ""
+
+    found = groupby(lexer.get_tokens(text), short)
+    tokens = [(name, "".join(value for _, value in items)) for name, items in found]
+    if tokens and not text.endswith("\n"):  # lexers add a newline
+        tokens[-1] = (tokens[-1][0], tokens[-1][1].removesuffix("\n"))
+    return tokens
+
+
+_COLOURED = frozenset("kscmgbno")
+"""First letters of the classes that the style sheet knows: keywords, strings, comments, numbers, names."""
+
+
+@cache
+def _lexer(language: str) -> Any:
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # noqa: PLC0415
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+_MARKS = {"+": " add", "-": " del", "@": " at", "*": " at"}
+
+
+def difference(text: str) -> Html:
+    """A difference: added and removed lines marked. The mark itself is drawn by the style sheet."""
+    lines = text.split("\n")
+    if len(lines) > _MOST_LINES:
+        return escape(text)
+    return join(map(_difference_line, lines))
+
+
+def _difference_line(line: str) -> Html:
+    name = _MARKS.get(line[:1], "")
+    return _LINE(Html(name), line[1:] if name in (" add", " del") or line[:1] == " " else line)
+
+
+_ANSI = re.compile(
+    "\x1b\\[([0-9;]{0,40})m|\x1b(?:\\[[0-9;?]{0,40}[A-Za-z]|\\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\))"
+)
+_COLOURS = {"1": "b", "31": "r", "91": "r", "32": "g", "92": "g"}
+
+
+def output(text: str) -> Html:
+    """The output of a command: red, green and bold stay, other escape sequences are left out."""
+    if "\x1b" not in text:
+        return escape(text)
+    parts: list[Html] = []
+    end, name = 0, ""
+    for found in _ANSI.finditer(text):
+        parts.append(_coloured(text[end : found.start()], name))
+        end = found.end()
+        if found[1] is not None:
+            name = next((_COLOURS[code] for code in found[1].split(";") if code in _COLOURS), "")
+    return join([*parts, _coloured(text[end:], name)])
+
+
+def _coloured(text: str, name: str) -> Html:
+    if not text:
+        return EMPTY
+    return _SPAN(f"ansi-{name}", text) if name else escape(text)

@@ -1,0 +1,75 @@
+"""HTML that is safe by its type: a plain ``str`` is text and is escaped, an :class:`Html` is markup.
+
+Every piece is made by :class:`Template` and :func:`join`, which escape each value that is not ``Html``. Only
+this package makes ``Html`` values. Text passes :func:`branchline.views.text.safe` first, so that control
+characters and direction overrides are visible in a page too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from branchline.views.text import safe
+
+__all__ = ["EMPTY", "Html", "Template", "Value", "escape", "join"]
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Html(str):
+    """Markup. Concatenation gives a plain ``str`` again, which is escaped: use :func:`join`."""
+
+    __slots__ = ()
+
+
+Value: TypeAlias = str | int
+"""What a template is filled with: text, markup, or a number."""
+
+EMPTY = Html("")
+
+
+def escape(text: str) -> Html:
+    """The text as markup: it looks the same, in an element or in a quoted attribute."""
+    return Html(_escaped(text))
+
+
+def _escaped(text: str) -> str:
+    if not text.isascii() or not (text.isprintable() or _CONTROL.search(text) is None):
+        text = safe(text)
+    if "&" in text:
+        text = text.replace("&", "&amp;")
+    if "<" in text:
+        text = text.replace("<", "&lt;").replace(">", "&gt;")
+    elif ">" in text:
+        text = text.replace(">", "&gt;")
+    if '"' in text:
+        text = text.replace('"', "&quot;")
+    return text.replace("'", "&#39;") if "'" in text else text
+
+
+def join(values: Iterable[Value], separator: str = "") -> Html:
+    """The values one after the other, text escaped. ``separator`` is markup."""
+    return Html(separator.join([value if type(value) is Html else _markup(value) for value in values]))
+
+
+def _markup(value: Value) -> str:
+    return value if type(value) is Html else _escaped(value if isinstance(value, str) else str(value))
+
+
+class Template:
+    """Markup with a ``{}`` for each value. Attributes must be quoted."""
+
+    __slots__ = ("_places", "_text")
+
+    def __init__(self, markup: str) -> None:
+        self._places = markup.count("{}")
+        self._text = markup.replace("%", "%%").replace("{}", "%s")
+
+    def __call__(self, *values: Value) -> Html:
+        if len(values) != self._places:
+            raise ValueError(f"the template has {self._places} places, not {len(values)}")
+        return Html(
+            self._text % tuple([value if type(value) is Html else _markup(value) for value in values])
+        )

@@ -1,0 +1,155 @@
+"""The shape of a session for a page: one short row per entry, in columns.
+
+A page that has these columns can draw the tree, walk any path and ask for the pieces of any range. They hold
+no text but the beginnings of prompts and of the first entries of branches, so that 60,000 entries are small
+and quick to make: no other entry is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from branchline.entries import SIDE_TYPES
+from branchline.formats import LabelState
+from branchline.tree import ROOT, EntrySource
+from branchline.views.cards import CLEARED_TYPES
+from branchline.views.entry_rows import RowTexts, copy_text
+from branchline.views.text import one_line
+
+__all__ = ["KINDS", "SkeletonColumns", "skeleton_columns"]
+
+_LONGEST = 80
+_MARKS = str.maketrans("", "", "`*")
+KINDS: dict[str, str] = {
+    "u": "prompt",
+    "a": "answer",
+    "t": "tool result",
+    "h": "command of the user",
+    "c": "compaction",
+    "x": "context cleared",
+    "b": "branch summary",
+    "s": "setting",
+    "m": "custom or system message",
+    "d": "unreadable line",
+    "o": "other",
+    "-": "side record: not on a path",
+}
+"""What the letters of ``SkeletonColumns.kinds`` mean."""
+_TYPES = {
+    "compaction": "c",
+    "branch_summary": "b",
+    "model_change": "s",
+    "thinking_level_change": "s",
+    "context_edit": "s",
+    "custom_message": "m",
+    "damaged": "d",
+}
+_ROLES = {
+    "user": "u",
+    "assistant": "a",
+    "toolResult": "t",
+    "bashExecution": "h",
+    "system": "m",
+    "custom": "m",
+    "branchSummary": "b",
+    "compactionSummary": "c",
+}
+
+
+class SkeletonColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns with one item per entry, in file order, and what is rare by position."""
+
+    ids: list[str]
+    steps: list[int]
+    """How far above each entry its parent is: 1 is the entry before it; position + 1 means a root."""
+    kinds: str
+    """One letter per entry; see ``KINDS``."""
+    times: list[int | None]
+    """Seconds since the entry before it (the first: since 1970); None where the time is unreadable."""
+    texts: dict[int, str]
+    """The beginning of prompts, of entries at and after a branch point, of labelled entries and of tips."""
+    labels: dict[int, str]
+    leaf: int
+    """The current position, or -1."""
+    first: int = 0
+    """The position of the first row: 0 unless these are rows that were appended."""
+
+
+def skeleton_columns(
+    source: EntrySource,
+    leaf: str | None,
+    *,
+    labels: Mapping[str, LabelState] | None = None,
+    home: str = "",
+    start: int = 0,
+) -> SkeletonColumns:
+    """The columns of a session, or of its entries from position ``start`` on."""
+    tree = source.tree
+    positions = range(start, len(tree))
+    kinds = [_kind(tree.types[at], tree.roles[at]) for at in positions]
+    named = {
+        tree.positions[key]: one_line(state.text)[:_LONGEST]
+        for key, state in (labels or {}).items()
+        if tree.positions.get(key, ROOT) >= start
+    }
+    texts = RowTexts(source, home=home)
+    tips = {tree.nearest_conversation_entry(tip) for tip in tree.tip_positions()}
+    parents = tree.parents
+    branching = _branch_points(parents)
+    shown = [
+        at
+        for at in positions
+        if (kind := kinds[at - start]) != "-"
+        and (kind == "u" or at in named or at in tips or at in branching or parents[at] in branching)
+    ]
+    short: dict[int, str] = {}
+    for at, entry in zip(shown, source.entries(shown), strict=True):
+        said = copy_text(entry) if kinds[at - start] in "ua" else ""
+        words = one_line(said[: 4 * _LONGEST]) or one_line(texts.of(at, entry)[: 4 * _LONGEST])
+        short[at] = words.translate(_MARKS)[:_LONGEST]
+    return SkeletonColumns(
+        ids=tree.keys[start:],
+        steps=[at - parents[at] for at in positions],
+        kinds="".join(kinds),
+        times=_seconds_between(tree.times[start:]),
+        texts=short,
+        labels=named,
+        leaf=ROOT if leaf is None else tree.position(leaf),
+        first=start,
+    )
+
+
+def _seconds_between(times: list[str]) -> list[int | None]:
+    found: list[int | None] = []
+    last = 0
+    for time in times:
+        try:
+            moment = datetime.fromisoformat(time)
+            seconds = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        except (ValueError, OverflowError):
+            found.append(None)
+            continue
+        found.append(seconds - last)
+        last = seconds
+    return found
+
+
+def _kind(type_: str, role: str | None) -> str:
+    if type_ == "message":
+        return _ROLES.get(role or "", "o")
+    if type_ in SIDE_TYPES:
+        return "-"
+    return "x" if type_ in CLEARED_TYPES else _TYPES.get(type_, "o")
+
+
+def _branch_points(parents: list[int]) -> set[int]:
+    seen: set[int] = set()
+    repeated: set[int] = set()
+    for parent in parents:
+        if parent in seen:
+            repeated.add(parent)
+        seen.add(parent)
+    return repeated

@@ -1,0 +1,137 @@
+"""The page around a session (bar, tree pane, transcript, help), shared by the viewer and the single file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from branchline.views.html.markup import EMPTY, Html, Template, join
+
+__all__ = ["bundle", "help_dialog", "session_body"]
+
+_BODY = Template(
+    '<a class="skip" href="#main">Skip to the conversation</a>\n'
+    '<header class="bar">{}<span class="bar-title">{}</span><span class="grow"></span>'
+    '<div class="field find" role="search"><i class="i search"></i>'
+    '<input type="search" id="find" placeholder="Find" aria-label="Find in the whole session"'
+    ' autocomplete="off">'
+    '<output id="found" for="find" aria-live="polite"></output><kbd>/</kbd>'
+    '<div class="hits" id="hits" hidden></div></div>{}'
+    '<div class="tools">'
+    '<button class="ib only-narrow" id="find-button" type="button" aria-label="Find">'
+    '<i class="i search"></i></button>'
+    '<button class="ib only-narrow" id="pane-button" type="button" aria-label="Tree and prompts"'
+    ' aria-expanded="false"><i class="i tree"></i></button>'
+    '<button class="ib" id="theme" type="button" aria-label="Theme: as the system" title="Theme (d)">'
+    '<i class="i theme"></i></button>'
+    '<button class="ib only-wide" data-help type="button" aria-label="Keyboard" title="Keyboard (?)">'
+    '<i class="i help"></i></button></div></header>\n'
+    '<div class="session"><aside class="pane" aria-label="Map of the session"><div class="pane-head">'
+    '<div class="seg" role="tablist" aria-label="Map"><button role="tab" id="tab-tree" type="button"'
+    ' aria-selected="true" aria-controls="p-tree">Tree</button>'
+    '<button role="tab" id="tab-prompts" type="button" aria-selected="false" tabindex="-1"'
+    ' aria-controls="p-prompts">Prompts</button></div>'
+    '<span class="grow"></span>'
+    '<button class="btn quiet" id="foldall" type="button" hidden>Fold branches</button>'
+    '</div><div class="scroll" id="p-tree" role="tabpanel" aria-labelledby="tab-tree">'
+    '<div class="tree" id="tree" role="tree" aria-label="Branches"></div></div>'
+    '<div class="scroll" id="p-prompts" role="tabpanel" aria-labelledby="tab-prompts" hidden>'
+    '<nav class="tree outline" id="prompts" aria-label="Prompts"></nav></div>'
+    '<div class="pane-foot"><span id="counts"></span><span id="position" class="num"></span></div></aside>\n'
+    '<main class="main" id="main" tabindex="-1"><div><header class="session-head"><h1>{}</h1>'
+    '<div class="facts">{}</div></header>\n<div class="path" id="path">{}</div>\n{}</div></main></div>\n{}'
+)
+_BRAND = Template(
+    '<span class="brand"><i class="i brand"></i><span class="only-wide">branchline</span></span>'
+)
+_BRAND_LINK = Template(
+    '<a class="brand" href="{}"><i class="i brand"></i><span class="only-wide">branchline</span></a>'
+)
+_FACT = Template("<span>{}</span>")
+
+
+def session_body(
+    *,
+    title: str,
+    facts: Iterable[str],
+    path: Html = EMPTY,
+    after: Html = EMPTY,
+    home: str = "",
+    tools: Html = EMPTY,
+    keys: Mapping[str, Mapping[str, str]] | None = None,
+) -> Html:
+    """The body of a page that shows one session.
+
+    ``path`` are the pieces that are there before (or without) a script, ``after`` what follows the
+    transcript, ``home`` the address that the name of the program leads to, ``tools`` further controls of the
+    bar, ``keys`` further groups of keys for the help.
+    """
+    return _BODY(
+        _BRAND_LINK(home) if home else _BRAND(),
+        title,
+        tools,
+        title,
+        join(map(_FACT, facts)),
+        path,
+        after,
+        help_dialog({**_KEYS, **(keys or {})}),
+    )
+
+
+_KEYS: dict[str, dict[str, str]] = {
+    "Read": {
+        "Next, previous entry": "j k",
+        "Next, previous prompt": "n p",
+        "Open or fold": "Enter",
+        "All tool calls": "t",
+        "All thinking": ".",
+        "First, last entry": "g G",
+    },
+    "Branches": {
+        "Other branch here": "← →",
+        "Next, previous branch point": "] [",
+        "To the tree and back": "b",
+    },
+    "Find": {"Search everything": "/", "Next, previous hit": "Enter ⇧Enter"},
+    "Page": {"Copy link to the entry": "y", "Light, dark, as the system": "d", "This help": "?"},
+}
+_HELP = Template(
+    '<dialog class="help" id="help" aria-labelledby="help-title"><header><h2 id="help-title">Keyboard</h2>'
+    '<button class="ib" data-help type="button" aria-label="Close"><i class="i close"></i></button></header>'
+    '<div class="cols">{}</div></dialog>'
+)
+_GROUP = Template("<section><h3>{}</h3><dl>{}</dl></section>")
+_KEY = Template("<dt>{}</dt><dd>{}</dd>")
+_KBD = Template("<kbd>{}</kbd>")
+
+
+def help_dialog(groups: Mapping[str, Mapping[str, str]]) -> Html:
+    """The map of keys: for each group what they do, and which they are, separated by blanks."""
+    return _HELP(
+        join(
+            _GROUP(name, join(_KEY(what, join(map(_KBD, keys.split()))) for what, keys in group.items()))
+            for name, group in groups.items()
+        )
+    )
+
+
+_IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"\./([\w.-]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=async |class |const |function )", re.MULTILINE)
+
+
+def bundle(modules: Mapping[str, str], entry: str) -> str:
+    """One script out of modules that import each other by name, for pages that may load nothing.
+
+    Names at the top of modules must be unique across them.
+    """
+    order: list[str] = []
+
+    def visit(name: str) -> None:
+        if name not in order:
+            for needed in _IMPORT.findall(modules[name]):
+                visit(needed)
+            order.append(name)
+
+    visit(entry)
+    texts = [_EXPORT.sub("", _IMPORT.sub("", modules[name])) for name in order]
+    return '(() => {\n"use strict";\n' + "\n".join(texts) + "})();\n"

@@ -1,0 +1,650 @@
+"""One piece of HTML for each entry: what a prompt, an answer or a mark looks like in a page.
+
+A piece depends on its entry and, for tool calls, on the results that follow it. It does not depend on the
+path that is shown, so that a page can ask for any range of entries and keep what it has. A result is part of
+the piece of the answer that called the tool; its own piece is empty then (:meth:`PieceRenderer.row_of`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from branchline.context.javascript import number_text
+from branchline.entries import (
+    SIDE_TYPES,
+    AssistantMessage,
+    BashExecution,
+    BranchSummary,
+    BranchSummaryMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    ContextEdit,
+    CustomContent,
+    CustomMessage,
+    Damaged,
+    Entry,
+    Image,
+    MessageEntry,
+    ModelChange,
+    SystemMessage,
+    Text,
+    Thinking,
+    ThinkingLevelChange,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    UnknownBlock,
+    UnknownMessage,
+    UserMessage,
+    blocks_text,
+)
+from branchline.formats import LabelState
+from branchline.tree import ROOT, EntrySource
+from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
+from branchline.views.html.code import difference, output
+from branchline.views.html.markup import EMPTY, Html, Template, join
+from branchline.views.html.prose import is_plain, prose
+from branchline.views.humanize import as_float, count, format_size, money, tokens
+from branchline.views.tool_calls import Call, call_of, single_line
+from branchline.views.tool_results import ResultView, result_view, server_result
+from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text, tool_kind
+
+__all__ = ["PieceOptions", "PieceRenderer", "day_heading"]
+
+_LOOKED_AT = 256
+"""Entries below an answer that are searched for the results of its calls."""
+_LONGEST_OUTPUT = 200_000
+"""Characters of a tool's output in a page; the rest is counted."""
+_LONGEST_GIST = 32
+_WORTH_A_REFERENCE = 160
+"""Characters from which on a plain text may be replaced by a reference to it."""
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}", re.ASCII)
+
+
+class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What pieces show."""
+
+    tools: bool = True
+    """Tool calls and results; without them one line says how many there were."""
+    thinking: bool = True
+    images: bool = True
+    home: str = ""
+    """The home directory, shown as ``~`` in paths."""
+
+
+Reference = Callable[[int, str], int | None]
+"""Where the JSON string of a text begins in the line of an entry; None if it is not there as it is."""
+
+
+class PieceRenderer:
+    """Renders the entries of one session. It remembers nothing but the session itself.
+
+    With ``reference`` the long plain texts of a piece are empty elements, which the page fills with text from
+    the session's own lines: ``data-text`` (outputs, inputs, thoughts, patches), ``data-paragraphs`` (messages
+    without any Markdown) or ``data-diff`` (old text, new text, and runs of kept, removed and added lines).
+    """
+
+    def __init__(
+        self,
+        source: EntrySource,
+        *,
+        labels: Mapping[str, LabelState] | None = None,
+        options: PieceOptions | None = None,
+        reference: Reference | None = None,
+    ) -> None:
+        self.source = source
+        self._reference = reference
+        self.options = PieceOptions() if options is None else options
+        self._labels: Mapping[str, LabelState] = {} if labels is None else labels
+        self._read: dict[int, Entry] = {}
+        self._owners: dict[int, int] = {}
+
+    def pieces(self, positions: Sequence[int]) -> list[Html]:
+        """The pieces of these entries, in this order."""
+        entries = self.source.entries(positions)
+        self._read = dict(zip(positions, entries, strict=True))
+        self._owners = {}
+        try:
+            return [self._piece(at, entry) for at, entry in zip(positions, entries, strict=True)]
+        finally:
+            self._read, self._owners = {}, {}
+
+    def piece(self, position: int) -> Html:
+        """The piece of one entry; empty for side records and for results that stand with their call."""
+        return self._piece(position, self.source.entry(position))
+
+    def row_of(self, position: int) -> int:
+        """The entry whose piece shows this one: itself, or the answer that a tool result belongs to.
+
+        When an entry is appended, this is the piece that changed.
+        """
+        tree = self.source.tree
+        if tree.roles[position] != "toolResult":
+            return position
+        entry = self.source.entry(position)
+        return position if (owner := self._owner(position, entry)) is None else owner
+
+    # -- results and their calls ----------------------------------------------------------------------
+
+    def _owner(self, position: int, entry: Entry) -> int | None:
+        """The answer that shows this result; None if the result stands alone."""
+        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
+            return None
+        if (owner := self._owners.get(position)) is not None:
+            return owner
+        tree = self.source.tree
+        above = position
+        for _ in range(_LOOKED_AT):
+            above = tree.parent_position(above)
+            if above == ROOT or tree.roles[above] == "user":
+                return None
+            if tree.roles[above] == "assistant":
+                found = self._results(above, self._entry(above))
+                return above if any(at == position for at, _ in found.values()) else None
+        return None
+
+    def _entry(self, position: int) -> Entry:
+        entry = self._read.get(position)
+        return self.source.entry(position) if entry is None else entry
+
+    def _results(self, position: int, entry: Entry) -> dict[str, tuple[int, ToolResult]]:
+        """The results that answer the calls of an entry, by call id: the first one for each."""
+        if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
+            return {}
+        content = entry.message.content
+        if isinstance(content, str):
+            return {}
+        wanted = {block.id for block in content if isinstance(block, ToolCall)}
+        found: dict[str, tuple[int, ToolResult]] = {}
+        if not wanted:
+            return found
+        for at in self._below(position):
+            record = self._entry(at)
+            if isinstance(record, MessageEntry) and isinstance(record.message, ToolResult):
+                key = record.message.tool_call_id
+                if key in wanted and key not in found:
+                    found[key] = (at, record.message)
+                    self._owners[at] = position
+                    if len(found) == len(wanted):
+                        break
+        return found
+
+    def _below(self, position: int) -> Iterator[int]:
+        """The tool results below an answer, up to the next prompt or answer on each branch."""
+        tree = self.source.tree
+        roles = tree.roles
+        waiting = tree.child_positions(position)[::-1]
+        for _ in range(_LOOKED_AT):
+            if not waiting:
+                return
+            at = waiting.pop()
+            role = roles[at]
+            if role == "toolResult":
+                yield at
+            elif role in ("user", "assistant"):
+                continue
+            waiting += tree.child_positions(at)[::-1]
+
+    # -- texts ----------------------------------------------------------------------------------------
+
+    def _place(self, position: int, text: str, row: int | None = None) -> str | None:
+        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another."""
+        if self._reference is None or len(text) < _WORTH_A_REFERENCE:
+            return None
+        at = self._reference(position, text)
+        if at is None:
+            return None
+        return str(at) if row is None else f"{at}:{position - row}"
+
+    def _plain(self, position: int, text: str, row: int | None = None) -> tuple[Html, Html]:
+        """The attribute and the content of an element that shows this text of an entry.
+
+        ``row`` is the entry whose piece this is, if it is another one: places count from there.
+        """
+        place = self._place(position, text, row)
+        return (EMPTY, output(text)) if place is None else (_TEXT(place), EMPTY)
+
+    def _prose(self, position: int, text: str) -> Html:
+        if is_plain(text) and (place := self._place(position, text)) is not None:
+            return _PARAGRAPHS(place)
+        return _PROSE(prose(text))
+
+    def _difference(self, position: int, text: str) -> tuple[Html, Html]:
+        place = self._place(position, text)
+        if place is not None:
+            return join((_DIFF_CLASS, _TEXT(place))), EMPTY
+        if self._reference is not None and len(text) >= _WORTH_A_REFERENCE:
+            lines = text.split("\n")
+            old = "\n".join([line[1:] for line in lines if line[:1] in (" ", "-")])
+            new = "\n".join([line[1:] for line in lines if line[:1] in (" ", "+")])
+            places = [self._reference(position, side) if side else "" for side in (old, new)]
+            if None not in places:
+                runs = [f"{mark}{len(list(same))}" for mark, same in groupby(lines, _mark)]
+                return join((_DIFF_CLASS, _CHANGE(f"{places[0]}|{places[1]}|{''.join(runs)}"))), EMPTY
+        return _DIFF_CLASS, difference(text)
+
+    # -- entries --------------------------------------------------------------------------------------
+
+    def _piece(self, position: int, entry: Entry) -> Html:
+        if entry.type in SIDE_TYPES:
+            return EMPTY
+        match entry:
+            case MessageEntry():
+                return self._message(position, entry, entry.message)
+            case CustomMessage():
+                facts = ("hidden",) if entry.display is False else ()
+                return self._note(entry, entry.custom_type, blocks_text(entry.content), facts)
+            case Compaction():
+                before = entry.tokens_before
+                facts = () if before is None else (f"{tokens(before)} tokens before",)
+                return self._compaction(entry, entry.summary, facts)
+            case BranchSummary():
+                return self._branch_summary(entry, entry.summary)
+            case ModelChange():
+                name = "/".join(filter(None, (entry.provider, entry.model_id)))
+                return self._setting(entry, "Model", name)
+            case ThinkingLevelChange():
+                return self._setting(entry, "Thinking level", entry.thinking_level)
+            case ContextEdit():
+                what = "excluded from" if entry.replacement is None else "replaced in"
+                body = "" if entry.replacement is None else blocks_text(entry.replacement.content)
+                return self._setting(entry, entry.target, f"{what} the context", body)
+            case Damaged():
+                return self._raw(entry, "Unreadable line", entry.text, bad=True)
+            case Unknown() if entry.type in CLEARED_TYPES:
+                return _CLEARED(entry.id)
+            case Unknown():
+                return self._raw(entry, entry.type, json_text(entry.fields))
+            case _:
+                return EMPTY
+
+    def _message(self, position: int, entry: MessageEntry, message: Any) -> Html:
+        match message:
+            case UserMessage():
+                text = self._prose(position, blocks_text(message.content, "\n\n"))
+                body = join((text, *self._images(message.content), self._chips(entry)))
+                return self._article(entry, "user", "Prompt", body)
+            case AssistantMessage():
+                return self._answer(position, entry, message)
+            case ToolResult():
+                return self._lone_result(position, entry, message)
+            case BashExecution():
+                return self._bash(position, entry, message)
+            case SystemMessage():
+                return self._note(entry, "System prompt", system_text(message))
+            case CustomContent():
+                facts = ("hidden",) if message.display is False else ()
+                return self._note(entry, message.custom_type, blocks_text(message.content), facts)
+            case BranchSummaryMessage():
+                return self._branch_summary(entry, message.summary)
+            case CompactionSummaryMessage():
+                return self._compaction(entry, message.summary, ())
+            case UnknownMessage():
+                return self._raw(entry, message.role, json_text(message.fields))
+            case _:
+                return EMPTY
+
+    def _answer(self, position: int, entry: MessageEntry, message: AssistantMessage) -> Html:
+        content = message.content
+        blocks: Sequence[Any] = (Text(text=content),) if isinstance(content, str) else content
+        results = self._results(position, entry) if self.options.tools else {}
+        parts: list[Html] = []
+        tools: list[Html] = []
+        bare, hidden = True, 0
+        for block in blocks:
+            match block:
+                case Text():
+                    if block.text.strip():
+                        parts += (*_toolset(tools), self._prose(position, block.text))
+                        bare = False
+                case Thinking():
+                    if self.options.thinking:
+                        parts += (*_toolset(tools), self._thought(position, block.thinking))
+                        bare = False
+                case ToolCall():
+                    if self.options.tools:
+                        tools.append(self._tool(position, block, results.get(block.id)))
+                    else:
+                        hidden += 1
+                case Image():
+                    parts += (*_toolset(tools), _PROSE(join(self._images((block,)))))
+                    bare = False
+                case UnknownBlock():
+                    if (call := call_of(block)) is None:
+                        parts += (*_toolset(tools), _unknown_block(block))
+                    elif self.options.tools:
+                        failed = block.fields.get("status") == "failed"
+                        tools.append(self._line(position, call, failed=failed))
+                    else:
+                        hidden += 1
+        parts += _toolset(tools)
+        if hidden:
+            parts.append(_OMITTED(f"{count(hidden, 'tool call')} omitted"))
+        failed = message.stop_reason in ("error", "aborted")
+        if failed or message.error_message:
+            what = "Stopped" if message.stop_reason == "aborted" else "Error"
+            reason = (message.error_message or "").strip()
+            parts.append(_FAILURE(_icon("warn"), f"{what}: {reason}" if reason else what))
+            bare = False
+        if not parts:
+            if not self.options.thinking and blocks:
+                return EMPTY
+            parts.append(_OMITTED("No content"))
+        parts.append(self._chips(entry))
+        kind = "assistant bare" if bare else "assistant"
+        return self._article(entry, kind, "Answer", join(parts), message)
+
+    def _article(
+        self, entry: Entry, kind: str, name: str, body: Html, answer: AssistantMessage | None = None
+    ) -> Html:
+        if self._reference is not None:  # the page knows the time and the address
+            return _PACKED_ARTICLE(Html(kind), entry.id, name, body, _margin(answer))
+        return _ARTICLE(Html(kind), entry.id, name, body, entry.id, _time(entry), _margin(answer))
+
+    def _chips(self, entry: Entry) -> Html:
+        label = self._labels.get(entry.id)
+        return EMPTY if label is None else _CHIPS(label.text)
+
+    # -- tools ----------------------------------------------------------------------------------------
+
+    def _tool(self, position: int, block: ToolCall, answered: tuple[int, ToolResult] | None) -> Html:
+        call = Call(block.id, block.name, block.arguments)
+        if answered is None:
+            return self._line(position, call, is_open=True)
+        at, result = answered
+        return self._line(position, call, (at, result_view(result)), images=self._images(result.content))
+
+    def _lone_result(self, position: int, entry: MessageEntry, result: ToolResult) -> Html:
+        """A result whose call is not above it, or was answered on another branch already."""
+        if not self.options.tools or self._owner(position, entry) is not None:
+            return EMPTY
+        view = result_view(result)
+        view = view._replace(facts=("without its call", *view.facts))
+        call = Call(result.tool_call_id, result.tool_name, {})
+        line = self._line(position, call, (position, view), images=self._images(result.content))
+        return self._tool_article(entry, "assistant bare", "Tool result", line)
+
+    def _bash(self, position: int, entry: MessageEntry, message: BashExecution) -> Html:
+        """A command that the user ran."""
+        if not self.options.tools:
+            return EMPTY
+        call = Call("", "bash", {"command": message.command})
+        view = ResultView(message.output, bool(message.exit_code), bash_facts(message))
+        return self._tool_article(entry, "shell", "Command", self._line(position, call, (position, view)))
+
+    def _tool_article(self, entry: Entry, kind: str, name: str, line: Html) -> Html:
+        return self._article(entry, kind, name, join((*_toolset([line]), self._chips(entry))))
+
+    def _line(
+        self,
+        position: int,
+        call: Call,
+        answered: tuple[int, ResultView] | None = None,
+        *,
+        failed: bool = False,
+        is_open: bool = False,
+        images: Sequence[Html] = (),
+    ) -> Html:
+        """A tool call: one line, and what it shows when it is opened."""
+        kind = tool_kind(call.name)
+        name, _, subject = call_line(call, self.options.home).partition(": " if kind != "other" else " ")
+        sections = call_sections(call, self.options.home)
+        parts = [self._section(position, section) for section in sections]
+        at, view = answered or (position, ResultView("", failed, ()))
+        if view.text.strip():
+            parts.append(self._output(at, view.text, position))
+        parts += images
+        duration = next((fact for fact in view.facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
+        gist = _gist(kind, sections, view.text, [fact for fact in view.facts if fact != duration])
+        return _TOOL(
+            Html(" bad") if view.failed else EMPTY,
+            EMPTY if at == position else _ID(self.source.tree.keys[at]),
+            _icon(kind),
+            name,
+            subject,
+            gist,
+            duration,
+            _STATES["open" if is_open else "bad" if view.failed else "ok"],
+            _IO(join(parts)) if parts else EMPTY,
+        )
+
+    def _section(self, position: int, section: ToolSection) -> Html:
+        if section.kind == "diff":
+            return _SECTION(section.title or "Change", *self._difference(position, section.text))
+        title = section.title or ("Command" if section.language == "sh" else "Input")
+        return _SECTION(title, *self._plain(position, section.text[:_LONGEST_OUTPUT]))
+
+    def _output(self, position: int, text: str, row: int) -> Html:
+        lines = count(_lines(text), "line")
+        shown = text[:_LONGEST_OUTPUT]
+        left = len(text) - len(shown)
+        title = f"Output, {lines}" + (f", {left:,} more characters not shown" if left else "")
+        return _SECTION(title, *self._plain(position, shown, row))
+
+    def _thought(self, position: int, text: str) -> Html:
+        shown = text.strip()
+        return _THOUGHT(single_line(shown[:120]) or "(redacted)", *self._plain(position, text))
+
+    # -- marks ----------------------------------------------------------------------------------------
+
+    def _compaction(self, entry: Entry, summary: str, facts: Sequence[str]) -> Html:
+        return _COMPACTED(entry.id, join(f", {fact}" for fact in facts), prose(summary))
+
+    def _branch_summary(self, entry: Entry, summary: str) -> Html:
+        return _BRANCH(entry.id, prose(summary))
+
+    def _setting(self, entry: Entry, name: str, value: str, body: str = "") -> Html:
+        return _SETTING(entry.id, name, value, _PROSE(prose(body)) if body.strip() else EMPTY)
+
+    def _note(self, entry: Entry, name: str, text: str, facts: Sequence[str] = ()) -> Html:
+        first = single_line(text[:400])
+        title = join((name, *(f", {fact}" for fact in facts)))
+        return self._article(
+            entry, "note", "Note", join((_NOTE(title, first, prose(text)), self._chips(entry)))
+        )
+
+    def _raw(self, entry: Entry, name: str, text: str, *, bad: bool = False) -> Html:
+        shown = text[:_LONGEST_OUTPUT]
+        kind = Html("note bad") if bad else Html("note")
+        return self._article(entry, kind, "Entry", _NOTE(name, single_line(text[:200]), _PRE(shown)))
+
+    def _images(self, content: Content) -> list[Html]:
+        if isinstance(content, str):
+            return []
+        return [self._image(block) for block in content if isinstance(block, Image)]
+
+    def _image(self, block: Image) -> Html:
+        kind = block.mime_type.lower()
+        size = format_size(max(0, len(block.data) * 3 // 4 - block.data[-2:].count("=")))
+        if not self.options.images:
+            return _OMITTED(f"{kind or 'image'}, {size}, omitted")
+        if kind not in _IMAGE_TYPES or not _BASE64.fullmatch(block.data):
+            return _OMITTED(f"{kind or 'image'}, {size}, not shown")
+        return _IMAGE(kind, block.data, kind.removeprefix("image/"), size)
+
+
+# -- parts of a piece -------------------------------------------------------------------------------------
+
+_ARTICLE = Template(
+    '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
+    '<div class="margin"><a href="#e-{}">{}</a>{}</div></article>'
+)
+_PACKED_ARTICLE = Template(
+    '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
+    '<div class="margin"><a><time></time></a>{}</div></article>'
+)
+_PROSE = Template('<div class="prose">{}</div>')
+_CHIPS = Template('<div class="chips"><span class="chip">{}</span></div>')
+_TOOLSET = Template('<div class="toolset">{}</div>')
+_ICON = Template('<i class="i {}"></i>')
+_PARAGRAPHS = Template('<div class="prose" data-paragraphs="{}"></div>')
+_CHANGE = Template(' data-diff="{}"')
+_TEXT = Template(' data-text="{}"')
+_DIFF_CLASS = Html(' class="diff"')
+_ID = Template(' id="e-{}"')
+_TOOL = Template(
+    '<details class="tool{}"{}><summary>{}<b>{}</b><code>{}</code>'
+    '<span class="gist">{}</span><span class="dur">{}</span>{}</summary>{}</details>'
+)
+_STATE = Template('<i class="i st {}" role="img" aria-label="{}"></i>')
+_IO = Template('<div class="io fold">{}</div>')
+_SECTION = Template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
+_THOUGHT = Template(
+    '<details class="think"><summary><i class="i chev"></i>'
+    '<span>Thought</span><span class="first">{}</span></summary>'
+    '<div class="tx fold"{}>{}</div></details>'
+)
+_NOTE = Template(
+    '<details class="aside"><summary><i class="i chev"></i>'
+    '<b>{}</b><span class="first">{}</span></summary>'
+    '<div class="tx fold">{}</div></details>'
+)
+_PRE = Template('<pre tabindex="0"><code>{}</code></pre>')
+_OMITTED = Template('<p class="omitted">{}</p>')
+_FAILURE = Template('<p class="failure">{}{}</p>')
+_COMPACTED = Template(
+    '<details class="markline cut" id="e-{}"><summary><i class="i cut"></i>'
+    '<span><b>Compacted</b>{}</span><span class="rule"></span><span class="more-s">Summary</span>'
+    '</summary><div class="tx fold prose">{}</div></details>'
+)
+_CLEARED = Template(
+    '<div class="markline clear" id="e-{}"><div class="m"><i class="i clear"></i>'
+    "<span><b>Context cleared.</b> The model saw nothing above this line.</span>"
+    '<span class="rule"></span></div></div>'
+)
+_BRANCH = Template(
+    '<div class="aside-note" id="e-{}"><i class="i note"></i>'
+    '<div class="prose"><b>Summary of the abandoned branch</b>{}</div></div>'
+)
+_SETTING = Template('<div class="setting" id="e-{}"><span>{}</span> <b>{}</b>{}</div>')
+_IMAGE = Template('<figure><img src="data:{};base64,{}" alt=""><figcaption>{}, {}</figcaption></figure>')
+_TIME = Template('<time datetime="{}">{}</time>')
+_MODEL = Template('<span class="mdl">{}</span>')
+_ICONS = {kind: _ICON(Html(kind)) for kind in (
+    "shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other", "warn", "ok", "bad",
+    "note", "wait",
+)}  # fmt: skip
+
+
+def _icon(name: str) -> Html:
+    return _ICONS[name]
+
+
+_STATES = {
+    "ok": _STATE("ok", "done"),
+    "bad": _STATE("bad", "failed"),
+    "open": _STATE("wait", "no result"),
+}
+
+
+def _toolset(tools: list[Html]) -> tuple[Html, ...]:
+    """The tool lines that were gathered, as one block; the list is empty afterwards."""
+    if not tools:
+        return ()
+    block = _TOOLSET(join(tools))
+    tools.clear()
+    return (block,)
+
+
+def _unknown_block(block: UnknownBlock) -> Html:
+    answered = server_result(block)
+    name = block.type or "block"
+    text = json_text(block.fields) if answered is None else answered[1]
+    return _NOTE(name, single_line(text[:200]), _PRE(text[:_LONGEST_OUTPUT]))
+
+
+_TESTS = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped)\b(?:, \d+ [a-z]+){0,3}")
+
+
+def _gist(kind: str, sections: Sequence[ToolSection], text: str, facts: Sequence[str]) -> str:
+    """The outcome of a call in two or three words."""
+    if facts:
+        return ", ".join(facts)[: 2 * _LONGEST_GIST]
+    if kind in ("edit", "write"):
+        added = removed = 0
+        for section in sections:
+            if section.kind == "diff":
+                added += section.text.count("\n+") + section.text.startswith("+")
+                removed += section.text.count("\n-") + section.text.startswith("-")
+            elif section.kind == "code":
+                added += section.text.count("\n") + 1
+        return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
+    end = text[-400:].rstrip()
+    if kind == "shell" and ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
+        return str(found[-1])
+    if not end:
+        return ""
+    return count(_lines(text), "line")
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+def _margin(answer: AssistantMessage | None) -> Html:
+    """The model, cost and tokens of an answer."""
+    if answer is None:
+        return EMPTY
+    model = answer.response_model or answer.model
+    shown = _model(model) if model else ""
+    usage = answer.usage
+    if usage is None:
+        return Html(shown)
+    # Numbers cannot be markup: no template is needed for them, and there are very many.
+    if total := usage.cost.total:
+        shown += f'<span class="more cost">{money(as_float(total))}</span>'
+    read, wrote = usage.input + usage.cache_read + usage.cache_write, usage.output
+    if read or wrote:
+        shown += f'<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>'
+    return Html(shown)
+
+
+@lru_cache(maxsize=256)
+def _model(name: str) -> Html:
+    return _MODEL(name)
+
+
+def _grouped(number: float) -> str:
+    return f"{number:,.0f}" if -1e15 < number < 1e15 else number_text(number)
+
+
+def _mark(line: str) -> str:
+    return line[:1]
+
+
+_USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(?:\.\d+)?Z", re.ASCII)
+
+
+def _time(entry: Entry) -> Html:
+    if usual := _USUAL_TIME.fullmatch(entry.timestamp):
+        return _TIME(Html(entry.timestamp), Html(usual[1]))
+    moment = _instant(entry.timestamp)
+    return Html("") if moment is None else _TIME(moment.isoformat(timespec="milliseconds"), f"{moment:%H:%M}")
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+_DAY = Template('<h2 class="day">{}</h2>')
+
+
+def day_heading(timestamp: str, before: str = "") -> Html:
+    """The heading of a new day (in UTC), if ``timestamp`` is on another day than the entry before it."""
+    day, last = _instant(timestamp), _instant(before)
+    if day is None or (last is not None and last.date() == day.date()):
+        return EMPTY
+    return _DAY(f"{day:%A} {day.day} {day:%B} {day.year}")

@@ -1,0 +1,383 @@
+"""A whole session in one HTML file: how it is packed, and how its lines are taken out again.
+
+The lines of the session are in chunks (gzip, base64) together with the HTML of their entries, each chunk in a
+script element that no browser executes. A frame of a chunk is ``LINES LINE PIECE`` and a newline, the lines
+up to and including the one of an entry, and the piece of that entry; the numbers say how many bytes the lines
+have, where the entry's own line begins in them, and how many bytes the piece has. All lines together are the
+session, byte for byte. The page's policy allows its own style and script by their hashes and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from branchline.errors import NotASession
+from branchline.formats import EntryLog
+from branchline.formats.log_index import ByteRange, LogIndex
+from branchline.views.html.markup import Html, Template, join
+from branchline.views.html.outline_columns import skeleton_columns
+from branchline.views.html.page import bundle, session_body
+from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_heading
+from branchline.views.humanize import count
+from branchline.views.text import safe
+
+__all__ = [
+    "Provenance",
+    "packed_frames",
+    "packed_lines",
+    "page_provenance",
+    "require_single_page",
+    "single_page",
+]
+
+_CHUNK = 1 << 20
+"""Bytes of lines in a chunk: little enough to be unpacked while a reader scrolls."""
+_LARGE = 32 << 20
+"""Bytes of lines from which on compressing fast matters more than compressing well."""
+_FIRST_ROWS, _FIRST_SIZE = 20, 24_000
+_ESCAPED = (b"\\u00", b"\\r", b"\\b", b"\\f", b"\x7f")
+
+Read = Callable[[int, int], bytes]
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a page comes from; stored in the page."""
+
+    branchline: str
+    format: str
+    session: str
+    key: str
+    """The name of the session's file, without its ending."""
+    title: str
+    created: str
+    exported: str
+    entries: int
+    branches: int
+    left_out: tuple[str, ...]
+    """What the page does not have: other branches, tools, thinking, images …"""
+    redacted: dict[str, int] | None
+    """How many places were replaced, by kind; None if redaction was off."""
+    size: int
+    sha256: str
+    """Of the session's lines as they are in the page."""
+
+
+# -- writing ----------------------------------------------------------------------------------------------
+
+
+def single_page(
+    source: EntryLog,
+    provenance: Provenance,
+    *,
+    leaf: str | None,
+    facts: Sequence[str],
+    markdown: str,
+    static: Mapping[str, str],
+    options: PieceOptions,
+) -> Iterator[bytes]:
+    """The bytes of a page, in pieces. ``static`` are the files of the directory ``static``, by name."""
+    labels = source.reading.labels
+    style, script = static["style.css"], bundle(static, "single.js")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    first = _first_part(PieceRenderer(source, labels=labels, options=options), source, leaf)
+    after = join((_provenance_block(provenance), _NOSCRIPT(markdown)))
+    body = session_body(title=provenance.title, facts=facts, path=first, after=after)
+    yield _encoded(_HEAD(provenance.branchline, policy, provenance.title, Html(style), body))
+    yield _data("provenance", msgspec.json.encode(provenance), "application/json")
+    chunks = _chunks(source)
+    yield _data("chunks", msgspec.json.encode([chunk.start for chunk in chunks]), "application/json")
+    columns = skeleton_columns(source, leaf, labels=labels, home=options.home)
+    level = 1 if provenance.size > _LARGE else 9
+    yield _packed("skeleton", [msgspec.json.encode(columns)], level)
+    packer = _Packer(source, options)
+    for number, positions in enumerate(chunks):
+        frames = packer.frames(positions, last=number == len(chunks) - 1)
+        yield _packed(f"chunk-{number}", frames, level)
+        if number == 0:
+            yield _encoded(_SCRIPT(Html(script)))
+    yield b"</body></html>\n"
+
+
+_HEAD = Template(
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta name="generator" content="branchline {}">\n'
+    '<meta http-equiv="Content-Security-Policy" content="{}">\n'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="referrer" content="no-referrer"><title>{}</title>\n'
+    "<style>{}</style></head>\n<body>{}\n"
+)
+_SCRIPT = Template("<script>{}</script>\n")
+_NOSCRIPT = Template('<noscript><pre class="as-markdown">{}</pre></noscript>')
+_PROVENANCE = Template(
+    '<section class="prov" aria-labelledby="prov-title"><h2 id="prov-title">Where this comes from</h2>'
+    "<dl>{}</dl></section>"
+)
+_ROW = Template("<dt>{}</dt><dd>{}</dd>")
+_MONO = Template('<code class="mono">{}</code>')
+_NODE = Template('<div class="node">{}{}</div>\n')
+
+
+def _provenance_block(known: Provenance) -> Html:
+    replaced = known.redacted
+    rows = [
+        _ROW(
+            "Made by", f"branchline {known.branchline}, {known.exported[:10]}, from a {known.format} session"
+        ),
+        _ROW(
+            "Contains",
+            f"{count(known.entries, 'entry', 'entries')}, {count(known.branches, 'branch', 'branches')}"
+            + (f"; left out: {', '.join(known.left_out)}" if known.left_out else ""),
+        ),
+    ]
+    if replaced is None:
+        rows.append(_ROW("Replaced", "nothing: exported without redaction"))
+    else:
+        found = ", ".join(f"{number:,} {kind}" for kind, number in sorted(replaced.items()))
+        rows.append(_ROW("Replaced", found or "nothing: no secrets found"))
+    original = replaced is None and not known.left_out
+    gives = "the original session" if original else "the session as it is shown here, with the same entry ids"
+    rows += [
+        _ROW("SHA-256", _MONO(known.sha256)),
+        _ROW("Get it back", join((_MONO("branchline import FILE"), f" gives {gives}."))),
+    ]
+    return _PROVENANCE(join(rows))
+
+
+def _first_part(renderer: PieceRenderer, source: EntryLog, leaf: str | None) -> Html:
+    """The beginning of the path, for readers without JavaScript."""
+    tree = source.tree
+    path = [tree.positions[key] for key in tree.conversation_path(leaf)][: 4 * _FIRST_ROWS]
+    rows: list[Html] = []
+    size, before = 0, ""
+    for position, piece in zip(path, renderer.pieces(path), strict=True):
+        if not piece:
+            continue
+        size += len(piece)
+        if len(rows) == _FIRST_ROWS or (rows and size > _FIRST_SIZE):
+            break
+        time = tree.times[position]
+        rows.append(_NODE(day_heading(time, before), piece))
+        before = time
+    return join(rows)
+
+
+class _Packer:
+    """Makes the frames of chunks. Long texts of pieces are references to the lines beside them."""
+
+    def __init__(self, source: EntryLog, options: PieceOptions) -> None:
+        self._source = source
+        self._renderer = PieceRenderer(
+            source, labels=source.reading.labels, options=options, reference=self._reference
+        )
+        self._cursor = 0
+        self._lines: dict[int, bytes] = {}
+
+    def frames(self, positions: range, *, last: bool) -> Iterator[bytes]:
+        source, reading = self._source, self._source.reading
+        start = self._cursor
+        spans = _spans(reading, positions)
+        end = max([start, *(span.offset + span.size for span in spans)])
+        block = source.bytes_between(start, end + 1)
+        cuts: list[tuple[bytes, int]] = []
+        self._lines = {}
+        for position, span in zip(positions, spans, strict=True):
+            begins, stop = span.offset - self._cursor, span.offset + span.size
+            if begins < 0:  # the line of an earlier entry too, or out of order
+                cuts.append((b"", 0))
+                continue
+            stop += block[stop - start : stop - start + 1] == b"\n"
+            cuts.append((block[self._cursor - start : stop - start], begins))
+            self._lines[position] = block[span.offset - start : span.offset + span.size - start]
+            self._cursor = stop
+        for (lines, begins), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
+            markup = _encoded(piece)
+            yield b"%d %d %d\n%b%b" % (len(lines), begins, len(markup), lines, markup)
+        if last:
+            rest = source.bytes_between(self._cursor, None)
+            self._cursor += len(rest)
+            yield b"%d 0 0\n" % len(rest)
+            yield rest
+
+    def _reference(self, position: int, text: str) -> int | None:
+        line = self._lines.get(position)
+        if line is None:
+            return None
+        try:
+            literal = msgspec.json.encode(text)
+        except (UnicodeError, msgspec.MsgspecError):
+            return None
+        # JSON escapes control characters, which is quicker to see than the characters themselves.
+        if (not text.isascii() or any(map(literal.__contains__, _ESCAPED))) and safe(text) != text:
+            return None
+        at = line.find(literal)
+        return None if at < 0 else at
+
+
+def _chunks(source: EntryLog) -> list[range]:
+    """The entries of each chunk; one empty chunk if there are none."""
+    chunks: list[range] = []
+    first = held = 0
+    for block in source.reading.blocks:  # blocks are decoded as a whole
+        held += block.ends[-1]
+        end = block.first + len(block.ends)
+        if held >= _CHUNK:
+            chunks.append(range(first, end))
+            first, held = end, 0
+    size = len(source.tree)
+    return [*chunks, range(first, size)] if first < size or not chunks else chunks
+
+
+def _spans(reading: LogIndex, positions: range) -> list[ByteRange]:
+    """Where the lines of neighbouring entries are."""
+    spans: list[ByteRange] = []
+    position = positions.start
+    while position < positions.stop:
+        block = reading.block_of(position)
+        skipped = position - block.first
+        start = block.ends[skipped - 1] + 1 if skipped else 0
+        for end in block.ends[skipped : skipped + positions.stop - position]:
+            spans.append(ByteRange(block.offset + start, end - start))
+            start = end + 1
+        position = positions.start + len(spans)
+    return spans
+
+
+def _data(name: str, content: bytes, kind: str) -> bytes:
+    safe_content = content.replace(b"<", b"\\u003c")
+    return b'<script type="%b" id="%b">%b</script>\n' % (kind.encode(), name.encode(), safe_content)
+
+
+def _packed(name: str, pieces: Iterable[bytes], level: int) -> bytes:
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 9)
+    packed = [packer.compress(piece) for piece in pieces]
+    content = binascii.b2a_base64(b"".join([*packed, packer.flush()]), newline=False)
+    return b'<script type="text/plain" id="%b">%b</script>\n' % (name.encode(), content)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return "sha256-" + base64.b64encode(digest).decode()
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+_GENERATOR = b'<meta name="generator" content="branchline '
+_LOOKED_AT = 1024
+_BLOCK = 1 << 20
+_LARGEST_CHUNK = 1 << 29
+_FRAME = re.compile(rb"(\d{1,12}) (\d{1,12}) (\d{1,12})\n")
+
+
+def require_single_page(head: bytes) -> None:
+    """Raise NotASession if a file that begins like this is not a page that branchline exported."""
+    if _GENERATOR not in head[:_LOOKED_AT]:
+        raise NotASession("it is not a page that branchline exported")
+
+
+def page_provenance(read: Read) -> Provenance:
+    """Where a page comes from. NotASession if it does not say so."""
+    return _provenance(_Elements(read))
+
+
+def packed_lines(read: Read) -> Iterator[bytes]:
+    """The lines of the session in a page, byte for byte.
+
+    NotASession if the page is incomplete, or if its lines are not those that its SHA-256 was made of.
+    """
+    elements = _Elements(read)
+    known = _provenance(elements)
+    digest = hashlib.sha256()
+    for lines, _piece in _frames(elements):
+        digest.update(lines)
+        yield lines
+    if digest.hexdigest() != known.sha256:
+        raise NotASession("its content does not match its SHA-256: the page was changed or is incomplete")
+
+
+def packed_frames(read: Read) -> Iterator[tuple[bytes, bytes]]:
+    """The lines and the HTML of each entry in a page."""
+    elements = _Elements(read)
+    _provenance(elements)
+    yield from _frames(elements)
+
+
+def _provenance(elements: _Elements) -> Provenance:
+    content = elements.find(b'<script type="application/json" id="provenance">')
+    try:
+        return msgspec.json.decode(content or b"", type=Provenance)
+    except msgspec.MsgspecError:
+        raise NotASession("it is not a page with a session that branchline exported") from None
+
+
+def _frames(elements: _Elements) -> Iterator[tuple[bytes, bytes]]:
+    number = 0
+    while (content := elements.find(b'<script type="text/plain" id="chunk-%d">' % number)) is not None:
+        yield from _unpacked(content, number)
+        number += 1
+
+
+def _unpacked(content: bytes, number: int) -> Iterator[tuple[bytes, bytes]]:
+    damaged = NotASession(f"part {number + 1} of the page is damaged")
+    unpacker = zlib.decompressobj(31)
+    try:
+        data = unpacker.decompress(binascii.a2b_base64(content, strict_mode=True), _LARGEST_CHUNK)
+    except (binascii.Error, zlib.error):
+        raise damaged from None
+    at = 0
+    while at < len(data):
+        frame = _FRAME.match(data, at)
+        if frame is None:
+            raise damaged
+        lines, piece = int(frame[1]), int(frame[3])
+        middle = frame.end() + lines
+        at = middle + piece
+        if at > len(data):
+            raise damaged
+        yield data[frame.end() : middle], data[middle:at]
+    if not unpacker.eof:
+        raise damaged
+
+
+class _Elements:
+    """Finds the elements of a page in order. Text in a page never looks like one, because it is escaped."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._offset = 0
+        self._buffer = b""
+
+    def find(self, opening: bytes) -> bytes | None:
+        """The content of the next element that opens like this; None if there is none."""
+        if (start := self._search(opening, 0)) < 0:
+            return None
+        self._buffer = self._buffer[start + len(opening) :]
+        if (end := self._search(b"</script>", 0)) < 0:
+            return None
+        content, self._buffer = self._buffer[:end], self._buffer[end:]
+        return content
+
+    def _search(self, words: bytes, start: int) -> int:
+        while True:
+            found = self._buffer.find(words, start)
+            if found >= 0:
+                return found
+            start = max(0, len(self._buffer) - len(words))
+            block = self._read(self._offset, _BLOCK)
+            if not block:
+                return -1
+            self._offset += len(block)
+            self._buffer += block

@@ -1,0 +1,285 @@
+"""The application: which address answers with what. Nothing here trusts a request; see ``guard``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from datetime import date
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from branchline.errors import BranchlineError, SessionNotFound
+from branchline.library import SessionLibrary
+from branchline.tree import Tree
+from branchline.views.text import safe
+from branchline.web.changes import CHANGES
+from branchline.web.guard import Guard, Keys
+from branchline.web.live import follow
+from branchline.web.pages import Pages, compare_page, session_page, statistics_page
+from branchline.web.session_table import TableRequest, session_fields, session_table
+from branchline.web.viewed import ViewedLibrary, ViewedSession
+
+__all__ = ["create_app"]
+
+T = TypeVar("T")
+_SECONDS = 30.0
+_TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+_WEEKS = (4, 13, 26, 52)
+_WEEK_MS = 7 * 86_400_000
+
+
+class _Viewer:
+    """What the handlers share."""
+
+    def __init__(self, library: SessionLibrary, keys: Keys, *, writable: bool) -> None:
+        self.viewed = ViewedLibrary(library)
+        self.pages = Pages(csrf=keys.csrf, writable=writable)
+        self.writable = writable
+        self.stop = asyncio.Event()
+        self._static = {**_static("branchline.views.html"), **_static("branchline.web")}
+
+    # -- pages ----------------------------------------------------------------------------------------
+
+    async def sessions(self, request: Request) -> Response:
+        del request
+        return HTMLResponse(self.pages.render("sessions"))
+
+    async def transcript(self, request: Request) -> Response:
+        row = await _work(self.viewed.row, request.path_params["id"])
+        fields = session_fields(self.viewed, row)
+        body = session_page(row)
+        return HTMLResponse(self.pages.render("session", session=fields, body=body))
+
+    async def statistics(self, request: Request) -> Response:
+        weeks = _number(request, "weeks", 0) or await _work(self._usual_weeks)
+        if weeks not in _WEEKS:
+            raise HTTPException(400, f"weeks is one of {', '.join(map(str, _WEEKS))}")
+        today = date.today()  # noqa: DTZ011  days are those of the person
+        values = await _work(statistics_page, self.viewed.library, weeks=weeks, today=today)
+        return HTMLResponse(self.pages.render("statistics", choices=_WEEKS, **values))
+
+    def _usual_weeks(self) -> int:
+        """The shortest period that holds every session, so that a new user sees no empty year."""
+        oldest = min((row.modified_ms for row in self.viewed.rows()), default=0)
+        age = (time.time() * 1000 - oldest) / _WEEK_MS
+        return next((weeks for weeks in _WEEKS if age < weeks), _WEEKS[-1])
+
+    async def compare(self, request: Request) -> Response:
+        left, right = (request.query_params.get(name, "") for name in ("left", "right"))
+        values = await _work(self._compared, left, right)
+        return HTMLResponse(self.pages.render("compare", **values))
+
+    def _compared(self, left: str, right: str) -> dict[str, Any]:
+        (one, one_entry), (other, other_entry) = (text.partition(":")[::2] for text in (left, right))
+        with self._both(one, other) as (first, second):
+            values = compare_page(first, _position(first, one_entry), second, _position(second, other_entry))
+        row = self.viewed.row(one)
+        return {**values, "session": session_fields(self.viewed, row)}
+
+    @contextmanager
+    def _both(self, one: str, other: str) -> Iterator[tuple[ViewedSession, ViewedSession]]:
+        with ExitStack() as held:
+            opened = {name: held.enter_context(self.viewed.using(name)) for name in sorted({one, other})}
+            yield opened[one], opened[other]
+
+    async def static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        found = self._static.get(name)
+        if found is None:
+            raise HTTPException(404, "there is no such file")
+        return Response(found, media_type=_TYPES[name.rpartition(".")[2]])
+
+    # -- data -----------------------------------------------------------------------------------------
+
+    async def table(self, request: Request) -> Response:
+        given = request.query_params
+        asked = TableRequest(
+            words=given.get("q", "")[:500],
+            agent=given.get("agent", ""),
+            project=given.get("project", ""),
+            days=_number(request, "days", 0),
+            shape=given.get("shape", ""),
+            sort=given.get("sort", "age"),
+            reverse=given.get("reverse") == "1",
+            offset=_number(request, "offset", 0),
+            limit=min(_number(request, "limit", 100), 500),
+        )
+        return _json(await _work(session_table, self.viewed, asked))
+
+    async def skeleton(self, request: Request) -> Response:
+        return await self._ask(request, self._skeleton)
+
+    def _skeleton(self, session: ViewedSession, request: Request) -> dict[str, Any]:
+        session.refresh()
+        start = _number(request, "start", 0)
+        return {
+            "generation": session.generation,
+            "offset": session.offset,
+            "skeleton": session.skeleton(start),
+        }
+
+    async def pieces(self, request: Request) -> Response:
+        return await self._ask(request, self._pieces)
+
+    def _pieces(self, session: ViewedSession, request: Request) -> dict[str, Any]:
+        text = request.query_params.get("at", "")
+        try:
+            positions = [int(item) for item in text.split(",") if item]
+            pieces = session.pieces(positions)
+        except (ValueError, IndexError) as problem:
+            raise HTTPException(400, f"at: {problem}") from None
+        return {"generation": session.generation, "pieces": [str(piece) for piece in pieces]}
+
+    async def found(self, request: Request) -> Response:
+        return await self._ask(
+            request, lambda session, asked: {"found": session.find(asked.query_params.get("q", "")[:500])}
+        )
+
+    async def events(self, request: Request) -> Response:
+        id = request.path_params["id"]  # noqa: A001
+        await _work(self.viewed.row, id)
+        known = request.headers.get("last-event-id") or request.query_params.get("offset", "0")
+        if not known.isdecimal() or len(known) > 18:
+            raise HTTPException(400, "offset: a number of bytes")
+        stream = follow(self.viewed, id, int(known), self.stop)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    async def change(self, request: Request) -> Response:
+        if not self.writable:
+            raise HTTPException(403, "this viewer only reads; `branchline web --write` allows changes")
+        change = CHANGES.get(request.path_params["change"])
+        if change is None:
+            raise HTTPException(404, f"there is no change of this name; there are {', '.join(CHANGES)}")
+        try:
+            given = msgspec.json.decode(await request.body(), type=dict[str, str | None])
+        except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+            raise HTTPException(400, f"the request cannot be read: {problem}") from None
+        return await self._ask(request, lambda session, _: change(session, given))
+
+    async def _ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
+        def ask() -> bytes:
+            with self.viewed.using(request.path_params["id"]) as session:
+                return msgspec.json.encode(answer(session, request))
+
+        return Response(await _work(ask), media_type="application/json")
+
+
+def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool = False) -> Guard:
+    """The viewer of the sessions of a library, for a server on this port of the loopback address."""
+    viewer = _Viewer(library, keys, writable=writable)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> Any:
+        yield
+        viewer.stop.set()
+        await run_in_threadpool(viewer.viewed.close)
+
+    app = Starlette(
+        routes=[
+            Route("/", viewer.sessions),
+            Route("/statistics", viewer.statistics),
+            Route("/compare", viewer.compare),
+            Route("/s/{id}", viewer.transcript),
+            Route("/static/{name}", viewer.static),
+            Route("/api/sessions", viewer.table),
+            Route("/api/s/{id}/skeleton", viewer.skeleton),
+            Route("/api/s/{id}/pieces", viewer.pieces),
+            Route("/api/s/{id}/find", viewer.found),
+            Route("/api/s/{id}/events", viewer.events),
+            Route("/api/s/{id}/{change}", viewer.change, methods=["POST"]),
+        ],
+        exception_handlers={Exception: _failed, HTTPException: _refused},
+        lifespan=lifespan,
+    )
+    app.state.viewer = viewer
+    return Guard(app, keys=keys, port=port)
+
+
+async def _work(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Do something that reads files in a thread, for a limited time; a problem is told in a sentence."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return await run_in_threadpool(call, *arguments, **options)
+    except TimeoutError:
+        raise HTTPException(503, f"this took longer than {_SECONDS:.0f} seconds") from None
+    except SessionNotFound as problem:
+        raise HTTPException(404, str(problem)) from None
+    except (BranchlineError, OSError, ValueError) as problem:
+        raise HTTPException(422, str(problem)) from None
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+def _wants_page(request: Request) -> bool:
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get(
+        "accept", "text/html"
+    )
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    sentence = safe(problem.detail)
+    if not _wants_page(request):
+        return Response(
+            msgspec.json.encode({"problem": sentence}), problem.status_code, media_type="application/json"
+        )
+    viewer: _Viewer = request.app.state.viewer
+    return HTMLResponse(viewer.pages.render("problem", sentence=sentence), problem.status_code)
+
+
+async def _failed(request: Request, problem: Exception) -> Response:
+    if isinstance(problem, ClientDisconnect):
+        return Response(status_code=413)
+    return await _refused(request, HTTPException(500, f"the viewer failed: {type(problem).__name__}"))
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or len(text) > 12:
+        raise HTTPException(400, f"{name}: a number that is not negative")
+    return int(text)
+
+
+def _position(session: ViewedSession, entry: str) -> int:
+    index = session.session.index
+    if not entry:
+        leaf = session.session.leaf
+        return -1 if leaf is None else index.position(leaf)
+    return _newest_below(index, index.position(entry))
+
+
+def _newest_below(index: Tree, position: int) -> int:
+    """The end of the branch that begins with an entry: the last conversation entry below it."""
+    below = {position}
+    newest = position
+    for at in range(position + 1, len(index)):
+        if index.parents[at] in below:
+            below.add(at)
+            if index.nearest_conversation_entry(at) == at:
+                newest = at
+    return newest
+
+
+def _static(package: str) -> dict[str, bytes]:
+    folder = files(package) / "static"
+    if not folder.is_dir():
+        return {}
+    return {
+        item.name: item.read_bytes()
+        for item in folder.iterdir()
+        if item.is_file() and item.name.rpartition(".")[2] in _TYPES
+    }

@@ -1,0 +1,49 @@
+"""What may be changed from a page: each is append-only, and refused where the session cannot be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from branchline.web.viewed import ViewedSession
+
+__all__ = ["CHANGES"]
+
+Given = Mapping[str, str | None]
+
+
+def _label(viewed: ViewedSession, given: Given) -> dict[str, Any]:
+    entry = _entry(given)
+    viewed.session.append_label(entry, given.get("text") or None)
+    return {"entry": entry, "label": viewed.session.labels.get(entry)}
+
+
+def _title(viewed: ViewedSession, given: Given) -> dict[str, Any]:
+    viewed.session.set_title(given.get("text") or "")
+    return {"title": viewed.session.title}
+
+
+def _branch(viewed: ViewedSession, given: Given) -> dict[str, Any]:
+    viewed.session.branch(_entry(given))
+    return {"leaf": viewed.session.leaf}
+
+
+def _fork(viewed: ViewedSession, given: Given) -> dict[str, Any]:
+    with viewed.session.fork(_entry(given)) as made:
+        return {"session": made.id, "file": made.file}
+
+
+def _entry(given: Given) -> str:
+    entry = given.get("entry")
+    if not entry:
+        raise ValueError("which entry is missing")
+    return entry
+
+
+CHANGES: dict[str, Callable[[ViewedSession, Given], dict[str, Any]]] = {
+    "label": _label,
+    "title": _title,
+    "branch": _branch,
+    "fork": _fork,
+}
+"""By the last part of the address."""

@@ -1,0 +1,120 @@
+"""Live following by server-sent events: what another program appends to a session reaches its page.
+
+The id of an event is the number of bytes of the log that were known when it was sent. A browser that lost
+the connection gives it back in ``Last-Event-ID`` and gets what it missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+
+from branchline.errors import BranchlineError
+from branchline.web.viewed import ViewedLibrary, watched_file
+
+__all__ = ["follow"]
+
+_POLL_SECONDS = 1.0
+_PING_SECONDS = 25.0
+
+
+async def follow(
+    viewed: ViewedLibrary,
+    id: str,  # noqa: A002
+    known: int,
+    stop: asyncio.Event,
+) -> AsyncIterator[bytes]:
+    """Events for a page that knows ``known`` bytes of the session's log, until ``stop`` is set."""
+    path = await run_in_threadpool(lambda: watched_file(viewed.row(id).path or ""))
+    yield b"retry: 500\n\n"
+    async for changed in _changes(path, stop):
+        if not changed:
+            yield b": still here\n\n"
+            continue
+        try:
+            event, known = await run_in_threadpool(_news, viewed, id, known)
+        except (BranchlineError, OSError, ValueError) as problem:
+            yield _event("gone", {"problem": str(problem)}, known)
+            return
+        if event is not None:
+            yield _event("entries", event, known)
+
+
+def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | None, int]:  # noqa: A002
+    """What stands behind ``known`` bytes of the log, and how many bytes are known now."""
+    with viewed.using(id) as session:
+        before = session.generation
+        session.refresh()
+        if session.offset == known and session.generation == before:
+            return None, known
+        first = session.position_after(known) if session.generation == before else 0
+        skeleton = session.skeleton(first)
+        news = {
+            "generation": session.generation,
+            "skeleton": msgspec.to_builtins(skeleton, str_keys=True),
+            "changed": session.rows_changed_since(first),
+        }
+        return news, session.offset
+
+
+def _event(name: str, data: dict[str, Any], known: int) -> bytes:
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), known, msgspec.json.encode(data))
+
+
+async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
+    """True at once and whenever the file may have changed, False now and then so that the line stays open.
+
+    Watching begins before the first True, so that nothing falls in between.
+    """
+    stamp = _stamp(path)
+    watching = _notifications(path, stop)
+    upcoming = asyncio.ensure_future(anext(watching, None))
+    try:
+        await asyncio.sleep(0)  # the watch is set up in the first step
+        yield True
+        while (changed := await upcoming) is not None:
+            upcoming = asyncio.ensure_future(anext(watching, None))
+            yield changed
+    except (ImportError, OSError, RuntimeError):  # no notifications here: look every second
+        quiet = 0.0
+        while not stop.is_set():
+            await asyncio.sleep(_POLL_SECONDS)
+            quiet += _POLL_SECONDS
+            if (now := _stamp(path)) != stamp:
+                stamp, quiet = now, 0.0
+                yield True
+            elif quiet >= _PING_SECONDS:
+                quiet = 0.0
+                yield False
+    finally:
+        upcoming.cancel()
+
+
+async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool, None]:
+    from watchfiles import awatch  # noqa: PLC0415  only where somebody follows
+
+    watching = awatch(
+        os.path.dirname(path),
+        watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
+        recursive=False,
+        debounce=50,
+        step=10,
+        rust_timeout=int(_PING_SECONDS * 1000),
+        yield_on_timeout=True,
+        stop_event=stop,
+    )
+    async for changes in watching:
+        yield bool(changes)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns

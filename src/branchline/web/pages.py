@@ -1,0 +1,186 @@
+"""The pages of the viewer, filled from templates that escape by default."""
+
+from __future__ import annotations
+
+import os
+from datetime import date, timedelta
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from branchline.library import SessionLibrary, SessionRow
+from branchline.views.compare import Side, compare_view
+from branchline.views.html import Html
+from branchline.views.html.page import session_body
+from branchline.views.humanize import count, money, tokens
+from branchline.views.text import safe
+from branchline.views.tool_calls import short_path
+from branchline.web.charts import calendar, daily_bars, ranked_bars
+from branchline.web.viewed import ViewedSession
+
+__all__ = ["Pages", "compare_page", "session_page", "statistics_page"]
+
+_SERIES = 4
+_RANKED = 8
+_MOST_COMPARED = 300
+
+
+class Pages:
+    """The templates, with what every page needs: the token of requests, and whether things may be changed."""
+
+    def __init__(self, *, csrf: str, writable: bool) -> None:
+        folder = files("branchline.web") / "templates"
+        self._environment = Environment(
+            loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+            autoescape=select_autoescape(default=True, default_for_string=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters["shown"] = _shown
+        self._environment.globals.update(csrf=csrf, writable=writable)
+
+    def render(self, name: str, **values: Any) -> str:
+        """A page. Text is escaped; what the renderer made is taken as it is."""
+        return self._environment.get_template(f"{name}.html").render(**values)
+
+
+def _shown(value: str) -> Markup | str:
+    return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
+
+
+def session_page(row: SessionRow) -> Html:
+    """The body of the page of a session; its script fills in the conversation."""
+    home = os.path.expanduser("~")
+    facts = [
+        row.agent or row.format or "",
+        row.model or "",
+        short_path(row.cwd or "", home),
+        row.git_branch or "",
+    ]
+    if row.branches and row.branches > 1:
+        facts.append(count(row.branches, "branch", "branches"))
+    if row.findings:
+        facts.append(count(row.findings, "finding"))
+    return session_body(
+        title=row.title or row.first_prompt or "untitled",
+        facts=[fact for fact in facts if fact],
+        home="/",
+        keys={"Sessions": {"All sessions": "s", "Compare with the other branch": "c"}},
+    )
+
+
+def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict[str, Any]:
+    """What the page of statistics shows of the last so many weeks."""
+    first = today - timedelta(weeks=weeks) + timedelta(days=1)
+    home = os.path.expanduser("~")
+    with library.statistics(since=first, until=today) as found:
+        stats = found.stats()
+        by_model = found.groups("day", "model")
+        hours = found.groups("hour")
+        notes = tuple(found.notes)
+    with library.statistics(since=today - timedelta(days=371), until=today) as year:
+        days = {
+            date.fromisoformat(group.name): group.figures.sessions
+            for group in year.groups("day")
+            if group.name
+        }
+    total = stats.total
+    models = [group.name for group in stats.model[:_SERIES]]
+    cost: dict[date, list[float]] = {}
+    for group in by_model:
+        day, model = group.keys
+        if not day or not group.figures.cost:
+            continue
+        place = models.index(model) if model in models else len(models)
+        cost.setdefault(date.fromisoformat(day), [0.0] * (len(models) + 1))[place] += group.figures.cost
+    prompt_tokens = total.input + total.cache_read + total.cache_write
+    return {
+        "weeks": weeks,
+        "notes": notes,
+        "figures": [
+            ("Cost", ("≈ " if total.estimated else "") + money(total.cost), _unpriced(total.unpriced)),
+            ("Tokens", tokens(total.tokens), _cached(total.cache_read, prompt_tokens)),
+            ("Sessions", f"{total.sessions:,}", f"{total.prompts:,} prompts"),
+            (
+                "Active days",
+                f"{sum(1 for group in stats.day if group.figures.messages):,}",
+                f"of {weeks * 7}",
+            ),
+            ("Tool calls", f"{total.tool_calls:,}", f"{total.answers:,} answers"),
+        ],
+        "legend": [*models, *(["other models"] if len(stats.model) > len(models) else [])],
+        "bars": daily_bars(cost, [*models, "other"], first, today),
+        "has_cost": bool(cost),
+        "calendar": calendar(days, today),
+        "models": _ranked(stats.model, home),
+        "projects": _ranked(stats.directory, home),
+        "agents": _ranked(stats.agent, home),
+        "tools": ranked_bars([(t.name, t.name, t.calls, f"{t.calls:,}") for t in stats.tools[:_RANKED]]),
+        "hours": ranked_bars(
+            [
+                (f"{group.name:>02}:00", group.name, group.figures.prompts, f"{group.figures.prompts:,}")
+                for group in sorted(hours, key=lambda group: group.name)
+                if group.name
+            ]
+        ),
+    }
+
+
+def _ranked(groups: Any, home: str) -> Html:
+    rows = []
+    for group in groups[:_RANKED]:
+        figures, name = group.figures, group.name
+        full = short_path(name, home)
+        short = name.rstrip("/").rpartition("/")[2]
+        value = money(figures.cost) if figures.cost else f"{tokens(figures.tokens)} tokens"
+        rows.append((short or "unknown", full or "unknown", float(figures.cost or 0), value))
+    return ranked_bars(rows)
+
+
+def _unpriced(number: float) -> str:
+    return f"without {tokens(number)} tokens of unknown price" if number else "forks counted once"
+
+
+def _cached(read: float, prompt: float) -> str:
+    return f"{100 * read / prompt:.0f} % from cache" if prompt else "nothing from cache"
+
+
+def compare_page(
+    left: ViewedSession, left_leaf: int, right: ViewedSession, right_leaf: int
+) -> dict[str, Any]:
+    """What the page of a comparison shows: the last common entry, and what each side says after it."""
+    one, other = left.session.transcript, right.session.transcript
+    view = compare_view(one, left_leaf, other, right_leaf)
+    ancestor = view.common_ancestor
+    before = [] if ancestor is None else left.pieces([left.session.index.position(ancestor)])
+    return {
+        "shared": view.shared,
+        "before": before,
+        "sides": [_side_values(left, view.left, left_leaf), _side_values(right, view.right, right_leaf)],
+    }
+
+
+def _side_values(viewed: ViewedSession, side: Side, leaf: int) -> dict[str, Any]:
+    index = viewed.session.index
+    positions = [index.position(key) for turn in side.turns for key in turn.ids]
+    models = sorted({model for turn in side.turns for model in turn.models})
+    facts = [*models, count(len(positions), "entry", "entries")]
+    calls = sum(number for _, number in side.tools)
+    facts += [count(calls, "tool call")] if calls else []
+    spent = side.usage
+    facts += [f"{tokens(spent.total_tokens)} tokens"] if spent.total_tokens else []
+    facts += [money(spent.cost)] if spent.cost else []
+    labels = viewed.session.labels
+    names = [labels[key] for turn in side.turns for key in turn.ids if key in labels]
+    first = next((turn.prompt for turn in side.turns if turn.prompt), "")
+    return {
+        "name": (names or [first[:60]])[-1] or "This branch",
+        "current": leaf >= 0 and index.keys[leaf] == viewed.session.leaf,
+        "facts": facts,
+        "files": side.changed,
+        "pieces": viewed.pieces(positions[:_MOST_COMPARED]),
+        "left_out": max(0, len(positions) - _MOST_COMPARED),
+    }

@@ -1,0 +1,155 @@
+"""The list of sessions as the page asks for it: filtered, sorted, with hits of a search, in windows."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from branchline.library import SessionRow
+from branchline.views.hits import Hit
+from branchline.views.session_details import SessionDetails
+from branchline.views.session_row import row_name
+from branchline.views.tool_calls import short_path
+from branchline.web.viewed import ViewedLibrary
+
+__all__ = ["TableRequest", "session_fields", "session_table"]
+
+_LIVE_SECONDS = 90
+_DAY_MS = 86_400_000
+_MOST_HITS = 200
+_SNIPPET = 180
+_PROJECTS = 60
+_DETAIL_SECONDS = 0.3
+
+
+class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows: ``offset`` and ``limit`` are a window of the sorted rows."""
+
+    words: str = ""
+    agent: str = ""
+    project: str = ""
+    days: int = 0
+    shape: str = ""
+    sort: str = "age"
+    reverse: bool = False
+    offset: int = 0
+    limit: int = 100
+
+
+def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
+    """Rows, how many there are, and what the filters offer. ValueError for a query that makes no sense."""
+    hits: dict[str, list[Hit]] = {}
+    notes: tuple[str, ...] = ()
+    if asked.words.strip():
+        found = viewed.library.search(asked.words, limit=_MOST_HITS, context=_SNIPPET)
+        viewed.remember(hit.row for hit in found)
+        for hit in found:
+            hits.setdefault(viewed.id_of(hit.row), []).append(hit)
+        rows = [group[0].row for group in hits.values()]
+        notes = found.notes
+    else:
+        rows = [row for row in viewed.rows() if row.messages != 0 or row.problem is not None]
+    agents = Counter(_agent(row) for row in rows)
+    rows = [row for row in rows if not asked.agent or _agent(row) == asked.agent]
+    projects = Counter(_project(row) for row in rows if _project(row))
+    rows = [row for row in rows if _is_wanted(row, asked)]
+    if not asked.words.strip() or asked.sort != "age":
+        rows = _sorted(rows, asked)
+    window = rows[asked.offset : asked.offset + asked.limit]
+    details = viewed.library.details(window, seconds=_DETAIL_SECONDS)
+    return {
+        "total": len(rows),
+        "offset": asked.offset,
+        "agents": agents.most_common(),
+        "projects": sorted(name for name, _ in projects.most_common(_PROJECTS)),
+        "rows": [
+            {
+                **session_fields(viewed, row, details.get(row_name(row))),
+                **(
+                    {"hits": [_hit_fields(hit) for hit in group[:2]], "more": max(0, len(group) - 2)}
+                    if (group := hits.get(viewed.id_of(row)))
+                    else {}
+                ),
+            }
+            for row in window
+        ],
+        "notes": list(notes),
+    }
+
+
+def session_fields(
+    viewed: ViewedLibrary, row: SessionRow, details: SessionDetails | None = None
+) -> dict[str, Any]:
+    """A row as JSON: what a table shows of it."""
+    home = os.path.expanduser("~")
+    return {
+        "id": viewed.id_of(row),
+        "title": row.title or row.first_prompt or "",
+        "untitled": not (row.title or row.first_prompt),
+        "agent": _agent(row),
+        "project": _project(row),
+        "cwd": short_path(row.cwd, home) if row.cwd else "",
+        "git_branch": row.git_branch or "",
+        "model": row.model or "",
+        "messages": row.messages,
+        "branches": row.branches or 0,
+        "cost": None if details is None else details.cost,
+        "estimated": details is not None and details.estimated,
+        "modified": row.modified_ms,
+        "live": time.time() * 1000 - row.modified_ms < _LIVE_SECONDS * 1000,
+        "findings": row.findings or 0,
+        "problem": row.problem,
+        "subagent": row.subagent,
+    }
+
+
+def _hit_fields(hit: Hit) -> dict[str, Any]:
+    return {
+        "entry": hit.entry,
+        "role": hit.role,
+        "text": hit.snippet.text,
+        "ranges": hit.snippet.ranges,
+        "on_path": hit.on_path,
+        "places": max(1, len(hit.places)),
+    }
+
+
+def _agent(row: SessionRow) -> str:
+    return row.agent or row.format or ""
+
+
+def _project(row: SessionRow) -> str:
+    return os.path.basename(row.cwd.rstrip("/")) if row.cwd else ""
+
+
+def _is_wanted(row: SessionRow, asked: TableRequest) -> bool:
+    if asked.project and _project(row) != asked.project:
+        return False
+    if asked.days and time.time() * 1000 - row.modified_ms > asked.days * _DAY_MS:
+        return False
+    match asked.shape:
+        case "branches":
+            return (row.branches or 0) > 1
+        case "damage":
+            return bool(row.findings) or row.problem is not None
+        case "fork":
+            return row.parent_session is not None
+        case _:
+            return True
+
+
+def _sorted(rows: Iterable[SessionRow], asked: TableRequest) -> list[SessionRow]:
+    keys = {
+        "title": lambda row: (row.title or row.first_prompt or "").lower(),
+        "agent": _agent,
+        "project": _project,
+        "branch": lambda row: row.git_branch or "",
+        "messages": lambda row: -(row.messages or 0),
+        "age": lambda row: -row.modified_ms,
+    }
+    return sorted(rows, key=keys.get(asked.sort, keys["age"]), reverse=asked.reverse)

@@ -1,0 +1,62 @@
+// The page of one session in the viewer: pieces by request, new entries as they are appended.
+import { startSession } from "./session.js";
+import { startPage } from "./theme.js";
+
+const id = document.querySelector("meta[name=branchline-session]").content;
+const base = "/api/s/" + id;
+
+async function ask(address) {
+  const response = await fetch(base + address), answer = await response.json();
+  if (!response.ok) throw new Error(answer.problem);
+  return answer;
+}
+
+class ServerSource {
+  async skeleton() {
+    const answer = await ask("/skeleton");
+    this.generation = answer.generation; this.offset = answer.offset;
+    return answer.skeleton;
+  }
+  async pieces(positions) {
+    const found = [];
+    for (let at = 0; at < positions.length; at += 300) {
+      const answer = await ask("/pieces?at=" + positions.slice(at, at + 300).join(","));
+      if (answer.generation !== this.generation) { location.reload(); return new Promise(() => {}); }
+      found.push(...answer.pieces);
+    }
+    return found;
+  }
+  async search(words, found, stopped) {
+    const answer = await ask("/find?q=" + encodeURIComponent(words));
+    for (const [position, text, at] of answer.found) { if (stopped()) return; found(position, text, at); }
+  }
+}
+
+// -- following -----------------------------------------------------------------------------------------------------
+
+function follow(page, source) {
+  const button = document.querySelector("#news"); let fresh = 0;
+  const stream = new EventSource(base + "/events?offset=" + source.offset);
+  stream.addEventListener("entries", (event) => {
+    const news = JSON.parse(event.data);
+    if (news.generation !== source.generation) { location.reload(); return; }
+    const known = page.tree.ids.length, columns = news.skeleton;
+    if (columns.first > known) { location.reload(); return; }
+    if (columns.first + columns.ids.length > known) fresh += page.grow(columns, news.changed);
+    button.textContent = fresh === 1 ? "1 new" : fresh + " new";
+    button.hidden = fresh < 1 || document.documentElement.scrollHeight - scrollY - innerHeight < 40;
+    document.documentElement.dataset.entries = page.tree.ids.length;
+  });
+  stream.addEventListener("gone", (event) => { stream.close(); button.textContent = JSON.parse(event.data).problem; button.hidden = false; button.disabled = true; });
+  button.addEventListener("click", () => { fresh = 0; button.hidden = true; page.goTo(page.path[page.path.length - 1]); });
+}
+
+startPage();
+const source = new ServerSource();
+const compareLink = (one, other) => "/compare?left=" + id + ":" + encodeURIComponent(one) + "&right=" + id + ":" + encodeURIComponent(other);
+startSession(source, { compareLink }).then((page) => {
+  globalThis.branchline = page; follow(page, source);
+  const words = new URLSearchParams(location.search).get("q"), find = document.querySelector("#find");
+  if (words) { find.value = words; find.dispatchEvent(new Event("input", { bubbles: true })); }
+}).catch((problem) => { const box = document.querySelector("#path"), said = document.createElement("p"); said.className = "problem"; said.textContent = problem.message; box.replaceChildren(said); });
+addEventListener("keydown", (event) => { if (event.key === "s" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.("input, select, textarea, dialog")) location.href = "/"; });

@@ -1,0 +1,214 @@
+"""The sessions that pages look at: found by an opaque id, opened once, read by one thread at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from branchline.errors import BranchlineError, LogReplaced, LogShrank, SessionNotFound
+from branchline.library import SessionLibrary, SessionRow
+from branchline.session import Session
+from branchline.views.entry_rows import search_text
+from branchline.views.html import Html, PieceOptions, PieceRenderer, SkeletonColumns, skeleton_columns
+from branchline.views.session_row import row_name
+from branchline.views.tree_search import Search
+
+__all__ = ["ViewedLibrary", "ViewedSession", "watched_file"]
+
+_OPEN = 8
+_FRESH_SECONDS = 2.0
+_MOST_PIECES = 400
+_MOST_FOUND = 2000
+_BEFORE = 40
+_AFTER = 120
+_CHANGED = (LogReplaced, LogShrank)
+
+
+class ViewedSession:
+    """A session, what renders it, and what was found in it last. Hold ``lock`` around a call."""
+
+    def __init__(self, path: str) -> None:
+        self.lock = threading.RLock()
+        self.path = path
+        self.closed = False
+        self.session = Session.open(path)
+        self._home = os.path.expanduser("~")
+        self._renderer = self._make_renderer()
+        self._search: Search | None = None
+        self.generation = secrets.token_hex(4)
+        """Changes when the file was replaced, so that a page knows that its positions are void."""
+
+    def _make_renderer(self) -> PieceRenderer:
+        transcript = self.session.transcript
+        return PieceRenderer(
+            transcript, labels=transcript.reading.labels, options=PieceOptions(home=self._home)
+        )
+
+    @property
+    def offset(self) -> int:
+        """How many bytes of the log are known."""
+        return self.session.transcript.reading.consumed
+
+    def refresh(self) -> int:
+        """Take in what was appended; returns how many entries are new. A replaced file is opened again."""
+        try:
+            count = self.session.refresh()
+        except _CHANGED:
+            replaced = Session.open(self.path)
+            self.session.close()
+            self.session = replaced
+            self.generation = secrets.token_hex(4)
+            count = len(replaced.index)
+        if count:
+            self._renderer = self._make_renderer()
+            if self._search is not None and self._search.source is not self.session.transcript:
+                self._search = None
+        return count
+
+    def skeleton(self, start: int = 0) -> SkeletonColumns:
+        transcript = self.session.transcript
+        start = max(0, min(start, len(self.session.index)))
+        return skeleton_columns(
+            transcript, self.session.leaf, labels=transcript.reading.labels, home=self._home, start=start
+        )
+
+    def pieces(self, positions: Sequence[int]) -> list[Html]:
+        """What shows these entries. IndexError where there is no such position."""
+        count = len(self.session.index)
+        if len(positions) > _MOST_PIECES:
+            raise ValueError(f"at most {_MOST_PIECES} pieces at a time")
+        if not all(0 <= position < count for position in positions):
+            raise IndexError("there is no such entry")
+        return self._renderer.pieces(positions)
+
+    def rows_changed_since(self, position: int) -> list[int]:
+        """Rows before ``position`` that entries from there on change, such as the answer of a tool result."""
+        count = len(self.session.index)
+        return sorted({row for at in range(position, count) if (row := self._renderer.row_of(at)) < position})
+
+    def position_after(self, offset: int) -> int:
+        """The first entry that lies at or behind this offset of the log."""
+        reading, count = self.session.transcript.reading, len(self.session.index)
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if reading.span(middle).offset < offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def find(self, words: str) -> list[tuple[int, str, int]]:
+        """The entries whose text has all these words, each with a piece of it and where the first word is."""
+        transcript = self.session.transcript
+        if self._search is None:
+            self._search = Search(transcript, transcript.reading.labels)
+        found = sorted(self._search.find(words) or ())[:_MOST_FOUND]
+        word = words.lower().split()[0] if found else ""
+        pieces: list[tuple[int, str, int]] = []
+        for position, entry in zip(found, transcript.entries(found), strict=True):
+            text = search_text(entry)
+            at = max(0, text.lower().find(word))
+            start = max(0, at - _BEFORE)
+            pieces.append((position, text[start : at + _AFTER], at - start))
+        return pieces
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed = True
+            self.session.close()
+
+
+class ViewedLibrary:
+    """The sessions that the viewer lists, and those that are open."""
+
+    def __init__(self, library: SessionLibrary) -> None:
+        self.library = library
+        self._key = secrets.token_bytes(16)
+        self._lock = threading.Lock()
+        self._rows: tuple[SessionRow, ...] = ()
+        self._listed = float("-inf")
+        self._by_id: dict[str, SessionRow] = {}
+        self._open: OrderedDict[str, ViewedSession] = OrderedDict()
+
+    def id_of(self, row: SessionRow) -> str:
+        """What names a row in addresses of this run; it tells nothing about the file."""
+        name = row_name(row).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(name, key=self._key, digest_size=9).hexdigest()
+
+    def rows(self, *, fresh: bool = False) -> tuple[SessionRow, ...]:
+        """Every session, newest first; at most two seconds old."""
+        with self._lock:
+            if fresh or time.monotonic() - self._listed > _FRESH_SECONDS:
+                self._rows = tuple(self.library.list(deep=True))
+                self._by_id |= {self.id_of(row): row for row in self._rows}
+                self._listed = time.monotonic()
+            return self._rows
+
+    def remember(self, rows: Iterable[SessionRow]) -> None:
+        """Let these rows be found by their ids, such as those of a search."""
+        with self._lock:
+            self._by_id |= {self.id_of(row): row for row in rows}
+
+    def row(self, id: str) -> SessionRow:  # noqa: A002
+        """The row with this id. SessionNotFound if no list has shown one."""
+        found = self._by_id.get(id)
+        if found is None:
+            self.rows(fresh=True)
+            found = self._by_id.get(id)
+        if found is None:
+            raise SessionNotFound("there is no such session; it may have been moved or deleted")
+        return found
+
+    @contextmanager
+    def using(self, id: str) -> Iterator[ViewedSession]:  # noqa: A002
+        """The session with this id, for one thread. An error of ours where it cannot be opened."""
+        while True:
+            viewed = self._opened(id)
+            with viewed.lock:
+                if not viewed.closed:  # else it was the one that had waited longest
+                    yield viewed
+                    return
+
+    def _opened(self, id: str) -> ViewedSession:  # noqa: A002
+        row = self.row(id)
+        with self._lock:
+            viewed = self._open.get(id)
+            if viewed is not None:
+                self._open.move_to_end(id)
+                return viewed
+        if row.path is None:
+            raise SessionNotFound("this session has no file yet")
+        try:
+            viewed = ViewedSession(row.path)
+        except FileNotFoundError as problem:
+            raise SessionNotFound(f"{row.path} no longer exists") from problem
+        except OSError as problem:
+            raise BranchlineError(f"cannot open {row.path}: {problem.strerror or problem}") from problem
+        with self._lock:
+            kept = self._open.setdefault(id, viewed)
+            closing = [viewed] if kept is not viewed else []
+            while len(self._open) > _OPEN:
+                closing.append(self._open.popitem(last=False)[1])
+        for old in closing:
+            old.close()
+        return kept
+
+    def close(self) -> None:
+        with self._lock:
+            waiting, self._open = list(self._open.values()), OrderedDict()
+        for viewed in waiting:
+            viewed.close()
+
+
+def watched_file(path: str) -> str:
+    """The file that changes when a session does: of a session in a database, the database."""
+    if not os.path.exists(path) and "#" in path:
+        path = path.rpartition("#")[0]
+    return os.path.realpath(path)

@@ -1,0 +1,264 @@
+"""A session as one HTML file: what goes in comes out again, and what must not leave does not."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from branchline import Session
+from branchline.actions.export import Choices, ExportRequest, export
+from branchline.actions.import_ import import_file
+from branchline.actions.review import review
+from branchline.errors import EntryNotFound, NotASession, SecretsLeft
+from branchline.views.html.single_page import packed_frames, page_provenance
+from secret_kinds import KINDS
+from support import CORPUS
+
+NOT_SESSIONS = {
+    "empty",
+    "garbage",
+    "session_index",
+    "binary",
+    "other-json",
+    "text",
+    "withdrawn-library-store",
+}
+FILES = [
+    path
+    for folder in ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex", "bad")
+    for path in sorted((CORPUS / folder).rglob("*.jsonl"))
+    if path.stem not in NOT_SESSIONS and not (path.parent.name == "golden" and int(path.stem[1:]) % 8)
+]
+TOKEN = "gh" + "p_" + "Zq7Rt2Lm9Xc4Vb8Nw3Kd6Hf1Js5Gy0PuTeAo"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_page_gives_the_original_bytes_whatever_wrote_them(path: Path, world: Path) -> None:
+    with Session.open(path) as session:
+        export(session, "page.html", ExportRequest(redact=False))
+
+        with Session.open("page.html") as again:
+            # Codex may begin a session in another file: then the page has all of it.
+            assert again.transcript.bytes_between(0, None) == session.transcript.bytes_between(0, None)
+            assert again.index.keys == session.index.keys
+            assert again.format == session.format
+
+
+def test_import_copies_the_file_out_of_a_page(session: Session, world: Path) -> None:
+    export(session, "page.html", ExportRequest(redact=False))
+
+    done = import_file("page.html", directory="copies")
+
+    assert Path(done.path).read_bytes() == Path(str(session.file)).read_bytes()
+    assert Path(done.path).parent == world / "copies"
+    assert (world / "page.html").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_redacted_page_has_the_same_ids_and_tree(session: Session) -> None:
+    session.append_message(f"Use {TOKEN} for now")
+    keys, parents, leaf = session.index.keys, session.index.parents, session.leaf
+
+    result = export(session, "page.html")
+
+    with Session.open("page.html") as again:
+        assert (again.index.keys, again.index.parents, again.leaf) == (keys, parents, leaf)
+        assert "[redacted:github-token]" in again.raw(str(leaf)).decode()
+    assert result.secrets == 1
+    with open("page.html", "rb") as file:
+        known = page_provenance(lambda start, size: os.pread(file.fileno(), size, start))
+    assert known.redacted == {"github-token": 1}
+
+
+def chunk(page: str, number: int = 0) -> tuple[str, bytes]:
+    found = re.search(rf'id="chunk-{number}">([^<]*)<', page)
+    assert found is not None
+    return found[1], gzip.decompress(base64.b64decode(found[1]))
+
+
+@pytest.mark.parametrize("damage", ["text", "lost chunk", "base64", "other page", "cut"])
+def test_a_changed_page_is_refused(damage: str, session: Session, world: Path) -> None:
+    export(session, "page.html")
+    page = (world / "page.html").read_text(encoding="utf-8")
+    packed, content = chunk(page)
+    match damage:
+        case "text":
+            changed = gzip.compress(content.replace(b"How do I start?", b"How do I stop??"))
+            page = page.replace(packed, base64.b64encode(changed).decode())
+        case "lost chunk":
+            page = page.replace('id="chunk-0"', 'id="chunk-9"')
+        case "base64":
+            page = page.replace(packed, packed[:-40] + "!!!!" + packed[-36:])
+        case "other page":
+            page = "<!doctype html><title>x</title><p>not ours"
+        case "cut":
+            page = page[: page.index('id="chunk-0"') + 200]
+    (world / "page.html").write_text(page, encoding="utf-8")
+
+    with pytest.raises(NotASession, match="cannot open "):
+        Session.open("page.html")
+
+
+def everything_in(path: Path) -> str:
+    """All text of a page: what it shows, its lines and its pieces, unpacked."""
+    data = path.read_bytes()
+    parts = [data]
+    for lines, piece in packed_frames(lambda start, size: data[start : start + size]):
+        parts += (lines, piece)
+    return b"\n".join(parts).decode("utf-8", "replace")
+
+
+def test_secrets_of_all_kinds_are_gone_from_every_part_of_a_page(session: Session, world: Path) -> None:
+    random = Random(5)
+    drawn = {name: kind.draw(random) for name, kind in KINDS.items()}
+    session.append_messages([kind.places[0].format(drawn[name]) for name, kind in KINDS.items()])
+
+    export(session, "page.html")
+
+    text = everything_in(world / "page.html")
+    left = [name for name, secret in drawn.items() if json.dumps(secret)[1:-1] in text or secret in text]
+    assert len(left) <= len(KINDS) * 0.02, left
+
+
+def test_a_page_in_which_a_second_scan_finds_something_is_not_written(
+    session: Session, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where it is only in a packed part."""
+    from branchline import redaction
+    from branchline.actions import redactor
+
+    session.append_message(f"Use {TOKEN} for now")
+    monkeypatch.setattr(redactor, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
+
+    with pytest.raises(SecretsLeft, match="github-token"):
+        export(session, "page.html", ExportRequest(branch=False))
+
+    assert os.listdir(world) == []
+
+
+def test_a_reviewer_sees_each_finding_once_and_decides(session: Session, world: Path) -> None:
+    session.append_message(f"Use {TOKEN} for now")
+    session.append_message(f"Again: {TOKEN}; and the code name is Kingfisher")
+
+    (finding,) = review(session, ExportRequest())
+    kept = export(session, "kept.html", ExportRequest(choices=Choices(keep=frozenset({finding.value}))))
+    export(session, "masked.html", ExportRequest(choices=Choices(literals=("Kingfisher",))))
+
+    assert (finding.kind, finding.value, finding.count) == ("github-token", TOKEN, 2)
+    assert finding.before.endswith("Use ")
+    assert finding.after.startswith(" for now")
+    assert kept.secrets == 0
+    assert TOKEN in everything_in(world / "kept.html")
+    masked = everything_in(world / "masked.html")
+    assert TOKEN not in masked
+    assert "Kingfisher" not in masked
+    assert "[redacted:literal]" in masked
+
+
+def test_a_portable_page_does_not_name_this_machine(session: Session, world: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOGNAME", "wilhelmina")
+    home = os.path.expanduser("~")
+    session.append_message(
+        f"See {home}/notes.txt and /home/someone/x, ask ada@example.org or wilhelmina; git@example.org"
+    )
+
+    result = export(session, "page.html", ExportRequest(portable=True))
+
+    text = everything_in(world / "page.html")
+    assert "See ~/notes.txt and ~/x, ask [e-mail] or [user name]; git@example.org" in text
+    assert home not in text
+    counts = {each.kind: each.count for each in result.redacted or ()}
+    assert counts["e-mail"] == 1
+    assert counts["user name"] == 1
+
+
+@pytest.fixture
+def rich(world: Path) -> Path:
+    """A session with a tool call, a thought and an image."""
+    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+    messages = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "look"},
+                {"type": "image", "data": pixel, "mimeType": "image/png"},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "PONDER"},
+                {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "RUNTHIS"}},
+            ],
+        },
+        {
+            "role": "toolResult",
+            "toolCallId": "c",
+            "toolName": "bash",
+            "content": [{"type": "text", "text": "OUTPUT"}],
+            "details": {"x": "DETAIL"},
+        },
+        {"role": "assistant", "content": [{"type": "text", "text": "a picture"}]},
+    ]
+    lines = [
+        {"type": "session", "version": 3, "id": "rich", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/"}
+    ]
+    for number, message in enumerate(messages, 1):
+        parent = f"e{number - 1}" if number > 1 else None
+        lines.append(
+            {
+                "type": "message",
+                "id": f"e{number}",
+                "parentId": parent,
+                "timestamp": "2026-01-01T00:00:00.000Z",
+                "message": message,
+            }
+        )
+    path = world / "rich.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_what_is_left_out_is_nowhere_in_the_page_and_leaves_a_stub(rich: Path, world: Path) -> None:
+    with Session.open(rich) as session:
+        export(session, "page.html", ExportRequest(tools=False, thinking=False, images=False))
+
+    text = everything_in(world / "page.html")
+    assert not re.search("PONDER|RUNTHIS|OUTPUT|DETAIL|iVBORw0", text)
+    assert "[omitted: 6 characters]" in text
+    assert "[omitted: image/png, 7" in text
+    assert "1 tool call omitted" in text
+    with Session.open("page.html") as again:
+        assert again.path() == ["e1", "e2", "e3", "e4"]
+
+
+def test_a_part_of_a_path_has_nothing_from_before_and_after(rich: Path, world: Path) -> None:
+    with Session.open(rich) as session:
+        export(session, "page.html", ExportRequest(first="e2", entry="e3"))
+        with pytest.raises(EntryNotFound, match="not on the path"):
+            export(session, "other.html", ExportRequest(first="e4", entry="e3"))
+
+    text = everything_in(world / "page.html")
+    assert "look" not in text
+    assert "a picture" not in text
+    with Session.open("page.html") as again:
+        assert again.path() == ["e2", "e3"]
+        assert again.findings == []
+
+
+def test_an_empty_session_and_a_huge_message_have_pages(world: Path) -> None:
+    with Session.create(persist="at_once") as empty:
+        export(empty, "empty.html")
+    with Session.create() as large:
+        large.append_message("Grüße von der Küste. " * 100_000)
+        export(large, "large.html")
+
+        with Session.open("large.html") as again:
+            assert again.index.keys == large.index.keys
+    assert (world / "empty.html").exists()

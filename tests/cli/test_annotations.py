@@ -1,0 +1,200 @@
+"""``tag``, ``note`` and ``archive``, and what ``ls`` tells about sessions for scripts."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Run
+from formats.claude_code_kit import record
+
+CLAUDE = "5a000000-0000-4000-8000-000000000001"
+DAY = 86_400
+
+
+@pytest.fixture
+def transcript(tmp_path: Path, world: Path) -> Path:
+    """A session of Claude Code in its own folder, 25 days old."""
+    path = tmp_path / "person" / ".claude" / "projects" / "-p" / f"{CLAUDE}.jsonl"
+    path.parent.mkdir(parents=True)
+    call = {"type": "tool_use", "id": "t1", "name": "Edit", "input": {"file_path": "src/zeppelin.py"}}
+    failed = {"type": "tool_result", "tool_use_id": "t1", "content": "no such file", "is_error": True}
+    path.write_bytes(
+        record("a", None, content="build a zeppelin", gitBranch="airship", sessionId=CLAUDE)
+        + record("b", "a", "assistant", [call], sessionId=CLAUDE)
+        + record("c", "b", content=[failed], sessionId=CLAUDE)
+        + record("d", "c", "assistant", "It floats.", sessionId=CLAUDE)
+    )
+    _age(path, 25)
+    return path
+
+
+def _age(path: Path, days: float) -> None:
+    then = time.time() - days * DAY
+    os.utime(path, (then, then))
+
+
+# -- tags and notes ---------------------------------------------------------------------------------------
+
+
+def test_a_session_of_a_read_only_agent_is_tagged_without_being_written_to(
+    run: Run, data: Any, transcript: Path
+) -> None:
+    before = transcript.read_bytes()
+
+    run("tag", CLAUDE[:8], "Airship", "later")
+
+    assert run("tag", CLAUDE[:8]).stdout.split() == ["airship", "later"]
+    assert data("ls", "--all")["sessions"][0]["tags"] == ["airship", "later"]
+    assert transcript.read_bytes() == before
+
+
+def test_tags_filter_lists_and_searches(run: Run, data: Any, transcript: Path, talk: str) -> None:
+    run("tag", CLAUDE[:8], "airship")
+
+    assert [row["id"] for row in data("ls", "--all", "--tag", "airship")["sessions"]] == [CLAUDE]
+    assert {hit["session"] for hit in data("search", "tag:airship", "zeppelin")["hits"]} == {CLAUDE}
+    assert data("search", "tag:airship", "tests")["hits"] == []
+    assert data("search", "tag:other", "zeppelin")["hits"] == []
+
+
+def test_tags_filter_searches_without_an_index(run: Run, data: Any, transcript: Path) -> None:
+    run("index", "--off")
+    run("tag", CLAUDE[:8], "airship")
+
+    assert [hit["session"] for hit in data("search", "tag:airship", "floats")["hits"]] == [CLAUDE]
+    assert data("search", "tag:other", "floats")["hits"] == []
+
+
+def test_tags_are_removed_and_counted(run: Run, data: Any, talk: str, transcript: Path) -> None:
+    run("tag", talk, "one", "two")
+    run("tag", CLAUDE[:8], "two")
+
+    run("tag", talk, "--remove", "one", "never")
+
+    assert run("tag", talk).stdout == "two\n"
+    assert data("tag", "--list")["counts"] == {"two": 2}
+
+
+@pytest.mark.parametrize("name", ["two words", "a:b", "a,b", "", "x" * 65, "bell\x07"])
+def test_what_cannot_be_a_tag_is_a_usage_error(run: Run, talk: str, name: str) -> None:
+    assert "cannot be a tag" in run("tag", talk, name, code=2).stderr
+
+
+def test_a_note_is_written_shown_and_cleared(run: Run, data: Any, transcript: Path) -> None:
+    run("note", CLAUDE[:8], "the one that\nfloats \x1b[31m")
+
+    assert run("note", CLAUDE[:8]).stdout.startswith("the one that\nfloats ")
+    assert "\x1b" not in run("note", CLAUDE[:8]).stdout
+    assert data("ls", "--all")["sessions"][0]["note"].startswith("the one")
+    run("note", CLAUDE[:8], "--clear")
+    assert "has no note" in run("note", CLAUDE[:8]).stderr
+
+
+def test_annotations_that_cannot_be_read_are_reported_and_never_overwritten(
+    run: Run, talk: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "home" / "annotations.json"
+    file.write_text("{broken")
+
+    done = run("tag", talk, "new", code=1)
+
+    assert "cannot be read" in done.stderr
+    assert file.read_text() == "{broken"
+    assert "cannot be read" in run("ls").stderr
+
+
+# -- archive ----------------------------------------------------------------------------------------------
+
+
+def test_a_list_warns_of_sessions_that_their_agent_deletes_soon(run: Run, transcript: Path) -> None:
+    said = run("ls", "--all").stderr
+
+    assert "1 session will be deleted by claude-code within 7 days" in said
+    assert "branchline archive --expiring" in said
+
+
+def test_the_settings_of_the_agent_decide_when_it_deletes(run: Run, transcript: Path) -> None:
+    (transcript.parents[2] / "settings.json").write_text('{"cleanupPeriodDays": 365}')
+
+    assert "will be deleted" not in run("ls", "--all").stderr
+
+
+def test_an_archived_session_is_listed_and_found_when_the_original_is_gone(
+    run: Run, data: Any, transcript: Path
+) -> None:
+    content = transcript.read_bytes()
+    (made,) = data("archive", "--expiring")["sessions"]
+    assert [row["archived"] for row in data("ls", "--all")["sessions"]] == [False]
+
+    transcript.unlink()
+
+    (row,) = data("ls", "--all", "--archived")["sessions"]
+    assert (row["id"], row["agent"], row["archived"], row["expires_ms"]) == (
+        CLAUDE,
+        "claude-code",
+        True,
+        None,
+    )
+    assert Path(made["copy"]).read_bytes() == content
+    assert os.stat(made["copy"]).st_mode & 0o777 == 0o600
+    (hit, *_) = data("search", "is:archived", "zeppelin")["hits"]
+    assert hit["path"] == made["copy"]
+    assert "It floats." in run("show", CLAUDE).stdout
+
+
+def test_archiving_again_copies_only_what_changed(run: Run, data: Any, transcript: Path) -> None:
+    data("archive", CLAUDE)
+    assert data("archive", CLAUDE)["sessions"][0]["unchanged"] is True
+    with transcript.open("ab") as file:
+        file.write(record("e", "d", content="and now?", sessionId=CLAUDE))
+
+    (made,) = data("archive", CLAUDE)["sessions"]
+
+    assert made["unchanged"] is False
+    assert Path(made["copy"]).read_bytes() == transcript.read_bytes()
+
+
+def test_our_own_sessions_are_not_archived(run: Run, talk: str) -> None:
+    assert "deletes no session" in run("archive", talk, code=1).stderr
+
+
+def test_a_file_that_is_gone_is_found_in_the_archive_after_its_agent(
+    run: Run, data: Any, transcript: Path
+) -> None:
+    """The folder of the agent may be deleted as a whole."""
+    run("archive", CLAUDE)
+    for path in sorted((transcript.parents[2]).rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    transcript.parents[2].rmdir()
+
+    assert [row["id"] for row in data("ls", "--all")["sessions"]] == [CLAUDE]
+
+
+# -- what lists tell scripts ------------------------------------------------------------------------------
+
+
+def test_lists_for_scripts_tell_how_to_resume_and_what_was_done(data: Any, transcript: Path) -> None:
+    (row,) = data("ls", "--all")["sessions"]
+
+    assert row["git_branch"] == "airship"
+    assert row["tokens"] == 30
+    assert row["estimated"] is True
+    assert 0 < row["cost"] < 0.01
+    assert row["models"] == ["anthropic/claude-opus-4-5"]
+    assert row["tools"] == {"Edit": 1}
+    assert row["files"] == ["src/zeppelin.py"]
+    assert row["errors"] == 1
+    assert row["resume_command"].split()[-1] in (CLAUDE, str(transcript))
+
+
+def test_a_list_without_an_index_tells_the_same(run: Run, data: Any, transcript: Path) -> None:
+    with_index = data("ls", "--all")["sessions"]
+
+    run("index", "--off")
+
+    assert data("ls", "--all")["sessions"] == with_index

@@ -1,0 +1,217 @@
+"""`branchline resume --in`: a conversation goes on in another agent, and what came of it is one tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import branchline
+from branchline.session import Session
+
+NEWS = "2030-01-01T00:00:00.000Z"
+
+
+@pytest.fixture
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs named as agents are; each writes down where and with what it was started."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("claude", "codex", "pi", "zot"):
+        program = tools / name
+        program.write_text(f'#!/bin/sh\necho "{name} $* in $(pwd)" >> "{tmp_path}/started"\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    return tools
+
+
+def extended(path: str, *records: dict[str, object]) -> None:
+    """What an agent adds when it goes on."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def test_a_conversation_that_went_through_three_agents_is_one_tree(data, run, world, talk, agents):
+    codex = data("resume", talk, "--in", "codex")["handed_over"]
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "By hand."}]}
+    extended(codex["path"], {"timestamp": NEWS, "type": "response_item", "payload": item})
+    claude = data("resume", codex["path"], "--in", "claude")["handed_over"]
+    with Session.open(claude["path"]) as session:
+        leaf = session.leaf
+    message = {"role": "user", "content": "Thanks."}
+    extended(
+        claude["path"],
+        {"type": "user", "uuid": "u", "parentUuid": leaf, "timestamp": NEWS, "message": message},
+    )
+    pi = data("resume", claude["path"], "--in", "pi")["handed_over"]
+
+    rows = data("forest", "--all")["sessions"]
+
+    assert [(item["row"]["agent"], item["depth"]) for item in rows] == [
+        ("branchline", 0),
+        ("codex", 1),
+        ("claude-code", 2),
+        ("pi", 3),
+    ]
+    shown = run("show", pi["path"]).stdout
+    for text in ("How do I start?", "And the tests?", "By hand.", "Thanks."):
+        assert text in shown
+
+
+def test_what_an_agent_added_is_told_from_what_it_was_given(data, world, talk, agents):
+    for agent in ("codex", "claude"):
+        made = data("resume", talk, "--in", agent)["handed_over"]["path"]
+        with Session.open(made) as session:
+            given = session.transcript.reading.inherited_entries
+            assert all(role is None for role in session.index.roles[given:])
+
+
+@pytest.mark.parametrize(
+    ("agent", "command"), [("claude", "claude --resume {id}"), ("codex", "codex resume {id}")]
+)
+def test_the_exact_command_is_printed_with_the_directory(data, run, world, talk, agents, agent, command):
+    result = run("resume", talk, "--in", agent, "--show")
+
+    (made,) = [
+        path for path in (world.parent / "person").rglob("*.jsonl") if path.name != "session_index.jsonl"
+    ]
+    session = made.stem[-36:]
+    assert result.stdout == f"cd {world} && {command.format(id=session)}\n"
+    assert "kept as they are" in result.stderr
+
+
+def test_the_agent_starts_in_the_directory_of_the_session(tmp_path, world, talk, agents):
+    """On a terminal, with a shell's PATH; nothing of the session's directory is executed."""
+    (world / "branchline").mkdir()
+    (world / "branchline" / "__main__.py").write_text("raise SystemExit(99)\n")
+    primary, secondary = pty.openpty()
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "branchline", "resume", talk, "--in", "claude"],
+        stdin=secondary,
+        stdout=secondary,
+        stderr=secondary,
+        cwd=world,
+        env={**os.environ, "PYTHONPATH": str(Path(branchline.__file__).parents[1])},
+        timeout=60,
+        check=False,
+    )
+    os.close(secondary)
+    os.close(primary)
+
+    assert done.returncode == 0
+    (started,) = (tmp_path / "started").read_text().splitlines()
+    (made,) = (tmp_path / "person").rglob("*.jsonl")
+    assert started == f"claude --resume {made.stem} in {world}"
+
+
+@pytest.mark.parametrize(("key", "starts"), [("\n", True), ("n\n", False)])
+def test_an_installed_conversion_runs_on_enter_only(tmp_path, world, talk, agents, key, starts):
+    primary, secondary = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "branchline", "convert", talk, "--to", "codex", "--install"],
+        stdin=secondary,
+        stdout=secondary,
+        stderr=secondary,
+        cwd=world,
+        env={**os.environ, "PYTHONPATH": str(Path(branchline.__file__).parents[1])},
+    )
+    os.close(secondary)
+    seen = b""
+    deadline = time.monotonic() + 30
+    while b"Press Enter" not in seen and time.monotonic() < deadline:
+        seen += os.read(primary, 4096)
+
+    os.write(primary, key.encode())
+
+    assert process.wait(timeout=30) == 0
+    os.close(primary)
+    assert b"codex resume" in seen
+    assert (tmp_path / "started").exists() is starts
+
+
+def test_a_title_is_shown_in_the_list_of_codex(data, tmp_path, talk, agents):
+    made = data("resume", talk, "--in", "codex")["handed_over"]
+
+    (line,) = (tmp_path / "person" / ".codex" / "session_index.jsonl").read_text().splitlines()
+    assert json.loads(line)["thread_name"] == "Auth refactor"
+    assert json.loads(line)["id"] == made["session"]
+
+
+def test_a_session_of_the_agent_itself_is_not_converted(data, tmp_path, talk, agents):
+    made = data("resume", talk, "--in", "codex")["handed_over"]
+    files = sorted((tmp_path / "person").rglob("*"))
+
+    again = data("resume", made["path"], "--in", "codex")
+
+    assert again["command"] == ["codex", "resume", made["session"]]
+    assert "handed_over" not in again
+    assert sorted((tmp_path / "person").rglob("*")) == files
+
+
+# -- what is refused, and leaves nothing ------------------------------------------------------------------
+
+
+def test_an_agent_that_is_not_installed_is_refused_before_anything_is_written(
+    run, tmp_path, talk, monkeypatch
+):
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    result = run("resume", talk, "--in", "claude", code=1)
+
+    assert "cannot continue in claude-code: claude is not installed" in result.stderr
+    assert not (tmp_path / "person").exists()
+
+
+def test_an_agent_that_cannot_be_written_or_is_unknown_is_refused(run, talk, agents):
+    assert "gemini are read-only" in run("resume", talk, "--in", "gemini", code=1).stderr
+    assert "unknown agent 'nobody'" in run("resume", talk, "--in", "nobody", code=2).stderr
+    assert "omit --here" in run("resume", talk, "--in", "pi", "--here", code=2).stderr
+
+
+def test_a_missing_directory_is_refused_unless_another_is_named(run, data, tmp_path, world, agents):
+    with Session.create(tmp_path / "gone", directory=world, persist="at_once") as session:
+        session.append_message("hello")
+
+    result = run("resume", session.file, "--in", "codex", code=1)
+    named = data("resume", session.file, "--in", "codex", "--cwd", world)
+
+    assert "--cwd DIR names another" in result.stderr
+    assert named["cwd"] == str(world)
+    with Session.open(named["handed_over"]["path"]) as made:
+        assert made.cwd == str(world)
+
+
+def test_an_empty_session_is_refused(run, tmp_path, agents):
+    run("new", "--id", "empty")
+
+    assert "it has no messages" in run("resume", "empty", "--in", "claude", code=1).stderr
+    assert not (tmp_path / "person" / ".claude").exists()
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_session_that_the_agent_has_is_never_written_again(run, data, tmp_path, talk, agents, agent):
+    """Whether it runs there or not: a new session is the only thing that is written."""
+    made = data("resume", talk, "--in", agent)["handed_over"]
+    before = Path(made["path"]).read_bytes()
+
+    appended = run("append", made["path"], "more", code=1)
+    again = run("convert", made["path"], "--to", agent, "--install", "--same-id", code=1)
+
+    assert "read-only" in appended.stderr
+    assert f"{made['path']} already exists" in again.stderr
+    assert Path(made["path"]).read_bytes() == before
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_an_id_that_is_no_uuid_is_refused(run, tmp_path, talk, agent):
+    result = run("convert", talk, "--to", agent, "--install", "--same-id", code=1)
+
+    assert "not a UUID" in result.stderr
+    assert not list((tmp_path / "person").rglob("*.jsonl"))

@@ -1,0 +1,290 @@
+"""Rows of opencode, llm and Goose as entries: what each kind of row means."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from branchline import Session, SessionLibrary
+from branchline.actions.convert import ConvertRequest, convert
+from branchline.entries import (
+    AssistantMessage,
+    ContextEdit,
+    CustomMessage,
+    Image,
+    MessageEntry,
+    Text,
+    Thinking,
+    ToolCall,
+    UserMessage,
+    message_text,
+)
+from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.opencode.documents import document_of, messages_in
+from branchline.formats.opencode.entries import MessageEntries
+from branchline.library.branch_count import count_branches
+from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
+
+
+def opened(make, tmp_path: Path, name: str = "any.db") -> Session:
+    session_id = make(tmp_path / name)
+    return Session.open(f"{tmp_path / name}#{session_id}")
+
+
+def shape(session: Session) -> list[str]:
+    """Each entry of the path in a few words."""
+    words = []
+    for entry in session.entries(session.path()):
+        match entry:
+            case MessageEntry(message=message):
+                words.append(f"{message.role}: {message_text(message, ' ')}")
+            case _:
+                words.append(entry.type)
+    return words
+
+
+def test_an_opencode_session_is_a_path_that_ends_before_a_pending_revert(tmp_path):
+    session = opened(opencode_database, tmp_path)
+
+    assert shape(session) == [
+        "user: Look at this",
+        "assistant: I read.",
+        "toolResult: one",
+        "toolResult: no such file",
+        "toolResult: old",
+        "context_edit",
+        "toolResult: ",
+        "assistant: Both.",
+        "user: Kept",
+        "custom_message",
+        "assistant: ",
+        "compaction",
+        "custom_message",
+        "assistant: 1",
+        "assistant: 2",
+        "assistant: Half",
+        "custom_message",
+    ]
+    assert session.children(session.leaf) == ["msg_012"]
+    assert (session.title, session.cwd) == ("Everything", "/home/dev/demo")
+    spent = session.usage().all.total
+    assert (spent.input, spent.output, spent.cache_read, spent.cache_write) == (70, 28, 35, 14)
+
+
+def test_the_context_of_an_opencode_session_begins_with_its_last_summary(tmp_path):
+    session = opened(opencode_database, tmp_path)
+
+    said = [(one.message.role, message_text(one.message, " ")) for one in session.context().messages]
+
+    assert said[:3] == [("compactionSummary", "A summary."), ("user", "Kept"), ("custom", "a")]
+
+
+def test_opencode_parts_become_blocks_and_results(tmp_path):
+    session = opened(opencode_database, tmp_path)
+    entries = session.entries(session.path())
+
+    prompt, answer, first, second, _cleared, edit, attached = [
+        entry.message if isinstance(entry, MessageEntry) else entry for entry in entries[:7]
+    ]
+
+    assert [type(block) for block in prompt.content] == [Text, Image]
+    assert [type(block) for block in answer.content] == [Thinking, Text, *[ToolCall] * 5]
+    assert (answer.model, answer.provider, answer.stop_reason) == ("m", "p", "toolUse")
+    assert answer.usage.cost.total == 0.25
+    assert (first.is_error, first.details) == (False, {"title": "a", "metadata": {"lines": 1}})
+    assert (second.is_error, second.tool_name) == (True, "read")
+    assert isinstance(edit, ContextEdit)
+    assert edit.target == "prt_002_6"
+    assert isinstance(attached.content[1], Image)
+    failed = entries[10].message
+    assert (failed.stop_reason, failed.error_message) == ("error", "refused")
+    assert entries[-2].message.stop_reason == "aborted"
+
+
+def test_threads_of_llm_share_messages_and_count_their_own_turns(tmp_path):
+    first = opened(llm_database, tmp_path)
+    second = Session.open(f"{tmp_path / 'any.db'}#t2")
+
+    assert shape(first) == [
+        "system: Be short",
+        "user: A fragment and this",
+        "assistant: ",
+        "toolResult: one",
+        "toolResult: Error",
+        "assistant: One line.",
+    ]
+    assert first.leaf == "b2:4"
+    assert second.leaf == "b2:5"
+    assert second.parent_session == "t1"
+    assert count_branches(first.index) == 2
+    assert [type(block) for block in first.entries(["b2:1"])[0].message.content] == [Text, Image]
+    # Four turns, one of which gave the same answer again; cached tokens are counted apart.
+    assert (first.usage().all.total.input, first.usage().all.total.cache_read) == (24, 16)
+    assert second.usage().all.total.output == 3
+
+
+def test_conversations_of_older_versions_of_llm_are_read(tmp_path):
+    session = opened(llm_conversations, tmp_path)
+
+    assert shape(session) == [
+        "system: Be short",
+        "user: A fragment\nHow many?",
+        "assistant: ",
+        "toolResult: 1",
+        "assistant: One.",
+        "user: Thanks",
+        "assistant: Welcome.",
+    ]
+    assert session.title == "Lines"
+    assert session.usage().all.total.input == 22
+
+
+def test_goose_messages_that_the_model_does_not_see_leave_its_context(tmp_path):
+    session = opened(goose_database, tmp_path)
+
+    said = [(one.message.role, message_text(one.message, " ")) for one in session.context().messages]
+
+    assert said == [
+        ("custom", "A summary."),
+        ("toolResult", "gone"),
+        ("toolResult", "old"),
+        ("assistant", "One line."),
+    ]
+    assert shape(session)[:2] == ["user: How many lines?", "context_edit"]
+    hidden = [entry for entry in session.entries(session.path()) if isinstance(entry, CustomMessage)]
+    assert [entry.display for entry in hidden] == [False]
+    assert (session.title, session.cwd) == ("Count lines", "/home/dev/demo")
+    assert (session.usage().all.total.input, session.usage().all.total.output) == (40, 7)
+
+
+def test_older_goose_files_are_read(tmp_path):
+    folder = tmp_path / ".local" / "share" / "goose" / "sessions"
+    folder.mkdir(parents=True)
+    lines = [
+        {"working_dir": "/home/dev/demo", "description": "Old", "accumulated_input_tokens": 5},
+        {"role": "user", "created": 1_700_000_000, "content": [{"type": "text", "text": "Hello"}]},
+        {"role": "assistant", "created": 1_700_000_001, "content": [{"type": "text", "text": "Hi"}]},
+    ]
+    (folder / "20240101_1.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n{damaged\n")
+    library = SessionLibrary.everywhere(home=tmp_path, environment={}, agents=["goose"])
+
+    (row,) = library.list(deep=True)
+
+    assert (row.id, row.title, row.messages, row.cwd) == ("20240101_1", "Old", 2, "/home/dev/demo")
+    assert row.findings == 1
+
+
+PLACES = {
+    "opencode": (".local/share/opencode/opencode.db", "XDG_DATA_HOME", "opencode/opencode-dev.db"),
+    "llm": (".config/io.datasette.llm/logs.db", "LLM_USER_PATH", "logs.db"),
+    "goose": (".local/share/goose/sessions/sessions.db", "GOOSE_PATH_ROOT", "data/sessions/sessions.db"),
+}
+
+
+@pytest.mark.parametrize("agent", PLACES)
+def test_databases_are_found_in_default_places_and_where_variables_say(agent, tmp_path):
+    default, variable, named = PLACES[agent]
+    for place in (tmp_path / default, tmp_path / "elsewhere" / named):
+        place.parent.mkdir(parents=True)
+        DATABASES[agent](place)
+    (tmp_path / default).with_name("other.db").write_bytes(b"")
+
+    found = [
+        [row.path for row in SessionLibrary.everywhere(home=tmp_path, environment=environment).list()]
+        for environment in ({}, {variable: str(tmp_path / "elsewhere")})
+    ]
+
+    assert all(path.startswith(f"{tmp_path / default}#") for path in found[0])
+    assert all(path.startswith(f"{tmp_path / 'elsewhere' / named}#") for path in found[1])
+    assert found[0]
+    assert found[1]
+
+
+def test_search_and_statistics_cover_the_sessions_of_a_database(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "ours"))
+    place = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    place.parent.mkdir(parents=True)
+    opencode_database(place)
+    environment = {"BRANCHLINE_HOME": str(tmp_path / "ours")}
+    library = SessionLibrary.everywhere(home=tmp_path, environment=environment, agents=["opencode"])
+
+    before = library.search("summary", budget=10)
+    connection = sqlite3.connect(place)
+    connection.execute(
+        "UPDATE part SET data = ?, time_updated = time_updated + 1 WHERE id = 'prt_001_0'",
+        (json.dumps({"type": "text", "text": "Zebra"}),),
+    )
+    connection.commit()
+    connection.close()
+    after = library.search("zebra", budget=10)
+    (group,) = library.stats("agent")
+
+    assert [hit.row.path for hit in before.hits] == [f"{place}#ses_1"]
+    assert [hit.row.path for hit in after.hits] == [f"{place}#ses_1"]
+    assert group.name == "opencode"
+
+
+@pytest.mark.parametrize("agent", [name for name in DATABASES if name != "opencode"])
+def test_sessions_of_databases_convert_to_every_format_and_fork(agent, tmp_path, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "ours"))
+    session = opened(DATABASES[agent], tmp_path)
+    (tmp_path / "out").mkdir()
+    said = [text for text in shape(session) if text.startswith(("user", "assistant"))]
+    if agent == "goose":  # what was compacted is not said any more, and a notice is text elsewhere
+        said = ["assistant: One line."]
+
+    made = {
+        target: convert(session, ConvertRequest(to=target, output=str(tmp_path / "out") + "/")).files[0]
+        for target in ("pi", "zot", "operator", "opencode")
+    }
+    forked = session.fork()
+
+    for target in ("pi", "zot", "operator"):
+        with Session.open(made[target].path) as back:
+            assert len([text for text in shape(back) if text.startswith(tuple(said))]) == len(said), target
+    assert forked.file.startswith(str(tmp_path / "ours"))
+    assert shape(forked) == shape(session)
+
+
+def test_a_document_for_opencode_reads_back_as_the_lines_that_it_was_made_of(tmp_path):
+    session = opened(opencode_database, tmp_path)
+    (file,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+    document = json.loads(Path(file.path).read_bytes())
+
+    lines = EntryLines("opencode")
+    entries = MessageEntries(lines)
+    read = [json.loads(line) for message in messages_in(document) for line in entries.take(message)]
+
+    kinds = [(line["type"], line.get("message", {}).get("role")) for line in read]
+    wanted = [
+        (entry.type, entry.message.role if isinstance(entry, MessageEntry) else None)
+        for entry in session.entries(session.path())
+        if not isinstance(entry, ContextEdit)
+    ]
+    assert kinds[: len(wanted) - 1] == wanted[:-1]  # the last one is a prompt now
+    ids = [one["info"]["id"] for one in document["messages"]]
+    ids += [part["id"] for one in document["messages"] for part in one["parts"]]
+    assert sorted(ids[: len(document["messages"])]) == ids[: len(document["messages"])]
+    assert len(set(ids)) == len(ids)
+    with pytest.raises(Exception, match="no header"):
+        document_of(b"{}\n")
+
+
+def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_each_branch(tmp_path):
+    session = Session.in_memory(tmp_path)
+    first = session.append_message(UserMessage(content="Hello"))
+    session.append_message(AssistantMessage(content=(Text(text="One"),), provider="p", model="m"))
+    session.branch(first)
+    session.append_message(AssistantMessage(content=(Text(text="Two"),), provider="p", model="m"))
+    session.append_label(first, "start")
+
+    (tree,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+    each = convert(session, ConvertRequest(to="opencode", scope="branches", output=f"{tmp_path}/")).files
+
+    assert {note.kind for note in tree.fidelity.lost} == {"answer", "label", "leaf move"}
+    assert len(each) == 2
+    said = [json.loads(Path(file.path).read_bytes())["messages"][1]["parts"][1]["text"] for file in each]
+    assert sorted(said) == ["One", "Two"]

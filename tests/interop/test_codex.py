@@ -1,0 +1,237 @@
+"""The real Codex continues converted sessions: what it sends to the model is the conversation of the source."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from branchline.context import build_context, close_tool_calls, model_messages
+from branchline.context.tool_pairs import told_result
+from branchline.conversion import convert
+from branchline.entries import (
+    AssistantMessage,
+    Header,
+    Image,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from branchline.formats import CODEX, EntryLog
+from formats.conversion_kit import read, samples
+from interop import peers
+from interop.model_server import ModelServer, model_server
+from support import CORPUS
+
+GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
+CHOSEN = ["g001", "g041", "g061", "g116"]
+"""Summaries, nested branches, answers that hold only calls one after the other, many results."""
+PROMPT = "And now?"
+PICTURE = "(a picture)"
+OMITTED = "image content omitted"
+CONTEXT = ("<environment_context>", "# AGENTS.md", "<skills_instructions>", "<permissions")
+
+OTHERWISE = {
+    "badutf8.jsonl": "a block whose type cannot be read becomes text",
+    "branches.jsonl": "oh-my-pi leaves out an answer whose call has no result; here the call gets one",
+}
+
+Item = tuple[Any, ...]
+
+
+class Codex(NamedTuple):
+    """An installed Codex with a home of its own and a model server."""
+
+    program: Path
+    home: Path
+    server: ModelServer
+
+    @property
+    def cwd(self) -> Path:
+        return self.home / "project"
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.program, *arguments],
+            cwd=self.cwd,
+            env={
+                "HOME": str(self.home),
+                "CODEX_HOME": str(self.home),
+                "PATH": os.environ["PATH"],
+                "KEY": "x",
+            },
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def resumed(self, session: str) -> list[dict[str, Any]]:
+        """The history that Codex sends with a new prompt to a session."""
+        done = self.run("exec", "resume", session, "--skip-git-repo-check", PROMPT)
+        assert done.returncode == 0, done.stderr
+        items: list[dict[str, Any]] = self.server.requests[-1]["input"]
+        return items
+
+
+@pytest.fixture(scope="module")
+def codex(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Codex]:
+    try:
+        program = peers.codex()
+    except peers.PeerMissing as missing:
+        pytest.skip(str(missing))
+    home = tmp_path_factory.mktemp("codex")
+    with model_server() as server:
+        (home / "config.toml").write_text(
+            'model = "fake"\nmodel_provider = "fake"\n[model_providers.fake]\nname = "fake"\n'
+            f'base_url = "{server.url}/v1"\nenv_key = "KEY"\nwire_api = "responses"\n'
+        )
+        (home / "project").mkdir()
+        yield Codex(program, home, server)
+
+
+def installed(codex: Codex, source: EntryLog) -> str:
+    """A session converted into the home of Codex."""
+    session = str(uuid.uuid4())
+    time = "2030-01-01T00:00:00.000Z"
+    header = Header(id=session, version=3, timestamp=time, cwd=str(codex.cwd), parent_session="/x.jsonl")
+    file = codex.home / "sessions" / "2030" / "01" / "01" / f"rollout-2030-01-01T00-00-00-{session}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(convert(source, CODEX, header).data)
+    return session
+
+
+def said(source: EntryLog) -> list[Item]:
+    """The conversation of a session item by item, as a model sees it without thinking."""
+    leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
+    messages = model_messages(item.message for item in build_context(source, leaf).messages)
+    calls: dict[str, int] = {}
+    found: list[Item] = []
+    for message in close_tool_calls(_paired(messages)):
+        found += _items(message, calls)
+    return joined(found)
+
+
+def _paired(messages: list[Message]) -> Iterator[Message]:
+    """The messages with words for results whose call does not precede them."""
+    asked: set[str] = set()
+    for message in messages:
+        match message:
+            case AssistantMessage():
+                asked = {block.id for block in message.content if isinstance(block, ToolCall)}
+                yield message
+            case ToolResult() if message.tool_call_id not in asked:
+                yield told_result(message)
+            case ToolResult():
+                yield message
+            case _:
+                asked = set()
+                yield message
+
+
+def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
+    match message:
+        case UserMessage():
+            if parts := _parts(message.content):
+                yield ("user", parts)
+        case ToolResult():
+            yield ("result", calls[message.tool_call_id], "".join(_parts(message.content)))
+        case AssistantMessage():
+            for block in (
+                (Text(text=message.content),) if isinstance(message.content, str) else message.content
+            ):
+                if isinstance(block, Text) and block.text.strip():
+                    yield ("assistant", [block.text])
+                elif isinstance(block, ToolCall):
+                    calls[block.id] = len(calls)
+                    yield ("call", calls[block.id], block.name, block.arguments)
+
+
+def _parts(content: Any) -> list[str]:
+    blocks = (Text(text=content),) if isinstance(content, str) else content
+    return [block.text if isinstance(block, Text) else PICTURE for block in blocks if _counts(block)]
+
+
+def _counts(block: Any) -> bool:
+    return isinstance(block, Image) or (isinstance(block, Text) and bool(block.text.strip()))
+
+
+def sent(items: list[dict[str, Any]]) -> list[Item]:
+    """The same of a request, without what Codex adds itself and without the new prompt."""
+    calls: dict[str, int] = {}
+    found: list[Item] = []
+    for item in items:
+        match item["type"]:
+            case "message" if item["role"] in ("user", "assistant"):
+                parts = [_part(part) for part in item["content"]]
+                if not (item["role"] == "user" and parts[0].startswith(CONTEXT)):
+                    found.append((item["role"], parts))
+            case "function_call":
+                number = calls.setdefault(item["call_id"], len(calls))
+                found.append(("call", number, item["name"], json.loads(item["arguments"])))
+            case "function_call_output":
+                output = item["output"]
+                text = output if isinstance(output, str) else "".join(map(_part, output))
+                found.append(("result", calls[item["call_id"]], text))
+            case _:
+                continue
+    assert found.pop() == ("user", [PROMPT])
+    return joined(found)
+
+
+def _part(part: dict[str, Any]) -> str:
+    text: str = part.get("text", PICTURE)
+    return PICTURE if text.startswith(OMITTED) else text
+
+
+def joined(items: list[Item]) -> list[Item]:
+    """Texts of one speaker that follow each other are one item: no API tells them apart."""
+    found: list[Item] = []
+    for item in items:
+        if found and item[0] in ("user", "assistant") and found[-1][0] == item[0]:
+            found[-1] = (item[0], [*found[-1][1], *item[1]])
+        else:
+            found.append(item)
+    return found
+
+
+def check(codex: Codex, path: Path) -> None:
+    source = read(path.read_bytes(), name=str(path))
+
+    items = codex.resumed(installed(codex, source))
+
+    assert sent(items) == said(source), path
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_codex_sends_the_conversation_of_a_converted_session_item_by_item(codex: Codex, name: str):
+    check(codex, CORPUS / "pi" / "golden" / f"{name}.jsonl")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
+def test_codex_sends_the_conversation_of_every_golden(codex: Codex, path: Path):
+    check(codex, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code"])
+def test_codex_sends_the_conversation_of_every_sample(codex: Codex, program: str):
+    different = []
+    for path in samples(program):
+        if path.name in OTHERWISE:
+            continue
+        source = read(path.read_bytes(), name=str(path))
+        if sent(codex.resumed(installed(codex, source))) != said(source):
+            different.append(path.name)
+
+    assert different == []

@@ -1,0 +1,225 @@
+"""Sessions that opencode imports: the real program sends the same conversation to its model, item by item."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from branchline import Session
+from branchline.actions.convert import ConvertRequest, convert
+from branchline.context.model_input import model_messages
+from branchline.context.tool_pairs import NO_RESULT, close_tool_calls
+from branchline.conversion.fallbacks import as_user_message
+from branchline.entries import (
+    AssistantMessage,
+    CompactionSummaryMessage,
+    Image,
+    MessageEntry,
+    SystemMessage,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from interop import peers
+from interop.model_server import ModelServer, model_server
+from support import CORPUS, SHARED, load
+
+GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
+FEW = {"g009", "g033"}  # tools, thoughts and images; two compactions, one that keeps messages
+SAMPLES = SHARED / "opencode" / "more"
+MODEL = {"providerID": "fake", "modelID": "fake-model"}
+ASKED = "What did we do so far?"  # what opencode puts before the summary of a compaction
+
+
+class Opencode(NamedTuple):
+    """An opencode with a home of its own, its server, and the model that it asks."""
+
+    program: Path
+    project: Path
+    environment: dict[str, str]
+    models: ModelServer
+    url: str
+
+    def conversation(self, session_id: str) -> list[tuple[Any, ...]]:
+        """What opencode sends for a prompt after everything that is in a session."""
+        body = json.dumps({"parts": [{"type": "text", "text": "go on"}], "model": MODEL}).encode()
+        before = len(self.models.requests)
+        request = urllib.request.Request(
+            f"{self.url}/session/{session_id}/message?directory={self.project}",
+            body,
+            {"content-type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            answer.read()
+        sent = [request for request in self.models.requests[before:] if request.get("tools")]
+        messages = [message for message in sent[0]["messages"] if message["role"] != "system"]
+        return [_item(message) for message in messages]
+
+
+@pytest.fixture(scope="module")
+def opencode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opencode]:
+    try:
+        program = peers.opencode()
+    except peers.PeerMissing as missing:
+        pytest.skip(str(missing))
+    place = tmp_path_factory.mktemp("opencode")
+    project = place / "project"
+    project.mkdir()
+    with model_server() as models:
+        environment = _environment(place / "home", models.url)
+        command = [program, "serve", "--port", "0", "--hostname", "127.0.0.1"]
+        with subprocess.Popen(
+            command, cwd=project, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as server:
+            try:
+                assert server.stdout is not None
+                ready = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in server.stdout)
+                url = next(found[0] for found in ready if found)
+                yield Opencode(program, project, environment, models, url)
+            finally:
+                server.kill()
+
+
+def _environment(home: Path, models: str) -> dict[str, str]:
+    limits = {"context": 2_000_000, "output": 8000}
+    model = {
+        "name": "fake",
+        "tool_call": True,
+        "attachment": True,
+        "modalities": {"input": ["text", "image"], "output": ["text"]},
+        "limit": limits,
+    }
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "fake",
+        "options": {"baseURL": f"{models}/v1", "apiKey": "none"},
+        "models": {"fake-model": model},
+    }
+    name = "fake/fake-model"
+    settings = {"model": name, "small_model": name, "share": "disabled", "provider": {"fake": provider}}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    }
+
+
+@pytest.fixture
+def installed(opencode: Opencode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opencode:
+    """This process sees the opencode and its home as its user does."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "opencode").symlink_to(opencode.program)
+    for name, value in opencode.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{opencode.environment['PATH']}")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "branchline"))
+    return opencode
+
+
+def _item(message: dict[str, Any]) -> tuple[Any, ...]:
+    content = (
+        (message.get("reasoning_content") or "") + (message.get("content") or "")
+        if (message["role"] == "assistant")
+        else message.get("content") or ""
+    )
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    text = "".join(part["text"] for part in parts if part["type"] == "text")
+    if message["role"] == "tool":
+        return ("tool", message["tool_call_id"], text)
+    if message["role"] == "assistant":
+        calls = [one["function"] for one in message.get("tool_calls", ())]
+        return ("assistant", text.strip(), [(one["name"], json.loads(one["arguments"])) for one in calls])
+    return ("user", text, sum(part["type"] == "image_url" for part in parts))
+
+
+def expected(session: Session) -> list[tuple[Any, ...]]:
+    """The context of a session as opencode says it: thoughts of other models as text."""
+    shown = {item.entry: item.message for item in session.context().messages}
+    asked = {
+        block.id
+        for entry in session.entries(session.path())
+        if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage)
+        for block in getattr(shown.get(entry.id, entry.message), "content", ())
+        if isinstance(block, ToolCall)
+    }
+    heard: list[Any] = []
+    for item in session.context().messages:
+        message = item.message
+        if isinstance(message, CompactionSummaryMessage):
+            summary = AssistantMessage(content=(Text(text=message.summary),))
+            heard += [UserMessage(content=ASKED), summary]
+        elif isinstance(message, ToolResult) and message.tool_call_id not in asked:
+            # A result of no call at all is kept as a prompt.
+            entry = as_user_message(MessageEntry(id="x", message=message))
+            heard.append(entry.message)
+        else:
+            heard += model_messages([message])
+    items: list[tuple[Any, ...]] = []
+    for message in close_tool_calls(heard):
+        if isinstance(message, SystemMessage):
+            continue
+        content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
+        said = "".join(map(_words, content))
+        if isinstance(message, ToolResult):
+            said = "[Tool execution was interrupted]" if said == NO_RESULT else said
+            items.append(("tool", message.tool_call_id, said))
+        elif isinstance(message, AssistantMessage):
+            calls = [(block.name, block.arguments) for block in content if isinstance(block, ToolCall)]
+            has_text = any(isinstance(block, Text) and block.text for block in content)
+            failed = message.stop_reason in ("error", "aborted")
+            if calls or has_text or (said.strip() and not failed):
+                items.append(("assistant", said.strip(), calls))
+        else:
+            items.append(("user", said, sum(isinstance(block, Image) for block in content)))
+    return items
+
+
+def sorted_results(items: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The items with results that follow each other in the order of their ids."""
+    groups = groupby(items, key=lambda item: item[0])
+    return [item for role, group in groups for item in (sorted(group) if role == "tool" else group)]
+
+
+def _words(block: Any) -> str:
+    return block.text if isinstance(block, Text) else block.thinking if isinstance(block, Thinking) else ""
+
+
+def _params() -> Iterator[Any]:
+    for path in GOLDENS:
+        yield pytest.param(path, id=path.stem, marks=() if path.stem in FEW else pytest.mark.slow)
+    if SAMPLES.exists():
+        for record in load(SAMPLES / "expected.json"):
+            address = f"{SAMPLES / record['file']}#{record['session']}"
+            yield pytest.param(address, id=record["session"], marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("source", list(_params()))
+def test_opencode_continues_the_same_conversation(source, installed):
+    with Session.open(source) as session:
+        items = expected(session)
+        request = ConvertRequest(to="opencode", install=True, cwd=installed.project)
+        (made,) = convert(session, request).files
+
+    sent = installed.conversation(made.session)
+
+    assert sorted_results(sent[:-1]) == sorted_results(items)
+    assert sent[-1] == ("user", "go on", 0)
+    assert made.path.endswith(f"/opencode.db#{made.session}")
+    assert made.resume == f"cd {installed.project} && opencode --session {made.session}"
+    with Session.open(made.path) as back:
+        assert back.leaf is not None

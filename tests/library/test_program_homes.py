@@ -1,0 +1,95 @@
+"""Sessions of every program are found in its home, shown, searched, counted and converted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from branchline.cli.app import cli
+from support import CORPUS
+
+HOMES = {
+    "qwen": [("projects", ".qwen/projects")],
+    "copilot": [("session-state", ".copilot/session-state")],
+    "gemini": [("tmp", ".gemini/tmp")],
+    "kimi": [("sessions", ".kimi-code/sessions")],
+    "cline": [("data", ".cline/data"), ("globalStorage", ".config/Code/User/globalStorage")],
+}
+TITLES = {
+    "qwen": {"Verses"},
+    "copilot": {"Lines: a count"},
+    "gemini": {"Counting and verses", "Counting"},
+    "kimi": {"Counting"},
+    "cline": {"Count the lines"},
+}
+LAST = {
+    "qwen": b"A limerick.",
+    "copilot": b"You are welcome.",
+    "gemini": b"",
+    "kimi": b"A limerick.",
+    "cline": b"",
+}
+WRITTEN = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    found = tmp_path_factory.mktemp("person")
+    for name, folders in HOMES.items():
+        for inside, place in folders:
+            shutil.copytree(CORPUS / name / inside, found / place)
+    return found
+
+
+def run(home: Path, *words: str) -> str:
+    environment = {"HOME": str(home), "BRANCHLINE_HOME": str(home / "ours"), "XDG_CONFIG_HOME": None}
+    result = CliRunner().invoke(cli, words, env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("program", HOMES)
+def test_the_sessions_of_a_program_are_listed_with_their_titles_and_directory(program, home):
+    listed = json.loads(run(home, "ls", "--all", "--agent", program, "--json"))
+
+    rows = listed["sessions"]
+    assert {row["agent"] for row in rows} == {program}
+    assert {row["title"] for row in rows} == TITLES[program]
+    assert {row["cwd"] for row in rows} == {"/home/dev/acme"}
+
+
+@pytest.mark.parametrize("program", HOMES)
+def test_a_session_of_a_program_is_searched_shown_drawn_checked_and_counted(program, home):
+    rows = json.loads(run(home, "ls", "--all", "--agent", program, "--json"))["sessions"]
+    path = rows[0]["path"]
+    found = run(home, "search", "three lines")
+    shown = run(home, "show", path)
+    drawn = run(home, "tree", path)
+    checked = run(home, "check", path)
+    counted = json.loads(run(home, "stats", "--all", "--agent", program, "--json"))
+
+    assert all(row["id"] in found for row in rows)
+    assert "Count" in shown
+    assert "three lines" in drawn
+    assert checked.endswith(": fine\n")
+    assert counted
+
+
+@pytest.mark.parametrize("program", HOMES)
+def test_a_session_of_a_program_converts_to_every_format_that_is_written(program, home, tmp_path):
+    path = session_files(home, program)[0]
+
+    for target in WRITTEN:
+        made = tmp_path / f"{target}.out"
+        run(home, "convert", path, "--to", target, "-o", str(made))
+
+        assert LAST[program] in made.read_bytes(), target
+
+
+def session_files(home: Path, program: str) -> list[str]:
+    listed = json.loads(run(home, "ls", "--all", "--agent", program, "--json"))
+    return [row["path"] for row in listed["sessions"]]

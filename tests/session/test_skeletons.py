@@ -1,0 +1,358 @@
+"""Large sessions open from the skeleton cache: the same answers as a normal read, and never stale ones."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from branchline import Session, places
+from branchline.errors import BranchlineError, LogReplaced
+from branchline.formats import EntryLog, detect
+from branchline.session import skeletons
+from readings import facts
+from session.kit import assistant, talked, user
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+@pytest.fixture(autouse=True)
+def small_files_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skeletons of files of any size, usable one tick of the clock after the file changed."""
+    monkeypatch.setattr(skeletons, "_SMALLEST", 1)
+    monkeypatch.setattr(skeletons, "_RACE_NS", 0)
+
+
+def settle(path: Path) -> None:
+    """Wait until a change of the file would give it another time."""
+    probe = path.with_name(".probe")
+    while True:
+        probe.write_bytes(b"")
+        if probe.stat().st_ctime_ns > path.stat().st_ctime_ns:
+            break
+    probe.unlink()
+    while time.time_ns() <= path.stat().st_ctime_ns:
+        pass
+
+
+def branchy(place: Path) -> Path:
+    """A session with branches, labels, a title and a move of its leaf."""
+    with talked(place, 12) as session:
+        path = session.path()
+        session.append_label(path[2], "works")
+        session.branch(path[5])
+        session.append_message(user("another way"))
+        session.append_message(assistant("that works"))
+        session.set_title("Two ways")
+        session.branch(path[-1])
+        assert session.file is not None
+        return Path(session.file)
+
+
+def skeleton_files() -> list[Path]:
+    return sorted(Path(places.skeleton_directory()).glob("*/*.skel"))
+
+
+def opened_facts(path: Path) -> tuple[dict[str, object], bool]:
+    with Session.open(path) as session:
+        return facts(session.transcript), session.transcript.is_restored
+
+
+def cold_facts(path: Path) -> dict[str, object]:
+    data = path.read_bytes()
+    return facts(
+        EntryLog(detect(data, str(path)), lambda offset, size: data[offset : offset + size], str(path))
+    )
+
+
+def test_a_second_opening_reads_no_lines_and_knows_the_same(place: Path) -> None:
+    path = branchy(place)
+    settle(path)
+    cold, was_restored = opened_facts(path)
+
+    warm, is_restored = opened_facts(path)
+
+    assert (was_restored, is_restored) == (False, True)
+    assert warm == cold == cold_facts(path)
+
+
+def test_the_context_and_the_outline_of_a_restored_session_are_the_same(place: Path) -> None:
+    path = branchy(place)
+    settle(path)
+    with Session.open(path) as session:
+        wanted = session.context(), list(session.outline()), session.path(), session.entries()
+
+    with Session.open(path) as session:
+        assert session.transcript.is_restored
+        assert (session.context(), list(session.outline()), session.path(), session.entries()) == wanted
+
+
+def test_a_restored_session_is_appended_to_like_any_other(place: Path) -> None:
+    path = branchy(place)
+    settle(path)
+    opened_facts(path)
+
+    with Session.open(path) as session:
+        assert session.transcript.is_restored
+        session.append_message(user("and now?"))
+        session.branch(session.path()[3])
+        session.append_message(user("from here"))
+        known = facts(session.transcript)
+
+    assert known == cold_facts(path)
+
+
+def test_after_growth_only_the_tail_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = branchy(place)
+    opened_facts(path)
+    with Session.open(path) as session:
+        session.append_message(user("appended later"))
+    fed: list[int] = []
+    take = EntryLog._feed
+    monkeypatch.setattr(EntryLog, "_feed", lambda self: (fed.append(self.reading.consumed), take(self))[1])
+    size = os.path.getsize(path)
+
+    warm, is_restored = opened_facts(path)
+
+    assert is_restored
+    assert all(size - start < 400 for start in fed)
+    assert warm == cold_facts(path)
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.8, 1.0])
+def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: float) -> None:
+    saved_files = 0
+    for path in sorted(CORPUS.rglob("*.jsonl")):
+        data = path.read_bytes()
+        try:
+            format_ = detect(data[: 1 << 16], str(path))
+        except BranchlineError:
+            continue
+        end = data.rfind(b"\n", 0, int(len(data) * cut)) + 1
+        part = EntryLog(
+            format_, lambda offset, size, data=data[:end]: data[offset : offset + size], str(path)
+        )
+        read = lambda offset, size, data=data: data[offset : offset + size]  # noqa: E731
+        saved = part.save()
+        if saved is None:
+            continue
+        saved_files += 1
+
+        restored = EntryLog(format_, read, str(path), saved=saved)
+
+        assert restored.is_restored
+        assert facts(restored) == facts(EntryLog(format_, read, str(path))), path
+    assert saved_files > 20
+
+
+def test_skeletons_are_private_and_hold_no_text(place: Path) -> None:
+    path = branchy(place)
+
+    opened_facts(path)
+
+    (skeleton,) = skeleton_files()
+    assert skeleton.stat().st_mode & 0o777 == 0o600
+    assert skeleton.parent.stat().st_mode & 0o777 == 0o700
+    assert b"another way" not in skeleton.read_bytes()
+
+
+@pytest.mark.parametrize("variable", [{"BRANCHLINE_CACHE": "0"}, {"BRANCHLINE_CACHE": "off"}])
+def test_the_cache_can_be_turned_off(
+    place: Path, monkeypatch: pytest.MonkeyPatch, variable: dict[str, str]
+) -> None:
+    for name, value in variable.items():
+        monkeypatch.setenv(name, value)
+
+    opened_facts(branchy(place))
+
+    assert skeleton_files() == []
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = branchy(place)
+    blocked = place / "no-directory"
+    blocked.write_text("a file")
+    monkeypatch.setenv("BRANCHLINE_HOME", str(blocked))
+
+    found, is_restored = opened_facts(path)
+
+    assert not is_restored
+    assert found == cold_facts(path)
+
+
+def test_a_file_that_was_just_written_is_read_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skeletons, "_RACE_NS", 2_000_000_000)
+    path = branchy(place)
+    opened_facts(path)
+
+    _found, is_restored = opened_facts(path)
+
+    assert not is_restored
+
+
+def test_the_oldest_skeletons_are_deleted_above_the_capacity(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skeletons, "_CAPACITY", 1)
+    for folder in ("one", "two"):
+        opened_facts(branchy(place / folder))
+
+    assert len(skeleton_files()) == 1
+
+
+def test_a_line_that_does_not_hold_its_entry_is_refused_and_read_anew(place: Path) -> None:
+    path = branchy(place)
+    settle(path)
+    cold, _ = opened_facts(path)
+    key = cold["keys"][4]  # type: ignore[index]
+    data = path.read_bytes()
+    session = Session.open(path)
+    assert session.transcript.is_restored
+    with path.open("r+b") as file:
+        file.write(data.replace(key.encode(), b"f" * len(key)))
+
+    with session, pytest.raises(LogReplaced, match="rewritten in place; open it again"):
+        session.entry(key)
+
+    assert skeleton_files() == []
+
+
+# -- mutations --------------------------------------------------------------------------------------------
+
+
+def _append(path: Path, draw: random.Random) -> None:
+    with Session.open(path) as session:
+        for number in range(draw.randrange(1, 4)):
+            session.append_message(user(f"more {number}"))
+        if draw.random() < 0.5:
+            session.branch(draw.choice(session.path()))
+
+
+def _tear(path: Path, draw: random.Random) -> None:
+    with path.open("ab") as file:
+        file.write(b'{"type":"message","id":"torn"'[: draw.randrange(1, 29)])
+
+
+def _append_raw(path: Path, draw: random.Random) -> None:
+    lines = [line for line in path.read_bytes().split(b"\n")[1:] if line]
+    with path.open("ab") as file:
+        file.write(draw.choice((draw.choice(lines), b"not json", b"", b"[1, 2]")) + b"\n")
+
+
+def _edit(path: Path, draw: random.Random) -> None:
+    """Change bytes in place, and perhaps put the time of the file back."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        data = file.read()
+        at = draw.randrange(len(data))
+        old, new = draw.choice(
+            ((b"user", b"resu"), (b'"id":"', b'"di":"'), (b"2027", b"2028"), (b"message", b"massage"))
+        )
+        at = data.find(old, at)
+        if at < 0:
+            at, new = draw.randrange(len(data)), bytes([draw.choice(b'x"{}\n')])
+        file.seek(at)
+        file.write(new)
+    if draw.random() < 0.5:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _truncate(path: Path, draw: random.Random) -> None:
+    data = path.read_bytes()
+    os.truncate(path, draw.choice((data.rfind(b"\n", 0, len(data) - 1) + 1, draw.randrange(200, len(data)))))
+
+
+def _replace(path: Path, draw: random.Random) -> None:
+    """Put another file in its place, with the times of the old one."""
+    before, data = path.stat(), path.read_bytes()
+    other = path.with_name(".other")
+    other.write_bytes(
+        data.replace(b"question", b"QUESTION") if draw.random() < 0.5 else data[: len(data) // 2]
+    )
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.replace(other, path)
+
+
+def _touch(path: Path, draw: random.Random) -> None:
+    os.utime(path, (draw.randrange(10**9), draw.randrange(10**9)))
+
+
+def _flip(path: Path, draw: random.Random) -> None:
+    del path
+    for skeleton in skeleton_files():
+        data = bytearray(skeleton.read_bytes())
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        skeleton.write_bytes(data)
+
+
+def _cut(path: Path, draw: random.Random) -> None:
+    del path
+    for skeleton in skeleton_files():
+        os.truncate(skeleton, draw.randrange(skeleton.stat().st_size))
+
+
+def _swap(path: Path, draw: random.Random) -> None:
+    """Give a file the skeleton that another file has."""
+    del draw
+    with Session.open(path) as session:
+        other = path.with_name("copy.jsonl")
+        other.write_bytes(path.read_bytes().replace(session.path()[0].encode(), b"0" * 16))
+    known = skeleton_files()
+    opened_facts(other)
+    for made in set(skeleton_files()) - set(known):
+        for skeleton in known:
+            skeleton.write_bytes(made.read_bytes())
+        made.unlink()
+    other.unlink()
+
+
+MUTATIONS: list[Callable[[Path, random.Random], None]] = [
+    _append,
+    _tear,
+    _append_raw,
+    _edit,
+    _edit,
+    _truncate,
+    _replace,
+    _touch,
+    _flip,
+    _cut,
+    _swap,
+]
+
+
+def campaign(place: Path, count: int, seed: int) -> int:
+    """How many of these openings used a skeleton; an answer that a normal read does not give fails."""
+    draw = random.Random(seed)
+    path = branchy(place)
+    original = path.read_bytes()
+    restored = 0
+    for number in range(count):
+        if number % 8 == 0:
+            path.write_bytes(original)
+        settle(path)
+        try:
+            opened_facts(path)  # makes a skeleton, if there is none
+            settle(path)
+            mutate = draw.choice(MUTATIONS)
+            mutate(path, draw)
+            found, is_restored = opened_facts(path)
+        except BranchlineError:
+            path.write_bytes(original)
+            continue
+        assert found == cold_facts(path), (number, mutate.__name__)
+        restored += is_restored
+    return restored
+
+
+def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(place: Path) -> None:
+    assert campaign(place, 60, seed=7) > 3
+
+
+@pytest.mark.slow
+def test_five_hundred_mutations_give_no_stale_answer(place: Path) -> None:
+    assert campaign(place, 500, seed=int(time.time())) > 30

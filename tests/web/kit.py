@@ -1,0 +1,94 @@
+"""A viewer in this process, asked without a network: exactly the requests that a test writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from branchline import SessionLibrary
+from branchline.web.app import create_app
+from branchline.web.guard import Keys
+
+PORT = 4711
+HOST = f"127.0.0.1:{PORT}"
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class Viewer:
+    """The application with its keys. ``get`` and ``post`` are what the viewer's own page would send."""
+
+    def __init__(self, library: SessionLibrary, *, writable: bool = False) -> None:
+        self.keys = Keys()
+        self.app = create_app(library, self.keys, port=PORT, writable=writable)
+
+    def get(self, target: str, **headers: str) -> Answer:
+        given = {"host": HOST, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}
+        return self.ask("GET", target, given.items())
+
+    def post(self, target: str, body: Any, **headers: str) -> Answer:
+        given = {
+            "host": HOST,
+            "cookie": f"branchline={self.keys.cookie}",
+            "origin": f"http://{HOST}",
+            "x-branchline": self.keys.csrf,
+            "content-type": "application/json",
+            **_names(headers),
+        }
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        return self.ask("POST", target, given.items(), data)
+
+    def ask(self, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes = b"") -> Answer:
+        """Any request at all."""
+        path, _, query = target.partition("?")
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
+            "client": ("127.0.0.1", 50000),
+            "server": ("127.0.0.1", PORT),
+        }
+        return asyncio.run(self._asked(scope, body))
+
+    async def _asked(self, scope: dict[str, Any], body: bytes) -> Answer:
+        waiting = [{"type": "http.request", "body": body, "more_body": False}]
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            if waiting:
+                return waiting.pop()
+            return await asyncio.Future()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self.app(scope, receive, send)
+        start, *rest = sent
+        headers = {name.decode(): value.decode() for name, value in start["headers"]}
+        return Answer(start["status"], headers, b"".join(part.get("body", b"") for part in rest))
+
+
+def _names(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}

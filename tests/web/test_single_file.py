@@ -1,0 +1,305 @@
+"""A page that was exported, in a real browser: what a reader sees and does, and what hostile text cannot do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from branchline.actions.export import ExportRequest, export
+from branchline.demo import sessions_directory
+from branchline.session import Session
+from branchline.views.html import markup
+from branchline.views.html import prose as prose_module
+from web.browser import Browser, chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+def exported(source: str | Path, target: Path, **options) -> Path:
+    with Session.open(source) as session:
+        return Path(export(session, target, ExportRequest(**options), force=True).path)
+
+
+@pytest.fixture(scope="module")
+def branched(folder: Path) -> Path:
+    """The demo session with two branches."""
+    (source,) = Path(sessions_directory()).glob("2026-03-02*")
+    return exported(source, folder / "branched.html")
+
+
+def write_session(path: Path, entries: list[dict]) -> Path:
+    lines: list[dict] = [
+        {
+            "type": "session",
+            "version": 3,
+            "id": path.stem,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "cwd": "/",
+        }
+    ]
+    for number, entry in enumerate(entries, 1):
+        common = {"id": f"e{number}", "parentId": f"e{number - 1}" if number > 1 else None}
+        lines.append({**common, "timestamp": f"2026-01-01T{number // 3600 % 24:02d}:00:00.000Z", **entry})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def message(role: str, text: str, **more) -> dict:
+    return {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": text}], **more}}
+
+
+@pytest.fixture(scope="module")
+def long(folder: Path) -> Path:
+    """A session of 1,200 entries in several chunks; one of them says something that no other does."""
+    entries = []
+    for number in range(300):
+        key = f"call{number}"
+        word = "albatross" if number == 280 else "gull"
+        entries.append(message("user", f"Prompt {number}"))
+        call = {"type": "toolCall", "id": key, "name": "bash", "arguments": {"command": f"echo {number}"}}
+        entries.append({"type": "message", "message": {"role": "assistant", "content": [call]}})
+        output = f"{word} {number}\n" * 300
+        entries.append(message("toolResult", output, toolCallId=key, toolName="bash"))
+        entries.append(message("assistant", f"Answer **{number}**\n\n- one\n- two"))
+    return exported(write_session(folder / "long.jsonl", entries), folder / "long.html")
+
+
+def test_only_visible_rows_are_in_the_document_and_scrolling_shows_each_once(browser, long):
+    with browser.open(long) as page:
+        seen = page.evaluate(
+            """async () => {
+              const order = new Map(branchline.path.map((at, index) => [branchline.tree.ids[at], index]));
+              const found = new Set(); let most = 0, wrong = 0;
+              for (let turn = 0; turn < 900; turn++) {
+                const before = scrollY; scrollBy(0, 700);
+                await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+                let last = -1; most = Math.max(most, document.querySelectorAll("*").length);
+                for (const node of document.querySelectorAll("#path > .node[data-id]")) {
+                  const index = order.get(node.dataset.id); if (index <= last) wrong++; last = index; found.add(index);
+                }
+                if (scrollY === before && scrollY + innerHeight >= document.documentElement.scrollHeight - 2) break;
+              }
+              return { found: found.size, wrong, most };
+            }"""
+        )
+
+        assert seen["wrong"] == 0
+        assert seen["found"] == 1200
+        assert seen["most"] <= 2000
+        assert page.requests == [long.as_uri()]
+        assert page.errors == []
+
+
+def test_search_finds_folded_text_in_chunks_that_were_never_opened(browser, long):
+    with browser.open(long) as page:
+        page.keyboard.press("/")
+        page.keyboard.type("albatross")
+        page.wait("document.querySelector('#found').textContent === '1 found'")
+        page.keyboard.press("Enter")
+
+        page.wait("document.querySelector('.tool[open]')?.textContent.includes('albatross 280')")
+        assert page.evaluate("branchline.tree.ids[branchline.path[branchline.here]]") == "e1122"
+        assert page.nodes() <= 2000
+
+
+def test_a_link_to_an_entry_opens_its_branch_and_its_place(browser, branched):
+    with browser.open(branched.as_uri()) as page:
+        other = page.evaluate(
+            "(() => { const { tree, path } = branchline; const at = tree.roots.length && "
+            "[...tree.ids.keys()].filter((k) => tree.kinds[k] !== '-' && !path.includes(k)).pop(); return tree.ids[at]; })()"
+        )
+    with browser.open(f"{branched.as_uri()}#e-{other}") as page:
+        page.wait(f"branchline.tree.ids[branchline.path[branchline.here]] === '{other}'")
+
+        box = page.evaluate(f"document.getElementById('e-{other}').getBoundingClientRect().top")
+        assert 0 <= box < 800
+        assert page.errors == []
+
+
+def test_branches_are_switched_in_place_by_keyboard_alone(browser, branched):
+    with browser.open(branched) as page:
+        before = page.evaluate("branchline.path.length")
+        page.keyboard.press("]")
+        page.wait("branchline.here > 0")
+        group = page.wait("document.querySelector('.node.on .fork')?.getAttribute('aria-label')")
+        top = page.evaluate("document.querySelector('.node.on .fork').getBoundingClientRect().top")
+        page.keyboard.press("ArrowLeft")
+        page.wait(f"document.querySelector('.node.on .fork')?.getAttribute('aria-label') !== '{group}'")
+
+        assert page.evaluate("branchline.path.length") != before
+        moved = page.evaluate("document.querySelector('.node.on .fork').getBoundingClientRect().top")
+        assert abs(moved - top) < 2
+        page.keyboard.press("b")
+        assert page.evaluate("document.activeElement.getAttribute('role')") == "treeitem"
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait("document.querySelector('.node.on')")
+        page.keyboard.press("?")
+        assert page.evaluate("document.querySelector('#help').open")
+        page.keyboard.press("Escape")
+        page.keyboard.press("G")
+        page.wait("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
+        assert page.errors == []
+
+
+def test_calls_and_thoughts_open_in_place_with_their_whole_text(browser, branched):
+    with browser.open(branched) as page:
+        assert page.evaluate("document.querySelectorAll('.io').length") == 0
+        page.keyboard.press("t")
+        page.wait("document.querySelector('.tool[open] .io pre')?.textContent.includes('PORT WREN')")
+        page.keyboard.press(".")
+        page.wait("document.querySelector('.think[open] .tx')?.textContent.includes('Unknown layout')")
+
+        page.keyboard.press("t")
+        page.wait("document.querySelectorAll('.io').length === 0")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_its_window_in_both_themes(browser, branched, width, scheme):
+    with browser.open(branched, viewport={"width": width, "height": 844}, color_scheme=scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == ("rgb(251, 250, 247)" if scheme == "light" else "rgb(21, 21, 19)")
+        if width == 390:
+            page.click("#pane-button")
+            sizes = page.evaluate(
+                "[...document.querySelectorAll('.ti, .ib')].map((e) => e.offsetHeight).filter(Boolean)"
+            )
+            assert min(sizes) >= 44
+
+
+def test_without_javascript_the_beginning_and_the_text_are_there(browser, branched):
+    with browser.open(branched, ready=False, java_script_enabled=False) as page:
+        text = page.inner_text("body")
+
+        assert "The harbour office publishes its tide tables" in text
+        assert "## Assistant" in text
+        assert "SHA-256" in text
+
+
+def test_printing_has_the_whole_path_and_no_controls(browser, branched):
+    with browser.open(branched) as page:
+        page.wait("branchline.path.every((at) => branchline.cache.has(at))")
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+
+        assert page.evaluate("document.querySelectorAll('#path > .node').length === branchline.path.length")
+        assert not page.is_visible(".pane")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+# -- hostile text -----------------------------------------------------------------------------------------
+
+RUN = "globalThis.pwned=1;document.title='pwned'"
+VECTORS = [
+    f"<script>{RUN}</script>",
+    f'<img src=x onerror="{RUN}">',
+    f'<svg onload="{RUN}"></svg>',
+    f'"><img src=x onerror="{RUN}">',
+    f'\'><svg/onload="{RUN}">',
+    f"</script><script>{RUN}</script>",
+    f"</style><script>{RUN}</script>",
+    f"</noscript><script>{RUN}</script>",
+    '<iframe srcdoc="<script>parent.pwned=1</script>"></iframe>',
+    f'<a href="javascript:{RUN}" id=pwn>x</a>',
+    f"[x](javascript:{RUN.replace(';', '%3B')})",
+    f'<details open ontoggle="{RUN}">x</details>',
+    "<link rel=stylesheet href=https://evil.invalid/x.css>",
+    "<style>@import 'https://evil.invalid/x.css'; body{background:url(https://evil.invalid/y.png)}</style>",
+    "<img src=https://evil.invalid/z.png>",
+    "![x](https://evil.invalid/m.png)",
+    "<object data=https://evil.invalid/o></object><embed src=https://evil.invalid/e>",
+    "<form action=https://evil.invalid><button id=send>x</button></form>",
+    "<base href=https://evil.invalid/>",
+    f'<math><mtext><table><mglyph><style><img src=x onerror="{RUN}"></style></mglyph></table></mtext></math>',
+]
+
+
+def hostile_entries() -> list[dict]:
+    """Twenty vectors in prompts, answers, thoughts, tool names, arguments, results, models and labels: 60 fields."""
+    entries: list[dict] = []
+    for number, vector in enumerate(VECTORS):
+        call = {
+            "type": "toolCall",
+            "id": f"c{number}",
+            "name": f"bash{vector}",
+            "arguments": {vector: vector, "command": vector},
+        }
+        content = [{"type": "thinking", "thinking": vector}, {"type": "text", "text": vector}, call]
+        entries.append(message("user", vector))
+        entries.append(
+            {
+                "type": "message",
+                "message": {
+                    "role": "assistant",
+                    "content": content,
+                    "model": vector,
+                    "stopReason": "error",
+                    "errorMessage": vector,
+                },
+            }
+        )
+        entries.append(message("toolResult", vector, toolCallId=f"c{number}", toolName=vector))
+    entries.append({"type": "session_info", "name": VECTORS[0]})
+    entries.append({"type": "label", "targetId": "e1", "label": VECTORS[1]})
+    entries.append({"type": "custom_message", "customType": VECTORS[1], "content": VECTORS[2]})
+    entries.append({"type": "compaction", "summary": "".join(VECTORS)})
+    return entries
+
+
+def attempt(page) -> None:
+    """Do what a reader may do: open everything, click on everything."""
+    page.keyboard.press("t")
+    page.keyboard.press(".")
+    page.wait_for_timeout(200)
+    page.keyboard.press("/")
+    page.keyboard.type("pwned")
+    page.wait_for_timeout(300)
+    page.evaluate("document.querySelectorAll('#pwn').forEach((link) => link.click())")
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight / 2)")
+    page.wait_for_timeout(200)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_timeout(200)
+
+
+def test_hostile_fields_are_text(browser, folder):
+    source = write_session(folder / "hostile.jsonl", hostile_entries())
+    path = exported(source, folder / "hostile.html", redact=False)
+
+    with browser.open(path) as page:
+        attempt(page)
+
+        assert page.evaluate("globalThis.pwned") is None
+        assert page.title() != "pwned"
+        assert page.requests == [path.as_uri()]
+        assert page.errors == []
+
+
+def test_the_policy_alone_stops_hostile_markup(browser, folder, monkeypatch):
+    """Without any escaping the same fields are markup, and still nothing runs."""
+    monkeypatch.setattr(markup, "_escaped", lambda text: text)
+    monkeypatch.setattr(prose_module, "_rendered", markup.Html)
+    source = write_session(folder / "hostile.jsonl", hostile_entries())
+    path = exported(source, folder / "unescaped.html", redact=False)
+
+    with browser.open(path, ready=False) as page:
+        page.wait_for_timeout(500)
+        attempt(page)
+
+        assert page.evaluate("document.querySelectorAll('img').length") > 0  # the hook works: this is markup
+        assert page.evaluate("globalThis.pwned") is None
+        assert page.title() != "pwned"
+        assert page.finished == [path.as_uri()]  # others were tried, and blocked

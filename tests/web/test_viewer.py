@@ -1,0 +1,244 @@
+"""What the viewer answers: lists, searches, transcripts, comparisons, changes, live events, and problems."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+
+import pytest
+
+from branchline import Session, SessionLibrary
+from branchline.web.live import follow
+from branchline.web.viewed import ViewedLibrary
+from web.kit import Viewer
+
+
+def answer(text: str) -> dict:
+    return {"role": "assistant", "content": [{"type": "text", "text": text}]}
+
+
+@pytest.fixture
+def sessions(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    directory = tmp_path / "sessions"
+    with Session.create(tmp_path / "lighthouse", directory=directory) as session:
+        session.append_message("Why is the lamp dark?")
+        first = session.append_message(answer("The **fuse** blew."))
+        session.append_message("Replace it")
+        session.append_message(answer("Done, in `lamp.py`."))
+        session.branch(first)
+        session.append_message("Check the wiring instead")
+        session.append_message(answer("A wire was loose."))
+        session.set_title("Lamp")
+    with Session.create(tmp_path / "harbour", directory=directory) as session:
+        session.append_message("<script>alert(1)</script> & more")
+        session.append_message(answer("Ahoy"))
+    return directory
+
+
+@pytest.fixture
+def viewer(sessions):
+    return Viewer(SessionLibrary(sessions), writable=True)
+
+
+def row_with(viewer: Viewer, title: str) -> dict:
+    (row,) = (row for row in viewer.get("/api/sessions").json["rows"] if title in row["title"])
+    return row
+
+
+def test_the_list_tells_what_there_is_and_what_to_filter_by(viewer):
+    found = viewer.get("/api/sessions").json
+
+    assert found["total"] == 2
+    assert {row["title"] for row in found["rows"]} == {"Lamp", "<script>alert(1)</script> & more"}
+    assert found["projects"] == ["harbour", "lighthouse"]
+    assert row_with(viewer, "Lamp")["branches"] == 2
+
+
+def test_the_list_is_filtered_sorted_and_cut_into_windows(viewer):
+    branching = viewer.get("/api/sessions?shape=branches").json["rows"]
+    by_title = viewer.get("/api/sessions?sort=title").json["rows"]
+    backwards = viewer.get("/api/sessions?sort=title&reverse=1").json["rows"]
+    window = viewer.get("/api/sessions?sort=title&offset=1&limit=1").json
+
+    assert [row["title"] for row in branching] == ["Lamp"]
+    assert by_title == backwards[::-1]
+    assert (window["total"], window["rows"]) == (2, by_title[1:])
+
+
+def test_a_search_shows_the_entries_with_their_branch(viewer):
+    found = viewer.get("/api/sessions?q=fuse").json
+    other = viewer.get("/api/sessions?q=replace").json
+
+    (row,) = found["rows"]
+    (hit,) = row["hits"]
+    start, end = hit["ranges"][0]
+    assert hit["text"][start:end] == "fuse"
+    assert hit["on_path"]
+    assert not other["rows"][0]["hits"][0]["on_path"]
+    assert viewer.get(f"/s/{row['id']}").status == 200
+
+
+def test_a_query_that_makes_no_sense_is_told(viewer):
+    answered = viewer.get("/api/sessions?q=re:(")
+
+    assert answered.status == 422
+    assert answered.json["problem"]
+
+
+def test_a_transcript_is_its_skeleton_and_pieces_of_any_entry(viewer):
+    row = row_with(viewer, "Lamp")
+
+    shape = viewer.get(f"/api/s/{row['id']}/skeleton").json
+    pieces = viewer.get(f"/api/s/{row['id']}/pieces?at=1,0").json["pieces"]
+
+    assert shape["skeleton"]["kinds"].startswith("uaua")
+    assert "<strong>fuse</strong>" in pieces[0]
+    assert "Why is the lamp dark?" in pieces[1]
+
+
+def test_text_of_a_session_is_inert_on_every_page(viewer):
+    row = row_with(viewer, "script")
+
+    piece = viewer.get(f"/api/s/{row['id']}/pieces?at=0").json["pieces"][0]
+    page = viewer.get(f"/s/{row['id']}").text
+    compared = viewer.get(f"/compare?left={row['id']}&right={row['id']}").text
+
+    for shown in (piece, page, compared):
+        assert "<script>alert" not in shown
+        assert "alert(1)" in shown
+
+
+def test_finding_in_a_session_gives_places_and_words(viewer):
+    row = row_with(viewer, "Lamp")
+
+    found = viewer.get(f"/api/s/{row['id']}/find?q=wire%20loose").json["found"]
+
+    ((position, words, at),) = found
+    assert words[at:].lower().startswith("wire")
+    assert viewer.get(f"/api/s/{row['id']}/skeleton").json["skeleton"]["kinds"][position] == "a"
+
+
+def test_two_branches_stand_side_by_side_after_what_they_share(viewer, sessions):
+    row = row_with(viewer, "Lamp")
+    ids = viewer.get(f"/api/s/{row['id']}/skeleton").json["skeleton"]["ids"]
+
+    page = viewer.get(f"/compare?left={row['id']}:{ids[3]}&right={row['id']}").text
+
+    assert "2 entries are the same in both" in page
+    assert "Replace it" in page
+    assert "Check the wiring instead" in page
+    assert page.count("current path") == 1
+
+
+def test_the_statistics_are_drawn_on_the_server(viewer):
+    page = viewer.get("/statistics?weeks=4").text
+
+    assert "<svg" in page
+    assert "Sessions" in page
+    assert 'style="' not in page
+    assert viewer.get("/statistics?weeks=5").status == 400
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/s/unknown", 404),
+        ("/api/s/unknown/skeleton", 404),
+        ("/api/s/unknown/events", 404),
+        ("/api/s/{id}/pieces?at=99999", 400),
+        ("/api/s/{id}/pieces?at=-1", 400),
+        ("/api/s/{id}/pieces?at=x", 400),
+        ("/api/s/{id}/skeleton?start=x", 400),
+        ("/api/s/{id}/events?offset=x", 400),
+        ("/api/sessions?offset=-1", 400),
+        ("/api/sessions?limit=99999999999999999999", 400),
+        ("/compare", 404),
+        ("/compare?left={id}:nothing&right={id}", 422),
+    ],
+)
+def test_bad_requests_are_sentences(viewer, target, status):
+    given = viewer.get(target.replace("{id}", row_with(viewer, "Lamp")["id"]))
+
+    assert given.status == status
+    assert b"Traceback" not in given.body
+    if target.startswith("/api/"):
+        assert given.json["problem"]
+    else:
+        assert "This cannot be shown" in given.text
+
+
+def test_a_session_that_vanished_or_is_damaged_is_told(viewer, sessions):
+    row = row_with(viewer, "script")
+    (file,) = (path for path in sessions.glob("*.jsonl") if b"Ahoy" in path.read_bytes())
+
+    file.unlink()
+    gone = viewer.get(f"/api/s/{row['id']}/skeleton")
+    (sessions / "noise.jsonl").write_bytes(b"\x00\xff" * 50)
+    listed = viewer.get("/api/sessions")
+
+    assert (gone.status, "no longer exists" in gone.json["problem"]) == (404, True)
+    assert listed.status == 200
+
+
+def test_changes_are_appended_when_they_are_allowed(viewer, sessions):
+    row = row_with(viewer, "Lamp")
+    ids = viewer.get(f"/api/s/{row['id']}/skeleton").json["skeleton"]["ids"]
+    (file,) = (path for path in sessions.glob("*.jsonl") if b"Lamp" in path.read_bytes())
+    before = file.read_bytes()
+
+    label = viewer.post(f"/api/s/{row['id']}/label", {"entry": ids[1], "text": "the cause"})
+    title = viewer.post(f"/api/s/{row['id']}/title", {"text": "Dark lamp"})
+    branch = viewer.post(f"/api/s/{row['id']}/branch", {"entry": ids[3]})
+    fork = viewer.post(f"/api/s/{row['id']}/fork", {"entry": ids[1]})
+    wrong = viewer.post(f"/api/s/{row['id']}/label", {"entry": "nothing", "text": "x"})
+    unknown = viewer.post(f"/api/s/{row['id']}/delete", {})
+    nonsense = viewer.post(f"/api/s/{row['id']}/title", b"[1,")
+
+    assert [given.status for given in (label, title, branch, fork)] == [200] * 4
+    assert (wrong.status, unknown.status, nonsense.status) == (422, 404, 400)
+    assert file.read_bytes().startswith(before)
+    with Session.open(file) as session:
+        assert session.labels[ids[1]] == "the cause"
+        assert session.title == "Dark lamp"
+        assert session.leaf == ids[3]
+    assert os.path.exists(fork.json["file"])
+
+
+def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_between(sessions):
+    viewed = ViewedLibrary(SessionLibrary(sessions))
+    row = next(row for row in viewed.rows() if row.title == "Lamp")
+    id_ = viewed.id_of(row)
+    with viewed.using(id_) as session:
+        known = session.offset
+
+    def append(text: str) -> str:
+        with Session.open(row.path) as session:
+            return session.append_message(text)
+
+    async def work() -> tuple[dict, dict]:
+        stop = asyncio.Event()
+        stream = follow(viewed, id_, known, stop)
+        assert (await anext(stream)).startswith(b"retry")
+        missed = append("while nobody looked")
+        first = await asyncio.wait_for(anext(stream), 5)
+        seen = append("while the page is open")
+        second = await asyncio.wait_for(anext(stream), 5)
+        stop.set()
+        await stream.aclose()
+        assert missed.encode() in first
+        assert seen.encode() in second
+        return event(first), event(second)
+
+    first, second = asyncio.run(work())
+
+    assert len(first["data"]["skeleton"]["ids"]) == 1
+    assert len(second["data"]["skeleton"]["ids"]) == 1
+    assert int(first["id"]) < int(second["id"]) == os.path.getsize(row.path)
+    viewed.close()
+
+
+def event(data: bytes) -> dict:
+    fields = dict(line.split(": ", 1) for line in data.decode().strip().split("\n"))
+    return {**fields, "data": json.loads(fields["data"])}
