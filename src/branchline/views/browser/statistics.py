@@ -69,6 +69,11 @@ def read_statistics(sums: SpendingSource) -> StatisticsData:
     )
 
 
+def _model_name(name: str) -> str:
+    """A model without its provider."""
+    return name.rpartition("/")[2]
+
+
 def _value(measure: Measure) -> Callable[[StatsTotals], float]:
     return lambda figures: float(getattr(figures, measure))
 
@@ -93,7 +98,7 @@ def statistics_lines(
         return [make_line(Span(" Nothing was said here yet.", "dim"))]
     lines = [*_figures(data, columns, today), (), *_chart(data, columns, today, measure, day or today), ()]
     tables = [
-        _table("Models", data.models, measure, lambda name: name),
+        _table("Models", data.models, measure, _model_name),
         _table("Projects", data.directories, measure, lambda name: short_path(name, home)),
         _table("Agents", data.agents, measure, lambda name: name),
         _calls(data.tools),
@@ -133,12 +138,12 @@ def _figures(data: StatisticsData, columns: int, today: date) -> list[Line]:
     if total.unpriced:
         figures.append((tokens(total.unpriced), "tokens without a price"))
     lines: list[Line] = []
-    row: list[Piece] = [" "]
+    row: list[Piece] = []
     for number, words in figures:
-        piece = make_line(Span(number, "title"), Span(f" {words}", "dim"), "    ")
-        if line_width(make_line(*row, *piece)) > columns + 3 and len(row) > 1:
+        piece = make_line("    " if row else " ", Span(number, "title"), Span(f" {words}", "dim"))
+        if row and line_width(make_line(*row, *piece)) > columns - 1:
             lines.append(make_line(*row))
-            row = [" "]
+            row, piece = [], make_line(" ", *piece[1:])
         row += piece
     return [*lines, make_line(*row)]
 
@@ -187,7 +192,7 @@ def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, da
     legend: list[Piece] = [" " * _AXIS]
     for place, name in enumerate(ranked[:_STACKED]):
         legend.append(Span("■ ", _SHADES[place]))
-        legend.append(Span(f"{one_line(name) or '(not said)'}   ", "dim"))
+        legend.append(Span(f"{one_line(_model_name(name)) or '(not said)'}   ", "dim"))
     if len(ranked) > _STACKED:
         legend += [Span("■ ", "dim"), Span(f"{len(ranked) - _STACKED} others", "dim")]
     return [*lines, make_line(*legend)]
