@@ -10,13 +10,20 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint dist format bench screenshots parity demo lock clean
+.PHONY: help run install test test-all lint dist format bench screenshots parity demo lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: $(VENV)/ready  ## open branchline on the sessions found on this machine
+run: $(VENV)/runnable  ## open branchline on the sessions found on this machine
 	@$(BIN)/branchline $(ARGS)
+	@echo "branchline is installed in $(VENV): call $(BIN)/branchline, or 'make install' to call it from anywhere" >&2
+
+install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchline
+	@mkdir -p "$(HOME)/.local/bin"
+	@ln -sf "$(abspath $(BIN))/branchline" "$(HOME)/.local/bin/branchline"
+	@echo "installed $(HOME)/.local/bin/branchline"
+	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "add $(HOME)/.local/bin to your PATH to use it";; esac
 
 test: $(VENV)/ready  ## run every test but the long campaigns
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
@@ -41,6 +48,7 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 	$(BIN)/python -m bench $(ARGS)
 	$(BIN)/python -m bench.terminal
 	$(BIN)/python -m bench.catalog
+	$(BIN)/python -m bench.html
 
 screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions search tree statistics compare
@@ -57,15 +65,29 @@ lock:  ## write requirements/*.txt again (needs uv)
 		--upgrade --group dev --extra all --extra openai-agents --extra langgraph --extra pydantic-ai \
 		pyproject.toml -o requirements/dev.txt -q
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--upgrade --constraints requirements/dev.txt --group build --extra all pyproject.toml \
+		-o requirements/run.txt -q
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade --constraints requirements/dev.txt pyproject.toml -o requirements/base.txt -q
 	@! grep -n '://' requirements/*.txt
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/ready: requirements/dev.txt pyproject.toml
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+
+# What running needs; `make test` adds the rest to the same environment.
+$(VENV)/runnable: requirements/run.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "branchline needs Python 3.11 or newer; none found" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "1/3 creating $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@echo "2/3 installing $$(grep -c '==' requirements/run.txt) packages; this takes about a minute" >&2
+	@$(PIP) --require-hashes -r requirements/run.txt
+	@echo "3/3 installing branchline" >&2
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/ready: requirements/dev.txt $(VENV)/runnable
+	@echo "installing what the tests need" >&2
+	@$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@

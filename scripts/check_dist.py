@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 SMOKE = ROOT / "scripts" / "smoke.py"
-ENVIRONMENTS = {"base": "base.txt", "all": "dev.txt"}
+ENVIRONMENTS = {"base": "base.txt", "all": "run.txt"}
 SDIST_TESTS = (
     "tests/test_package.py",
     "tests/test_errors.py",

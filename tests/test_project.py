@@ -29,7 +29,7 @@ def required(texts: list[str]) -> set[str]:
     return {re.match(r"[\w.-]+", text)[0] for text in texts} - {"branchline"}
 
 
-@pytest.mark.parametrize("name", ["base.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["base.txt", "dev.txt", "run.txt"])
 def test_locked_requirements_have_hashes_and_no_address(name):
     packages = locked(name)
 
@@ -50,16 +50,18 @@ def test_every_dependency_is_locked():
             for text in texts
         ]
     )
-    dev = required(PROJECT["dependency-groups"]["dev"])
+    groups = PROJECT["dependency-groups"]
+    dev = required([text for text in (*groups["build"], *groups["dev"]) if isinstance(text, str)])
 
     assert base <= locked("base.txt").keys()
     assert base | extras | dev <= locked("dev.txt").keys()
 
 
-def test_the_base_environment_has_the_versions_of_the_development_environment():
-    base, dev = locked("base.txt"), locked("dev.txt")
+@pytest.mark.parametrize("name", ["base.txt", "run.txt"])
+def test_smaller_environments_have_the_versions_of_the_development_environment(name):
+    smaller, dev = locked(name), locked("dev.txt")
 
-    assert base == {name: dev.get(name) for name in base}
+    assert smaller == {package: dev.get(package) for package in smaller}
 
 
 def test_the_changelog_follows_keep_a_changelog():

@@ -169,7 +169,8 @@ SCHEMAS = {
     ("plugins",): {"schema", "plugins", "problems"},
     ("mcp",): {"schema", "tools"},
     ("chat", "--print", "hello"): POSITION | {"answer", "ending", "error", "model", "usage"},
-    ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists"},
+    ("resume", "talk"): {"schema", "session", "file", "agent", "command", "cwd", "cwd_exists", "note"},
+    ("formats",): {"schema", "formats"},
     ("inspect", "talk"): {
         "schema",
         "format",

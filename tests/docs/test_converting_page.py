@@ -14,8 +14,13 @@ from branchline.session import Session
 from support import ROOT
 
 PAGE = (ROOT / "docs" / "guides" / "converting.md").read_text(encoding="utf-8")
-COLUMNS = ("oh-my-pi", "operator", "induscode", "zot", "piglet")
-HEADER = Header(id="new", version=3, timestamp="2030-01-01T00:00:00.000Z", cwd="/home/u")
+COLUMNS = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
+HEADER = Header(
+    id="01990000-0000-7000-8000-000000000001",
+    version=3,
+    timestamp="2030-01-01T00:00:00.000Z",
+    cwd="/home/u",
+)
 USAGE = {"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 10}
 COST = {"input": 0.1, "output": 0.2, "cacheRead": 0.3, "cacheWrite": 0.4, "total": 1.0}
 CALL = {"type": "toolCall", "id": "c", "name": "x", "arguments": {"a": 1}}

@@ -49,7 +49,7 @@ WITH_CALLS = [
     "reference/format.md",
     "reference/python.md",
 ]
-EVERYWHERE = {"--json", "--plain", "--color", "--session"}
+EVERYWHERE = {"--json", "--plain", "--color", "--session", "--dir"}
 COMMANDS = {name: cli.get_command(None, name) for name in cli.list_commands(None)}
 
 

@@ -13,14 +13,18 @@ from branchline.entries import (
     Compaction,
     CustomMessage,
     MessageEntry,
+    Thinking,
     ToolCall,
+    ToolResult,
+    UserMessage,
     message_text,
 )
 
-__all__ = ["Turn", "expected_turns", "keys_of", "turns_of"]
+__all__ = ["Turn", "counts_of", "expected_turns", "keys_of", "turns_of"]
 
 _LETTERS = {"user": "u", "assistant": "a", "toolResult": "t"}
 _SHOWN = 60
+_COUNTED = ("answers", "compactions", "failedTools", "prompts", "thinking", "toolCalls", "toolResults")
 
 
 class Turn(NamedTuple):
@@ -91,6 +95,7 @@ def keys_of(path: Path, session_id: str | None = None) -> dict[str, Any]:
             "cwd": told["cwd"],
             "tool_calls": len(calls),
             "usage": {name: told["usage"][name] for name in ("input", "output", "cache_read", "cache_write")},
+            "cost": told["usage"]["cost"],
             "branches": _branches(session),
             "parent": told["parent_session"],
         }
@@ -107,3 +112,26 @@ def _branches(session: Session) -> int:
                 parent = tree.parent_position(parent)
             has_child.add(parent)
     return sum(kind == "message" and place not in has_child for place, kind in enumerate(tree.types))
+
+
+def counts_of(session: Session) -> dict[str, int]:
+    """How many things of each kind are on the active path."""
+    found = dict.fromkeys(_COUNTED, 0)
+    for position in session.index.path_positions(session.transcript.reading.leaf):
+        match session.transcript.entry(position):
+            case Compaction():
+                found["compactions"] += 1
+            case MessageEntry(message=UserMessage()):
+                found["prompts"] += 1
+            case MessageEntry(message=ToolResult() as result):
+                found["toolResults"] += 1
+                found["failedTools"] += result.is_error is True
+            case MessageEntry(message=AssistantMessage() as answer):
+                blocks = () if isinstance(answer.content, str) else answer.content
+                found["answers"] += 1
+                found["toolCalls"] += sum(isinstance(block, ToolCall) for block in blocks)
+                found["thinking"] += any(isinstance(block, Thinking) for block in blocks)
+            case _:
+                pass
+    found["thoughts"] = found["thinking"]
+    return found

@@ -10,6 +10,8 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.actions.convert import ConvertRequest, convert
+from branchline.actions.remove import remove
+from branchline.actions.repair import repair
 from branchline.entries import (
     AssistantMessage,
     ContextEdit,
@@ -22,6 +24,7 @@ from branchline.entries import (
     UserMessage,
     message_text,
 )
+from branchline.errors import NotSupported
 from branchline.formats.common.derived_format import EntryLines
 from branchline.formats.opencode.documents import document_of, messages_in
 from branchline.formats.opencode.entries import MessageEntries
@@ -288,3 +291,34 @@ def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_e
     assert len(each) == 2
     said = [json.loads(Path(file.path).read_bytes())["messages"][1]["parts"][1]["text"] for file in each]
     assert sorted(said) == ["One", "Two"]
+
+
+def test_a_session_that_is_shown_follows_the_database_and_says_when_it_is_deleted(tmp_path):
+    pytest.importorskip("textual")
+    from branchline.tui.session_watcher import SessionWatcher
+
+    watcher = SessionWatcher(opened(opencode_database, tmp_path))
+    connection = sqlite3.connect(tmp_path / "any.db")
+    quiet = watcher.poll()
+
+    text = json.dumps({"type": "text", "text": "Look at that"})
+    connection.execute("UPDATE part SET data = ?, time_updated = 9 WHERE id = 'prt_001_0'", [text])
+    connection.commit()
+    changed = watcher.poll()
+    connection.execute("DELETE FROM session")
+    connection.commit()
+    deleted = watcher.poll()
+
+    assert quiet == (0, None, None)
+    assert changed.words is None
+    assert shape(changed.session)[0] == "user: Look at that"
+    assert "was deleted; showing the last known contents" in deleted.words
+    assert shape(watcher.session)[0] == "user: Look at that"
+
+
+def test_a_session_of_a_database_is_neither_removed_nor_repaired(tmp_path):
+    session_id = opencode_database(tmp_path / "any.db")
+
+    for action in (lambda path: remove([path]), repair):
+        with pytest.raises(NotSupported, match="part of a database"):
+            action(f"{tmp_path / 'any.db'}#{session_id}")

@@ -93,3 +93,17 @@ def test_a_session_of_a_program_converts_to_every_format_that_is_written(program
 def session_files(home: Path, program: str) -> list[str]:
     listed = json.loads(run(home, "ls", "--all", "--agent", program, "--json"))
     return [row["path"] for row in listed["sessions"]]
+
+
+def test_a_stub_that_gemini_leaves_is_neither_listed_nor_taken_for_the_session(home):
+    (session,) = (home / ".gemini" / "tmp").rglob("session-*.jsonl")
+    stub = session.with_name("session-2026-03-05T09-00-9e313111.jsonl")
+    stub.write_bytes(b"".join(session.read_bytes().splitlines(keepends=True)[:2]))
+
+    listed = session_files(home, "gemini")
+    shown = run(home, "show", "9e313111-3333-4a6b-9c3d-000000000003")
+    stub.unlink()
+
+    assert str(stub) not in listed
+    assert str(session) in listed
+    assert "A limerick." in shown

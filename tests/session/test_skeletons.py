@@ -160,8 +160,11 @@ def test_skeletons_are_private_and_hold_no_text(place: Path) -> None:
     assert b"another way" not in skeleton.read_bytes()
 
 
-@pytest.mark.parametrize("variable", [{"BRANCHLINE_CACHE": "0"}, {"BRANCHLINE_CACHE": "off"}])
-def test_the_cache_can_be_turned_off(
+@pytest.mark.parametrize(
+    "variable",
+    [{"BRANCHLINE_CACHE": "0"}, {"BRANCHLINE_CACHE": "off"}, {"BRANCHLINE_INDEX_EXCLUDE": "*/sessions/*"}],
+)
+def test_the_cache_can_be_turned_off_and_files_left_out(
     place: Path, monkeypatch: pytest.MonkeyPatch, variable: dict[str, str]
 ) -> None:
     for name, value in variable.items():

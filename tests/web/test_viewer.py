@@ -242,3 +242,29 @@ def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_be
 def event(data: bytes) -> dict:
     fields = dict(line.split(": ", 1) for line in data.decode().strip().split("\n"))
     return {**fields, "data": json.loads(fields["data"])}
+
+
+def test_a_session_is_reviewed_and_shared_as_one_file(tmp_path, sessions):
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    with Session.create(tmp_path / "keys", directory=sessions) as session:
+        session.append_message(f"Use {token} and the word xylophone")
+        session.append_message(answer("Done"))
+    viewer = Viewer(SessionLibrary(sessions))
+    row = row_with(viewer, "xylophone")
+
+    page = viewer.get(f"/s/{row['id']}/share")
+    found = viewer.post(f"/api/s/{row['id']}/findings", {}).json["findings"]
+    shared = viewer.post(f"/api/s/{row['id']}/page", {"literals": ["xylophone"]})
+    wrong = viewer.post(f"/api/s/{row['id']}/page", {"literals": 5})
+
+    assert page.status == 200
+    assert [one["value"] for one in found] == [token]
+    assert shared.status == 200
+    assert shared.headers["content-disposition"] == "attachment"
+    assert wrong.status == 400
+    (tmp_path / "shared.html").write_bytes(shared.body)
+    with Session.open(tmp_path / "shared.html") as read:
+        said = str(read.context().messages)
+    assert token not in said
+    assert "xylophone" not in said
+    assert "[redacted" in said

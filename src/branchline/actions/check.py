@@ -26,7 +26,7 @@ from branchline.log.seals import orphaned_seals, read_seal
 from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.locator import assembled_content
-from branchline.stores import FilesStore, open_log, unpacked
+from branchline.stores import FilesStore, absolute_path, open_log, unpacked
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 
@@ -65,7 +65,7 @@ class FileReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> FileReport:
     """Check one file, and seal it if asked to."""
-    path = os.path.abspath(path)
+    path = absolute_path(path)
 
     def check() -> FileReport:
         with contextlib.closing(open_log(path)) as log:

@@ -39,7 +39,7 @@ def _support(format_: Format) -> FormatSupport:
         written=_written(format_),
         continued=continued,
         searched="yes",
-        followed="yes" if format_.database is None and format_.documents is None else "read again",
+        followed="yes" if "lines" in _read(format_) else "read again",
         cost="recorded" if format_.traits.records_cost else "from prices",
     )
 
@@ -54,6 +54,8 @@ def _read(format_: Format) -> str:
 
 
 def _written(format_: Format) -> str:
+    if format_.imports is not None:
+        return "for its import"
     if format_.writer is None:
         return ""
     return "appended to" if format_.is_appendable else "new files"

@@ -20,7 +20,7 @@ from branchline.library import SessionLibrary
 from branchline.log import create_directory
 from branchline.session import Session
 from branchline.session.ids import check_session_id
-from branchline.stores import FilesStore, check_key
+from branchline.stores import FilesStore, LoadStore, check_key, is_address, shared_store
 
 __all__ = ["ImportResult", "import_file", "import_into"]
 
@@ -52,6 +52,10 @@ def import_file(
     file is not a session or has no header.
     """
     with Session.open(file) as source:
+        if directory is not None and is_address(os.fspath(directory)):
+            return import_into(
+                SessionLibrary(shared_store(os.fspath(directory)), cwd=cwd), file, new_id=new_id
+            )
         if source.file is not None and source.file.endswith(_PORTABLE):
             return _import_portable(source, cwd, directory)
         target = os.path.abspath(directory) if directory is not None else places.session_directory(cwd)
@@ -84,6 +88,8 @@ def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -
         session_id, data = _adopted(source, library.cwd, new_id=new_id)
 
         def write(key: str, data: bytes) -> str:
+            if isinstance(store, LoadStore):
+                return store.load(key, [data]).path or key  # also bytes that are no whole lines
             store.create(key, data).close()
             return key
 

@@ -11,11 +11,19 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from branchline.errors import SessionNotFound
+from branchline.errors import NotSupported, SessionNotFound
 from branchline.formats.suffixes import SUFFIXES, has_suffix, without_suffix
 from branchline.library import PruneResult, SessionLibrary
 from branchline.places import NATIVE_AGENT
-from branchline.stores import FilesStore, TrashItem
+from branchline.stores import (
+    FilesStore,
+    TrashItem,
+    address_in,
+    addressed_store,
+    is_address,
+    shared_store,
+    trash_of,
+)
 from branchline.stores.files import SIDE_FOLDER, draft_at, store_at
 
 __all__ = [
@@ -61,7 +69,7 @@ def remove(paths: Iterable[_Path]) -> tuple[RemovedSession, ...]:
     All paths are checked before the first file moves. Raises SessionNotFound if one of them is not a session
     file.
     """
-    checked = dict.fromkeys(_removable(os.path.abspath(path)) for path in paths)
+    checked = dict.fromkeys(_removable(os.fspath(path)) for path in paths)
     return tuple(_remove(path) for path in checked)
 
 
@@ -70,12 +78,21 @@ def undo(removed: RemovedSession) -> None:
 
     Raises FileExistsError if its path is taken.
     """
-    store_at(removed.path).restore(removed.token)
+    address = address_in(removed.path)
+    store = store_at(removed.path) if address is None else trash_of(addressed_store(address))
+    store.restore(removed.token)
 
 
 def _removable(path: str) -> str:
+    if (address := address_in(path)) is not None and is_address(address.file):
+        return path
+    path = os.path.abspath(path)
     if (draft := draft_at(path)) is not None:
         return draft[0].draft_path(draft[1])
+    if address_in(path) is not None:
+        raise NotSupported(
+            f"cannot remove {path}: it is part of a database of another agent; delete it in that agent"
+        )
     if not os.path.lexists(path):
         raise SessionNotFound(f"cannot remove {path}: no such file")
     if not has_suffix(path) or not os.path.isfile(path):
@@ -85,8 +102,12 @@ def _removable(path: str) -> str:
 
 
 def _remove(path: str) -> RemovedSession:
-    key = without_suffix(os.path.basename(path))
-    trashed = store_at(path).remove(key, draft=draft_at(path) is not None)
+    if (address := address_in(path)) is not None:
+        store = trash_of(addressed_store(address))
+        trashed = store.remove(address.session) or store.remove(address.session, draft=True)
+    else:
+        key = without_suffix(os.path.basename(path))
+        trashed = store_at(path).remove(key, draft=draft_at(path) is not None)
     if trashed is None:
         raise SessionNotFound(f"cannot remove {path}: it no longer exists")
     return RemovedSession(path=path, key=trashed.key, token=trashed.token)
@@ -128,6 +149,8 @@ def prune(
 def _nearest(directory: _Path | None) -> SessionLibrary:
     if directory is None:
         return SessionLibrary.for_cwd()
+    if is_address(os.fspath(directory)):
+        return SessionLibrary(shared_store(os.fspath(directory)))
     if not os.path.isdir(directory):
         raise SessionNotFound(f"there is no directory {os.fspath(directory)}")
     return SessionLibrary(directory)

@@ -19,6 +19,7 @@ from branchline.library import SessionLibrary
 from branchline.places import resolve_cwd
 from branchline.programs import find_program, own_command, run_program
 from branchline.session import Session
+from branchline.stores import absolute_path
 from branchline.views.session_row import SessionRow
 
 __all__ = [
@@ -130,7 +131,7 @@ def plan_session(
     """
     return plan_resume(
         agent_of(session),
-        path=None if session.file is None else os.path.abspath(session.file),
+        path=None if session.file is None else absolute_path(session.file),
         id=session.id,
         cwd=session.cwd if cwd is None else resolve_cwd(cwd),
         here=here,

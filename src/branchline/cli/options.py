@@ -66,6 +66,8 @@ _RELATED: Mapping[str, str] = {
     "show": "tree, diff, export",
     "sql": "stats, search, index",
     "stats": "ls, inspect, sql",
+    "store": "ls, import, sync",
+    "sync": "store, import, ls",
     "tree": "show, branch, label, diff",
 }
 _FIRST_STEPS = "ls, show, tree"
@@ -240,10 +242,11 @@ def names_of(agents: tuple[str, ...]) -> list[str] | None:
 
 
 def directory_option(function: Any) -> Any:
-    """Where ids are looked up, for people whose sessions lie elsewhere."""
+    """Where ids are looked up, for sessions that are kept elsewhere."""
     return click.option(
+        "--store",
         "--dir",
         "directory",
-        metavar="DIR",
-        help="Look up sessions among the .jsonl files of DIR.",
+        metavar="STORE",
+        help="Look up sessions in STORE: a directory, a database file or postgresql://….",
     )(function)

@@ -11,7 +11,6 @@ import contextlib
 import json
 import math
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -62,7 +61,7 @@ class Output:
         self.settings = settings
         self.plain = plain or settings.plain
         self.interactive = sys.stdout.isatty() and not self.plain
-        self.columns = shutil.get_terminal_size().columns if self.interactive else None
+        self.columns = _terminal_columns() if self.interactive else None
         self.colored = chosen == "always" or (chosen == "auto" and self.interactive and _colors_welcome())
         self.ascii = settings.ascii or not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
         self._codes = self._theme() if self.colored else {}
@@ -152,6 +151,12 @@ def _broken(line: str, room: int | None) -> list[str]:
             parts[-1] += " " + word
             used += needed
     return parts
+
+
+def _terminal_columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def _colors_welcome() -> bool:

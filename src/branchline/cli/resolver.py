@@ -35,23 +35,31 @@ _SHOWN = 4
 
 
 def local_library(directory: str | None) -> SessionLibrary:
-    """The sessions of the given directory, or those of this working directory."""
+    """The sessions of the given store, or those of this working directory."""
     from branchline.library import SessionLibrary
+    from branchline.stores import is_address, shared_store
 
     if directory is None:
         return SessionLibrary.for_cwd()
-    return SessionLibrary(existing(directory))
+    where = existing(directory)
+    return SessionLibrary(shared_store(where) if is_address(where) else where)
 
 
 def existing(directory: str) -> str:
-    """The directory itself, if there is one."""
-    if not os.path.isdir(directory):
-        raise SessionNotFound(f"no such directory: {directory}")
+    """The address of a store, if there is one: a directory, a database file, or a server."""
+    from branchline.stores import is_server_address
+
+    if not is_server_address(directory) and not os.path.exists(os.path.expanduser(directory)):
+        raise SessionNotFound(f"no such directory or database: {directory}")
     return directory
 
 
 def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
     """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
+    from branchline.stores import is_server_address
+
+    if is_server_address(name):
+        return name
     if "/" in name or "\\" in name or has_suffix(name) or _is_address(name):
         return _existing_file(os.path.abspath(os.path.expanduser(name)))
     if not name.strip():

@@ -467,6 +467,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the program keeps lone surrogates; else it reads U+FFFD for them."""
     removes_empty_sessions: bool = False
     """Whether the program deletes sessions without a message that it finds in its directory."""
+    leaves_stubs: bool = False
+    """Whether the program leaves files under the id of another session in which nobody said anything."""
     title_in_header: bool = False
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False

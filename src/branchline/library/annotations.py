@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from branchline import places
 from branchline.errors import LogError
+from branchline.library.scanner import MachineScanner, Scanner
 from branchline.log import create_directory, replace_file
 from branchline.views.session_row import SessionRow, SkippedFile
 
-__all__ = ["Annotation", "Annotations", "check_tag"]
+__all__ = ["Annotation", "Annotations", "annotations_of", "check_tag"]
 
 _T = TypeVar("_T")
 _Rows = Callable[[_T], SessionRow | SkippedFile]
@@ -51,8 +52,9 @@ class Annotations:
     Changing anything then raises LogError: nothing that cannot be read is overwritten.
     """
 
-    def __init__(self, path: str | None = None) -> None:
-        self.path = path or os.path.join(places.data_directory(), "annotations.json")
+    def __init__(self, environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
+        """Those of this person, or of the one of another home."""
+        self.path = os.path.join(places.data_directory(environment, home), "annotations.json")
         self.problem: str | None = None
         self._known = self._read()
 
@@ -131,6 +133,13 @@ class Annotations:
                 self._known.pop(_name(row), None)
             replace_file(self.path, msgspec.json.encode(_File(sessions=self._known)), backup=False)
         return made
+
+
+def annotations_of(scanner: Scanner[Any]) -> Annotations:
+    """The tags and notes of the person whose sessions these are."""
+    if isinstance(scanner, MachineScanner):
+        return Annotations(scanner.environment, scanner.home)
+    return Annotations()
 
 
 def check_tag(text: str) -> str:

@@ -159,10 +159,10 @@ class SessionLibrary(LibraryShortcuts):
 
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
         """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
-        from branchline.library.annotations import Annotations  # noqa: PLC0415  searches need none of it
+        from branchline.library.annotations import annotations_of  # noqa: PLC0415  searches need none of it
 
         files, hidden = self._scanner.scan()
-        notes = Annotations()
+        notes = annotations_of(self._scanner)
         if not deep:
             return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
@@ -199,9 +199,9 @@ class SessionLibrary(LibraryShortcuts):
         """The rows of the sessions with these paths, in the order of lists; others are not read."""
         wanted = {os.path.realpath(path) for path in paths}
         files, _hidden = self._scanner.scan()
-        from branchline.library.annotations import Annotations  # noqa: PLC0415  as above
+        from branchline.library.annotations import annotations_of  # noqa: PLC0415  as above
 
-        row_of = Annotations().applying(self._scanner.header_row)
+        row_of = annotations_of(self._scanner).applying(self._scanner.header_row)
         chosen = (
             file
             for file in files

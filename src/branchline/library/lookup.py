@@ -52,8 +52,15 @@ def _called(row: SessionRow, *, by_key: bool) -> str:
 
 
 def current_of_thread(found: list[SessionRow]) -> list[SessionRow]:
-    """Of the rollouts of one thread of Codex the one that it goes on in: the last by name."""
+    """Of several files of one session the one that it goes on in.
+
+    Of the rollouts of a thread of Codex that is the last by name. Gemini CLI leaves stubs under the id of a
+    session that it resumed; the conversation is in the largest file.
+    """
     threads = {(row.agent, row.id) for row in found}
-    if len(found) > 1 and len(threads) == 1 and found[0].agent == "codex":
-        return [max(found, key=lambda row: row.key)]
+    if len(found) > 1 and len(threads) == 1:
+        if found[0].agent == "codex":
+            return [max(found, key=lambda row: row.key)]
+        if found[0].agent == "gemini":
+            return [max(found, key=lambda row: row.size)]
     return found

@@ -48,8 +48,11 @@ from branchline.stores import (
     SkippedFile,
     Store,
     StoredLog,
+    address_in,
+    addressed_store,
     check_key,
     drafts_in,
+    is_address,
     snapshot_of,
     stored_at,
 )
@@ -68,6 +71,7 @@ _T = TypeVar("_T")
 _NO_HEADER = "no header, so its working directory is unknown"
 _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
+_STUB = "a stub: nothing was said in it"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
 """What a session may hold and still be called empty: nothing that anybody said."""
 _CONTINUED = "a later file continues the same session"
@@ -581,6 +585,9 @@ class MachineScanner:
         """Why a session is not one of those that were asked for; None when it is."""
         if not self.subagents and record.starter is not None:
             return _SUBAGENT
+        traits = file.place.format.traits
+        if traits.leaves_stubs and record.deep and record.row.total_messages == 0:
+            return _STUB
         if self.cwd is None or _is_only_ours(file):
             return None
         if not record.row.cwd:
@@ -619,6 +626,8 @@ class MachineScanner:
 
     def stored(self, row: SessionRow) -> StoredSession:
         path = _path(row)
+        if (address := address_in(path)) is not None and is_address(address.file):
+            return StoredSession(addressed_store(address), address.session, row.draft)
         if not has_suffix(path):
             raise NotSupported(f"{os.path.basename(path)} cannot be moved to the trash here")
         directory, name = os.path.split(path)

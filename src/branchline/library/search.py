@@ -132,9 +132,9 @@ class _Run:
         self.files, _hidden = scanner.scan()
         self.annotations: Annotations | None = None
         if any(term.field == "tag" for term in query.terms):
-            from branchline.library.annotations import Annotations  # noqa: PLC0415  few searches ask for tags
+            from branchline.library.annotations import annotations_of  # noqa: PLC0415  few searches ask for tags
 
-            self.annotations = Annotations()
+            self.annotations = annotations_of(scanner)
             self.notes += filter(None, [self.annotations.problem])
 
     # -- with and without an index --------------------------------------------------------------------

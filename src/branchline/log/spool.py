@@ -16,11 +16,12 @@ _IN_MEMORY = 1 << 22
 class Spool:
     """The concatenation of ``pieces``, all consumed here.
 
-    Up to 4 MiB stay in memory. Anything larger goes to an unlinked file of mode 0600 in the directory for
-    temporary files, which vanishes with this object. LogError if that file cannot be written.
+    Up to ``in_memory`` bytes (4 MiB) stay in memory. Anything larger goes to an unlinked file of mode 0600 in
+    the directory for temporary files, which vanishes with this object. LogError if that file cannot be
+    written.
     """
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
+    def __init__(self, pieces: Iterable[bytes], in_memory: int = _IN_MEMORY) -> None:
         self._descriptor = -1
         self._size = 0
         self._content = b""
@@ -29,7 +30,7 @@ class Spool:
             for piece in pieces:
                 self._size += len(piece)
                 kept.append(piece)
-                if self._descriptor < 0 and self._size > _IN_MEMORY:
+                if self._descriptor < 0 and self._size > in_memory:
                     self._descriptor = _nameless_file()
                 if self._descriptor >= 0:
                     self._write(kept)

@@ -16,7 +16,15 @@ from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, 
 from branchline.formats import PI, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
-from branchline.stores import Allowance, FilesStore, MemoryStore, Store, unpacked
+from branchline.stores import (
+    Allowance,
+    FilesStore,
+    MemoryStore,
+    Store,
+    is_address,
+    shared_store,
+    unpacked,
+)
 from branchline.stores.files import snapshot_of_file
 
 __all__ = [
@@ -84,10 +92,12 @@ def is_own_folder(format_: Format, store: Store) -> bool:
     )
 
 
-def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> FilesStore:
-    """The sessions of a program in this directory or, where none is named, of this working directory."""
+def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> Store:
+    """The sessions of a program in this directory or database; without one, of this working directory."""
     if directory is None:
         return store_of(name, Header(id="", cwd=cwd))
+    if is_address(text := os.fspath(directory)):
+        return shared_store(text)
     return FilesStore(directory, suffix=written_format(name).traits.suffix)
 
 
@@ -223,7 +233,7 @@ class SessionRef(NamedTuple):
     cwd: str | None
 
 
-def newest_first(store: FilesStore, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
+def newest_first(store: Store, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
     """The sessions of a working directory, of a program if one is named.
 
     ``mixed`` says that the store may hold those of other directories, which are passed over. A session that

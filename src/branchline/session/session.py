@@ -68,6 +68,7 @@ from branchline.stores import (
     FilesStore,
     MemoryStore,
     Store,
+    absolute_path,
     address_in,
     addressed_store,
     check_key,
@@ -189,7 +190,7 @@ class Session(SessionShortcuts, SessionQueries):
             store = addressed_store(address)
             return cls.from_store(store, address.session, durability=durability, clock=clock)
         draft = draft_at(os.fspath(path))
-        place = os.path.abspath(os.fspath(path)) if draft is None else draft[0].draft_path(draft[1])
+        place = absolute_path(path) if draft is None else draft[0].draft_path(draft[1])
         log: Log = open_log(place, durability=durability)
         try:
             with opening(log.name):

@@ -170,7 +170,7 @@ class _Skeleton:
     def _save(self, opened: EntryLog, status: os.stat_result, checked_ns: int) -> None:
         """Keep the index of a file that did not change while it was read."""
         consumed, read = opened.reading.consumed, self._log.read
-        if consumed != status.st_size or not _is_wanted():
+        if consumed != status.st_size or not _is_wanted(self._log.path):
             return
         body = opened.save()
         if body is None or _changes(status) != _changes(self._log.status()):
@@ -254,10 +254,14 @@ def _changes(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _is_wanted() -> bool:
-    from branchline import settings  # noqa: PLC0415  asked only before something is written
+def _is_wanted(path: str) -> bool:
+    """Whether the settings allow a skeleton of this file."""
+    from fnmatch import fnmatchcase  # noqa: PLC0415  asked only before something is written
 
-    return settings.load().settings.cache
+    from branchline import settings  # noqa: PLC0415  as above
+
+    wanted = settings.load().settings
+    return wanted.cache and not any(fnmatchcase(path, pattern) for pattern in wanted.index_exclude)
 
 
 def _evict(root: str, *, keep: str) -> None:

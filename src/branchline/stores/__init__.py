@@ -1,6 +1,6 @@
 """Keyed logs behind one small protocol: files, memory, SQLite, and what other programs keep elsewhere."""
 
-from branchline.stores.address import is_address
+from branchline.stores.address import absolute_path, is_address, is_server_address, shared_store
 from branchline.stores.files import FilesStore
 from branchline.stores.keys import key_for, parts_of
 from branchline.stores.memory import MemoryStore
@@ -57,6 +57,7 @@ __all__ = [
     "StoredLog",
     "TrashItem",
     "TrashStore",
+    "absolute_path",
     "address_in",
     "addressed_store",
     "check_key",
@@ -65,10 +66,12 @@ __all__ = [
     "drafts_in",
     "gone",
     "is_address",
+    "is_server_address",
     "key_for",
     "open_log",
     "open_store",
     "parts_of",
+    "shared_store",
     "snapshot_of",
     "stored_at",
     "trash_of",

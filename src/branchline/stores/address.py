@@ -20,7 +20,14 @@ import threading
 from branchline.stores.protocol import ClosableStore
 from branchline.stores.rows import APPLICATION
 
-__all__ = ["DATABASE_SUFFIXES", "is_address", "is_server_address", "own_store", "shared_store"]
+__all__ = [
+    "DATABASE_SUFFIXES",
+    "absolute_path",
+    "is_address",
+    "is_server_address",
+    "own_store",
+    "shared_store",
+]
 
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """How the names of SQLite databases end."""
@@ -29,12 +36,20 @@ _MAGIC = b"SQLite format 3\0"
 _APPLICATION_AT = 68
 
 _shared: dict[str, ClosableStore] = {}
+_addresses: dict[str, str] = {}
+"""Of servers by their names, which have no password and are part of the paths of sessions."""
 _guard = threading.Lock()
 
 
 def is_server_address(where: str) -> bool:
     """Whether a text is the address of a database server."""
     return _SERVER(where) is not None
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+    """The path of a session as it is found from anywhere; an address on a server is one already."""
+    text = os.fspath(path)
+    return text if is_server_address(text) else os.path.abspath(text)
 
 
 def is_address(where: str) -> bool:
@@ -59,7 +74,9 @@ def own_store(where: str) -> ClosableStore:
     if is_server_address(where):
         from branchline.stores.postgres import PostgresStore  # noqa: PLC0415  needs psycopg
 
-        return PostgresStore(where)
+        store = PostgresStore(where)
+        _addresses[store.name] = where
+        return store
     from branchline.stores.sqlite import SqliteStore  # noqa: PLC0415  loads sqlite3
 
     return SqliteStore(os.path.expanduser(where))
@@ -74,7 +91,7 @@ def shared_store(where: str) -> ClosableStore:
         if found is None:
             if not _shared:
                 atexit.register(_close_shared)
-            found = _shared[where] = own_store(where)
+            found = _shared[where] = own_store(_addresses.get(where, where))
     return found
 
 

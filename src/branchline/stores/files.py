@@ -28,7 +28,6 @@ from branchline.log import (
     write_file,
 )
 from branchline.log.open_files import open_files
-from branchline.log.seals import move_seal
 from branchline.log.system import describe_oserror
 from branchline.stores.companion_folders import companion_folder, move_folder
 from branchline.stores.protocol import (
@@ -240,6 +239,8 @@ class FilesStore:
         except FileExistsError:
             raise self._taken(f"rename {key!r}", new_key) from None
         move_folder(source, target, self._system)
+        from branchline.log.seals import move_seal  # noqa: PLC0415  lists rename nothing
+
         move_seal(source, target, self._system)
         found = self.stat(new_key)
         if found is None:

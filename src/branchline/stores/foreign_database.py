@@ -17,11 +17,9 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
-from urllib.parse import quote
 
 from branchline.errors import BranchlineError, LogError, NotASession
 from branchline.formats import Query
@@ -30,7 +28,7 @@ from branchline.log.system import opening
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "tables_of"]
+__all__ = ["MAGIC", "is_database", "read_database", "reading_database", "state_of", "tables_of"]
 
 MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = slice(18, 20)
@@ -76,6 +74,14 @@ def reading_database(path: str) -> Iterator[Query]:
         yield reading.query
         if not reading.is_consistent():
             raise _unsettled(path)
+
+
+def state_of(path: str) -> object:
+    """What changes whenever a program writes to a database; None if the database is gone."""
+    try:
+        return _files(path)[:2]
+    except (OSError, NotASession):
+        return None
 
 
 class _Files(NamedTuple):
@@ -136,6 +142,8 @@ class _Connection:
 
     def _open_copy(self) -> sqlite3.Connection:
         """Open a private copy of the database and its WAL, both of the same moment."""
+        import tempfile  # noqa: PLC0415  few databases are copied
+
         self._copy = tempfile.mkdtemp(prefix="branchline-")  # mode 0700
         try:
             for _ in range(_TRIES):
@@ -213,6 +221,7 @@ class _Reading:
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     import sqlite3  # noqa: PLC0415  only for databases
+    from urllib.parse import quote  # noqa: PLC0415  few agents keep sessions in databases
 
     uri = f"file:{quote(os.path.abspath(path))}?{mode}"
     connection = sqlite3.connect(

@@ -36,7 +36,13 @@ from branchline.log import Durability, FileLog, Log, Spool, Writer
 from branchline.plugins.formats import installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, shared_store
 from branchline.stores.files import FilesStore, snapshot_of_file
-from branchline.stores.foreign_database import is_database, read_database, reading_database, tables_of
+from branchline.stores.foreign_database import (
+    is_database,
+    read_database,
+    reading_database,
+    state_of,
+    tables_of,
+)
 from branchline.stores.packed import Allowance
 from branchline.stores.protocol import (
     FileStamp,
@@ -65,6 +71,8 @@ __all__ = [
 ]
 
 _HEAD = 1 << 16
+_IN_MEMORY = 1 << 26
+"""Bytes of a session that stay in memory: lines are made faster than they are written to disk."""
 _LARGEST_COMPANION = 1 << 28
 
 
@@ -188,7 +196,7 @@ class DatabaseStore:
 
     def open(self, key: str, *, durability: Durability = "fsync") -> DerivedLog:
         del durability
-        return DerivedLog(self.path_of(key), key, lambda: self._content(key), lambda: self._version(key))
+        return DerivedLog(self.path_of(key), key, lambda: self._content(key), _SessionState(self, key))
 
     def create(self, key: str, data: bytes, *, durability: Durability = "fsync") -> Log:
         del data, durability
@@ -210,14 +218,10 @@ class DatabaseStore:
 
     def _content(self, key: str) -> Spool:
         database = self._database
-        content = read_database(self.path, lambda query: Spool(database.lines(query, key)))
+        content = read_database(self.path, lambda query: Spool(database.lines(query, key), _IN_MEMORY))
         if not content.size():
             raise self._no_session(key)
         return content
-
-    def _version(self, key: str) -> object:
-        found = self.stat(key)
-        return None if found is None else found.stamp
 
     def _stored(self, one: SessionVersion, status: os.stat_result) -> StoredLog:
         stamp = FileStamp(
@@ -239,6 +243,27 @@ class DatabaseStore:
             f"cannot {doing} in {self.path}: databases of {self.format.name} are only read; "
             "fork or convert the session instead"
         )
+
+
+class _SessionState:
+    """Tells whether a session has changed since it was asked last; mostly the files of the database tell."""
+
+    def __init__(self, store: DatabaseStore, key: str) -> None:
+        self._store = store
+        self._key = key
+        self._files: object = None
+        self._stamp: FileStamp | None = None
+        self._changes = 0
+
+    def __call__(self) -> int:
+        """How many changes were seen."""
+        before, self._files = self._files, state_of(self._store.path)
+        if before is not None and self._files != before:
+            found = self._store.stat(self._key)
+            stamp = None if found is None else found.stamp
+            self._changes += stamp is None or stamp != self._stamp
+            self._stamp = stamp
+        return self._changes
 
 
 @lru_cache(64)

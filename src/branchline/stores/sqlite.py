@@ -99,6 +99,7 @@ class SqliteStore:
         self.lock_timeout = lock_timeout
         self.is_complete = is_complete
         self.locks = RangeLocks(f"{self.path}-locks", lock_timeout)
+        self._device = hashed((self.path,))
         self._idle: list[_Connection] = []
         self._inherited: list[_Connection] = []
         self._pid = os.getpid()
@@ -332,7 +333,7 @@ class SqliteStore:
     def _stored(self, row: tuple[Any, ...]) -> StoredLog:
         number, key, size, modified = row
         # A log only grows, so that its number and its size say what is in it.
-        stamp = FileStamp(0, hashed((self.path, number)), size, modified * 1_000_000, hashed((number, size)))
+        stamp = FileStamp(self._device, number, size, modified * 1_000_000, size)
         return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
 
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:

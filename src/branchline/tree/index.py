@@ -289,8 +289,12 @@ class Tree:
         path: list[str] = []
         for stretch in reversed(self._stretches(self.position(key))):
             part = slice(stretch.start, stretch.stop)
-            if SIDE_TYPES.isdisjoint(types[part]):
-                path += keys[part]
+            # Most sessions begin with their longest stretch: its columns are copied once, or not at all.
+            if SIDE_TYPES.isdisjoint(types[part] if stretch.start else islice(types, stretch.stop)):
+                if path:
+                    path += keys[part]
+                else:
+                    path = keys[part]
             else:
                 beside = zip(keys[part], types[part], strict=True)
                 path += [key for key, kind in beside if kind not in SIDE_TYPES]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from branchline.errors import BranchlineError, LogReplaced, LogShrank
 from branchline.session import Session
-from branchline.stores import stored_at
+from branchline.stores import address_in, stored_at
 
 __all__ = ["SessionUpdate", "SessionWatcher"]
 
@@ -51,7 +51,9 @@ class SessionWatcher:
                 return self._once(f"the file was truncated or replaced: {problem}")
             self.session.close()
             self.session = fresh
-            return SessionUpdate(words="the file was truncated or replaced; reloaded", session=fresh)
+            # Rows of a database change while an answer is written: that is how it grows.
+            words = None if address_in(path) is not None else "the file was truncated or replaced; reloaded"
+            return SessionUpdate(words=words, session=fresh)
         return self._once(reason)
 
     def _once(self, words: str) -> SessionUpdate:

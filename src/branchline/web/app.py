@@ -27,12 +27,14 @@ from branchline.web.guard import Guard, Keys
 from branchline.web.live import follow
 from branchline.web.pages import Pages, compare_page, session_page, statistics_page
 from branchline.web.session_table import TableRequest, session_fields, session_table
+from branchline.web.single_page import PageRequest, findings, single_page
 from branchline.web.viewed import ViewedLibrary, ViewedSession
 
 __all__ = ["create_app"]
 
 T = TypeVar("T")
 _SECONDS = 30.0
+_PAGE_SECONDS = 120.0
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _WEEKS = (4, 13, 26, 52)
 _WEEK_MS = 7 * 86_400_000
@@ -57,7 +59,7 @@ class _Viewer:
     async def transcript(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
-        body = session_page(row)
+        body = session_page(row, f"/s/{fields['id']}")
         return HTMLResponse(self.pages.render("session", session=fields, body=body))
 
     async def statistics(self, request: Request) -> Response:
@@ -154,16 +156,33 @@ class _Viewer:
         stream = follow(self.viewed, id, int(known), self.stop)
         return StreamingResponse(stream, media_type="text/event-stream")
 
+    async def share(self, request: Request) -> Response:
+        row = await _work(self.viewed.row, request.path_params["id"])
+        return HTMLResponse(self.pages.render("share", session=session_fields(self.viewed, row)))
+
+    async def findings(self, request: Request) -> Response:
+        asked = await _decoded(request, PageRequest)
+        return await self._ask(request, lambda session, _: findings(session, asked))
+
+    async def page(self, request: Request) -> Response:
+        asked = await _decoded(request, PageRequest)
+
+        def made() -> bytes:
+            with self.viewed.using(request.path_params["id"]) as session:
+                return single_page(session, asked)
+
+        data = await _work(made, seconds=_PAGE_SECONDS)
+        return Response(
+            data, media_type="application/octet-stream", headers={"content-disposition": "attachment"}
+        )
+
     async def change(self, request: Request) -> Response:
         if not self.writable:
             raise HTTPException(403, "this viewer only reads; `branchline web --write` allows changes")
         change = CHANGES.get(request.path_params["change"])
         if change is None:
             raise HTTPException(404, f"there is no change of this name; there are {', '.join(CHANGES)}")
-        try:
-            given = msgspec.json.decode(await request.body(), type=dict[str, str | None])
-        except (msgspec.DecodeError, msgspec.ValidationError) as problem:
-            raise HTTPException(400, f"the request cannot be read: {problem}") from None
+        given = await _decoded(request, dict[str, str | None])
         return await self._ask(request, lambda session, _: change(session, given))
 
     async def _ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
@@ -196,6 +215,9 @@ def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool
             Route("/api/s/{id}/pieces", viewer.pieces),
             Route("/api/s/{id}/find", viewer.found),
             Route("/api/s/{id}/events", viewer.events),
+            Route("/s/{id}/share", viewer.share),
+            Route("/api/s/{id}/findings", viewer.findings, methods=["POST"]),
+            Route("/api/s/{id}/page", viewer.page, methods=["POST"]),
             Route("/api/s/{id}/{change}", viewer.change, methods=["POST"]),
         ],
         exception_handlers={Exception: _failed, HTTPException: _refused},
@@ -205,13 +227,20 @@ def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool
     return Guard(app, keys=keys, port=port)
 
 
-async def _work(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+async def _decoded(request: Request, type_: type[T]) -> T:
+    try:
+        return msgspec.json.decode(await request.body(), type=type_)
+    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+        raise HTTPException(400, f"the request cannot be read: {problem}") from None
+
+
+async def _work(call: Callable[..., T], *arguments: Any, seconds: float = _SECONDS, **options: Any) -> T:
     """Do something that reads files in a thread, for a limited time; a problem is told in a sentence."""
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(seconds):
             return await run_in_threadpool(call, *arguments, **options)
     except TimeoutError:
-        raise HTTPException(503, f"this took longer than {_SECONDS:.0f} seconds") from None
+        raise HTTPException(503, f"this took longer than {seconds:.0f} seconds") from None
     except SessionNotFound as problem:
         raise HTTPException(404, str(problem)) from None
     except (BranchlineError, OSError, ValueError) as problem:

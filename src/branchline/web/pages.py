@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from branchline.library import SessionLibrary, SessionRow
 from branchline.views.compare import Side, compare_view
-from branchline.views.html import Html
+from branchline.views.html import Html, Template
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.text import safe
@@ -25,6 +25,7 @@ __all__ = ["Pages", "compare_page", "session_page", "statistics_page"]
 _SERIES = 4
 _RANKED = 8
 _MOST_COMPARED = 300
+_SHARE = Template('<a class="btn quiet only-wide" href="{}/share">Share</a>')
 
 
 class Pages:
@@ -51,8 +52,8 @@ def _shown(value: str) -> Markup | str:
     return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
 
 
-def session_page(row: SessionRow) -> Html:
-    """The body of the page of a session; its script fills in the conversation."""
+def session_page(row: SessionRow, address: str) -> Html:
+    """The body of the page of a session at an address; its script fills in the conversation."""
     home = os.path.expanduser("~")
     facts = [
         row.agent or row.format or "",
@@ -68,6 +69,7 @@ def session_page(row: SessionRow) -> Html:
         title=row.title or row.first_prompt or "untitled",
         facts=[fact for fact in facts if fact],
         home="/",
+        tools=_SHARE(address),
         keys={"Sessions": {"All sessions": "s", "Compare with the other branch": "c"}},
     )
 

@@ -22,6 +22,7 @@ from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import suffix_of, without_suffix
 from branchline.log import FileLog
 from branchline.plugins.formats import detect
+from branchline.stores import address_in
 from branchline.tree import Finding, severity
 
 __all__ = ["RepairReport", "RepairResult", "repair"]
@@ -51,6 +52,8 @@ def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | Non
     be read.
     """
     path = os.path.abspath(path)
+    if address_in(path) is not None:
+        raise NotSupported(f"cannot repair {path}: it is part of a database; fork or export what can be read")
     target = (
         f"{without_suffix(path)}.repaired{suffix_of(path)}" if output is None else os.path.abspath(output)
     )

@@ -43,7 +43,9 @@ _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'b
 @click.option("--read", is_flag=True, help="Open the transcript of SESSION instead of its tree.")
 @click.option("--forest", is_flag=True, help="Start with the forest: sessions and their forks.")
 @click.option("--search", "words", default="", metavar="WORDS", help="Start with this search.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
+@click.option(
+    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
+)
 def browse_command(
     out: Output,
     session: str | None,
@@ -220,13 +222,12 @@ def _run(
 
 
 def _source(directory: str | None) -> Source[Session]:
-    from branchline.cli.resolver import existing
-    from branchline.library import SessionLibrary
+    from branchline.cli.resolver import local_library
     from branchline.library.browser_source import LibrarySource
 
     if directory is None:
         return LibrarySource.everywhere()
-    return LibrarySource(SessionLibrary(existing(directory)))
+    return LibrarySource(local_library(directory))
 
 
 def _row(session: str, directory: str | None) -> SessionRow:

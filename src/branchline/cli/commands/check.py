@@ -10,7 +10,7 @@ import click
 
 from branchline.cli.options import command
 from branchline.cli.output import Output, StyleRole, paint, remark
-from branchline.cli.resolver import existing, resolve_path
+from branchline.cli.resolver import local_library, resolve_path
 from branchline.cli.words import count, format_size
 from branchline.clock import local_time
 from branchline.formats.suffixes import has_suffix
@@ -42,7 +42,7 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
 @click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
-@click.option("--dir", "directory", metavar="DIR", help="Check every session file below DIR.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Check every session in or below STORE.")
 @click.option(
     "--seal",
     is_flag=True,
@@ -92,14 +92,19 @@ def _reports(
 ) -> Iterator[FileReport]:
     from branchline.actions.check import check_directory, check_file, check_library
     from branchline.library import SessionLibrary
+    from branchline.stores import is_address
 
     for session in sessions:
         if os.path.isdir(session) and not has_suffix(session):
             yield from check_directory(session, sealing)
+        elif is_address(session) and os.path.exists(session):
+            yield from check_library(local_library(session), sealing)
         else:
             yield check_file(resolve_path(session, None), sealing)
-    if directory is not None:
-        yield from check_directory(existing(directory), sealing)
+    if directory is not None and os.path.isdir(directory):
+        yield from check_directory(directory, sealing)
+    elif directory is not None:
+        yield from check_library(local_library(directory), sealing)
     elif not sessions and sealing != "compare" and not everywhere:
         # Seals are kept beside the files: other agents' folders get them only where they are named.
         yield from check_library(SessionLibrary.for_cwd(), sealing)

@@ -29,7 +29,7 @@ __all__ = ["import_command"]
     help="Working directory for the copy (default: listed here, header unchanged).",
 )
 @click.option("--new-id", is_flag=True, help="Give the copy a new id.")
-@click.option("--dir", "directory", metavar="DIR", help="Copy into this directory instead.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Copy into STORE instead.")
 def import_command(
     out: Output,
     file: str,

@@ -47,7 +47,9 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
     """,
 )
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
+@click.option(
+    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
+)
 @agent_option
 @click.option("--subagents", is_flag=True, help="Include sub-agent sessions.")
 @click.option("--deep/--shallow", default=True, help="Read whole files (default), or headers only.")
@@ -223,7 +225,9 @@ def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequen
 
 @command("forest", examples="branchline forest\nbranchline forest --all --agent codex")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
+@click.option(
+    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
+)
 @agent_option
 def forest_command(
     out: Output,

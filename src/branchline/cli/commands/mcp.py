@@ -28,7 +28,7 @@ __all__ = ["mcp_command"]
 )
 @click.option("--all-projects", is_flag=True, help="Serve the sessions of all projects.")
 @click.option("--allow-write", is_flag=True, help="Also offer tools that fork and convert sessions.")
-@click.option("--dir", "directory", metavar="DIR", help="Serve only the sessions in DIR.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Serve only the sessions in STORE.")
 @agent_option
 def mcp_command(
     out: Output,

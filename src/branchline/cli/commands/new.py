@@ -41,7 +41,7 @@ __all__ = ["append_command", "new_command"]
 )
 @click.option("--title", help="Title of the session.")
 @click.option("--id", "session_id", metavar="ID", help="Session id (default: a new UUID).")
-@click.option("--dir", "directory", metavar="DIR", help="Create the session file in DIR.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Create the session in STORE.")
 @click.option(
     "--format",
     "program",
@@ -79,9 +79,13 @@ def _require_free(session_id: str, cwd: str | None, directory: str | None) -> No
     from branchline.errors import Ambiguous, SessionNotFound
     from branchline.library import SessionLibrary
     from branchline.session.ids import check_session_id
+    from branchline.stores import is_address, shared_store
 
     check_session_id(session_id)
-    library = SessionLibrary.for_cwd(cwd or ".") if directory is None else SessionLibrary(directory)
+    if directory is None:
+        library = SessionLibrary.for_cwd(cwd or ".")
+    else:
+        library = SessionLibrary(shared_store(directory) if is_address(directory) else directory)
     try:
         taken = library.find(session_id).id == session_id
     except SessionNotFound:

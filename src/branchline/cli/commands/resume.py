@@ -135,6 +135,7 @@ def _hand_over(out: Output, session: Session, target: str, cwd: str | None, *, s
             "command": list(done.plan.command),
             "cwd": done.plan.cwd,
             "cwd_exists": done.plan.unusable is None,
+            "note": done.plan.note,
         }
         if file is not None:
             new = {"session": file.session, "path": file.path, "fidelity": file.fidelity.as_fields()}

@@ -44,7 +44,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 @click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
 @click.option("--similar", is_flag=True, help="Search by meaning, with the embedder of the settings.")
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
-@click.option("--dir", "directory", metavar="DIR", help="The .jsonl files of this directory.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Only the sessions in STORE.")
 @agent_option
 @click.pass_context
 def search_command(

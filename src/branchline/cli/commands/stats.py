@@ -45,7 +45,9 @@ __all__ = ["stats_command"]
 @click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3mo.")
 @click.option("--until", metavar="DAY", help="End date, inclusive.")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option("--dir", "directory", metavar="DIR", help="Use the sessions in DIR, of any agent.")
+@click.option(
+    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
+)
 @agent_option
 def stats_command(
     out: Output,

@@ -39,10 +39,13 @@ def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) ->
 def _undo(item: RemovedSession) -> str:
     """The command that brings a session back, with its directory where that is not one of ours."""
     from branchline import places
+    from branchline.stores import address_in
 
-    folder = os.path.dirname(item.path)
-    ours = os.path.dirname(folder) == places.sessions_root()
-    return f"branchline restore {item.token}" + ("" if ours else f" --dir {shlex.quote(folder)}")
+    address = address_in(item.path)
+    folder = os.path.dirname(item.path) if address is None else address.file
+    ours = address is None and os.path.dirname(folder) == places.sessions_root()
+    option = "--dir" if address is None else "--store"
+    return f"branchline restore {item.token}" + ("" if ours else f" {option} {shlex.quote(folder)}")
 
 
 @command(

@@ -15,14 +15,16 @@ __all__ = ["web_command"]
     "web",
     examples="""
     branchline web
-    branchline web --dir ~/sessions
+    branchline web --store ~/sessions
     branchline web --no-open --port 8123
     """,
 )
 @click.option("--port", type=click.IntRange(1, 65535), help="Use this port; a free one by default.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open the address in a web browser.")
 @click.option("--write", "writable", is_flag=True, help="Allow labels, titles, branches and forks.")
-@click.option("--dir", "directory", metavar="DIR", help="Show the sessions in DIR, of any agent.")
+@click.option(
+    "--store", "--dir", "directory", metavar="STORE", help="Show the sessions in STORE, of any agent."
+)
 def web_command(
     out: Output,
     port: int | None,

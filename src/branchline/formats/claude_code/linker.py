@@ -79,6 +79,8 @@ class ClaudeCodeLinker(Linker):
         self._last_uuid = ""
         self._regular = True
         self._changed = False
+        self._resolved = 0  # how many entries have their places
+        self._unsorted = False
         self._hidden: dict[int, _RowShape] = {}
         self._start_marks: dict[int, _StartMark] = {}  # by the record that may be a start
         self._lines: BranchLines | None = None
@@ -244,11 +246,36 @@ class ClaudeCodeLinker(Linker):
         if not self._changed:
             return
         self._changed = False
+        first, self._resolved = self._resolved, len(self.kinds)
         if self._regular:
-            first = next((place for place, kind in enumerate(self.kinds) if kind != ASIDE), ROOT)
+            start = next((place for place, kind in enumerate(self.kinds) if kind != ASIDE), ROOT)
             speaks = any(BOUNDARY + 1 < kind < ASIDE for kind in set(self.kinds))
-            self.starts = [first] if speaks else []
-            return
+            self.starts = [start] if speaks else []
+        elif first and self._are_exact(first):
+            self._link_exact(first)
+            self._unsorted = True
+        else:
+            self._resolve_all()
+
+    def _are_exact(self, first: int) -> bool:
+        """Whether everything from an entry on hangs from what it names, as while branchline writes a file."""
+        return all(
+            kind == ASIDE or place in self.exact for place, kind in enumerate(self.kinds[first:], first)
+        )
+
+    def _link_exact(self, first: int) -> None:
+        """Hang new records from what they name; sorting the whole file each time would be slow."""
+        tree = self.tree
+        for position in range(first, len(self.kinds)):
+            if self.kinds[position] == ASIDE:
+                continue
+            named = self._named[position] or self._logical.get(position)
+            parent = ROOT if named is None else self._record(named)
+            if parent < position and tree.parents[position] != parent:
+                tree.relink(position, parent)
+
+    def _resolve_all(self) -> None:
+        self._unsorted = False
         tree = self.tree
         for position, place in self._hidden.items():
             tree.types[position], tree.roles[position] = place
@@ -290,6 +317,8 @@ class ClaudeCodeLinker(Linker):
 
     def line_end(self, position: int) -> int:
         """The last record of the line that a record stands in."""
+        if self._unsorted:
+            self._resolve_all()
         if self._regular or self._lines is None:
             return self._last[False]
         line = self._lines.line_of.get(position)
@@ -297,6 +326,8 @@ class ClaudeCodeLinker(Linker):
 
     def newest_below(self, position: int, kinds: Container[int]) -> int:
         """The last record in the file of these kinds at or below a record; itself if there is none."""
+        if self._unsorted:
+            self._resolve_all()
         if self._regular or self._lines is None:
             below: list[int] = list(range(position, len(self.kinds)))
         else:

@@ -64,20 +64,27 @@ class ClineReader(ReplayReader[Row]):
     def _take_answer(self, row: Row, key: str) -> None:
         self._speak(row)
         position = self._add("message", row, key, "assistant")
+        says = isinstance(row.content, str) and bool(row.content.strip())
         for block in row.blocks:
             if block.type == "tool_use" and block.id:
                 self.reading.tool_names[block.id] = block.name or ""
-        if not any(map(str.strip, row.texts)):
+            elif block.text and block.type == "text" and not block.text.isspace():
+                says = True
+        if not says:
             self.reading.tree.textless.add(position)
 
     def _take_prompt(self, row: Row, key: str) -> None:
         """A message of the user's side: results of calls, each an entry, and what a person said."""
-        calls = [block.tool_use_id or "" for block in row.blocks if block.type == "tool_result"]
+        blocks = row.blocks
+        if len(blocks) == 1 and blocks[0].type == "tool_result":
+            self.reading.results[self._add("message", row, key, "toolResult")] = blocks[0].tool_use_id or ""
+            return
+        calls = [block.tool_use_id or "" for block in blocks if block.type == "tool_result"]
         for number, call in enumerate(calls):
             name = key if not number else f"{key}.{number + 1}"
             self.reading.results[self._add("message", row, name, "toolResult")] = call
         texts = [text for text in row.texts if not is_context(text)]
-        images = any(block.type == "image" for block in row.blocks)
+        images = any(block.type == "image" for block in blocks)
         if calls and not texts and not images:
             return
         name = f"{key}.said" if calls else key
@@ -104,6 +111,9 @@ class ClineReader(ReplayReader[Row]):
         reading, head = self.reading, self._head
         reading.title = typed_words((head.title or "").strip()) or self._prompt or None
         reading.last_message_time = self._spoken
+        reading.knows_cost = (
+            head.cline == "task" or head.parent is None
+        )  # the manifest has it, not a sub-agent
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if not reading.lines:

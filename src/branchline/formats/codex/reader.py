@@ -596,7 +596,10 @@ class CodexReader(LineReader):
         if reading.lines:
             reading.header = self._header()
             if reading.converted_from is not None:
-                reading.copied = first_after_fork(reading.header.timestamp, reading.tree.times)
+                rest = reading.tree.times[
+                    reading.copied :
+                ]  # only what is new: files are read as they are written
+                reading.copied += first_after_fork(reading.header.timestamp, rest)
             if not reading.meta:
                 reading.add_tail_finding("no-header", "no readable session_meta names the thread", line=1)
         if reading.read_only is None:

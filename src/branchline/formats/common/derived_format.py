@@ -7,8 +7,10 @@ not decoded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -34,6 +36,7 @@ __all__ = [
 
 _encode = msgspec.json.Encoder().encode
 _LAST_MS = 253402300799999
+_TOGETHER = 512  # rows that are decoded by one call
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
@@ -184,7 +187,22 @@ class RowDecoder:
 
     def __init__(self, kind: type[_T]) -> None:
         self._kind = kind
-        self._decode = msgspec.json.Decoder(kind).decode
+        decoder = msgspec.json.Decoder(kind)
+        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
+
+    def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Rows whose last value is an object, with that object decoded; many are decoded together."""
+        waiting = iter(rows)
+        while chunk := list(islice(waiting, _TOGETHER)):
+            texts = [one_line(row[-1]) for row in chunk]
+            try:
+                found = self._decode_lines(b"\n".join(texts))
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                found = []
+            if len(found) != len(chunk):
+                found = [self(text) for text in texts]
+            for row, one in zip(chunk, found, strict=True):
+                yield (*row[:-1], one)
 
     def __call__(self, data: bytes) -> Any:
         try:

@@ -35,6 +35,7 @@ TRAITS = GeminiTraits(
     file_patterns=("*/chats/session-*.jsonl", "*/chats/session-*.json"),
     subagent_patterns=("*/chats/*/*.jsonl",),
     links=None,
+    leaves_stubs=True,
     compaction_embeds_tail=True,
 )
 

@@ -8,6 +8,8 @@ reverted and opencode deleted.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from branchline.entries import Header, json_codec
@@ -40,7 +42,10 @@ _SESSION = """
 SELECT id, parent_id, directory, title, version, revert, time_created, time_updated FROM session WHERE id = ?
 """
 _MESSAGES = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id"
-_PARTS = "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY id"
+_PARTS = """
+SELECT part.message_id, part.id, part.data FROM message JOIN part ON part.message_id = message.id
+WHERE message.session_id = ? ORDER BY message.time_created, message.id, part.id
+"""  # in the order of two indexes, so that nothing has to be sorted
 _EVENTS = "SELECT type, data FROM event WHERE aggregate_id = ? AND type LIKE 'message.%' ORDER BY seq"
 
 
@@ -64,8 +69,11 @@ class OpencodeDatabase(DatabaseSessions):
         if row is not None:
             lines = EntryLines(NAME)
             yield lines.header(_header(row))
-            messages = list(_stored_messages(query, own_id))
-            deleted = _deleted_messages(query, own_id, messages) if own_id != session_id else []
+            messages: Iterable[StoredMessage] = _stored_messages(query, own_id)
+            deleted: list[tuple[int, StoredMessage]] = []
+            if own_id != session_id:
+                messages = list(messages)
+                deleted = _deleted_messages(query, own_id, messages)
             yield from _entry_lines(row, messages, deleted, lines)
 
 
@@ -96,7 +104,7 @@ def _header(row: tuple[Any, ...]) -> Header:
 
 def _entry_lines(
     row: tuple[Any, ...],
-    messages: list[StoredMessage],
+    messages: Iterable[StoredMessage],
     deleted: list[tuple[int, StoredMessage]],
     lines: EntryLines,
 ) -> Iterator[bytes]:
@@ -141,22 +149,19 @@ def _branch(
 
 
 def _stored_messages(query: Query, session_id: str) -> Iterator[StoredMessage]:
-    parts: dict[bytes, list[tuple[str, Any]]] = {}
-    for message_id, part_id, data in query(_PARTS, session_id):
-        part = decode_part(one_line(data))
-        if part is not None:
-            parts.setdefault(message_id, []).append((_text(part_id), part))
-    for message_id, created, data in query(_MESSAGES, session_id):
-        row = decode_message(one_line(data))
-        if row is None:
-            row = decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
-        if not row.time.created:
-            row = decode_message(json_codec.dumps({"time": {"created": created}})) if not row.role else row
-        yield StoredMessage(_text(message_id), row, parts.get(message_id, ()))
+    groups = groupby(decode_part.rows(query(_PARTS, session_id)), key=itemgetter(0))
+    owner, group = next(groups, (None, iter(())))
+    for message_id, created, row in decode_message.rows(query(_MESSAGES, session_id)):
+        parts: list[tuple[str, Any]] = []
+        if owner == message_id:
+            parts = [(_text(part_id), part) for _, part_id, part in group if part is not None]
+            owner, group = next(groups, (None, iter(())))
+        told = row or decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
+        yield StoredMessage(_text(message_id), told, parts)
 
 
 def _deleted_messages(
-    query: Query, session_id: str, messages: list[StoredMessage]
+    query: Query, session_id: str, messages: Iterable[StoredMessage]
 ) -> list[tuple[int, StoredMessage]]:
     """Messages that only the log of events knows, each with the number of the removal that it was part of."""
     known = {message.id for message in messages}

@@ -194,6 +194,8 @@ class MessageEntries:
 
 def _steps(parts: Sequence[tuple[str, PartRow]]) -> list[list[tuple[str, PartRow]]]:
     """The parts of each step; a message without any part is one step."""
+    if sum(part.type == "step-start" for _, part in parts) < 2:
+        return [list(parts)]
     steps: list[list[tuple[str, PartRow]]] = [[]]
     for part_id, part in parts:
         if part.type == "step-start" and any(one.type != "step-start" for _, one in steps[-1]):

@@ -32,6 +32,7 @@ __all__ = ["PostgresStore"]
 
 _LOG, _DRAFT, _TRASH = 0, 1, 2
 _LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
+_LOW = (1 << 62) - 1  # the random bits of an id
 _COLUMNS = "id, key, size, modified"
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = struct.pack(">h", -1)
@@ -63,6 +64,7 @@ class PostgresStore:
         self._lock_timeout = lock_timeout
         self._is_complete = is_complete
         self._scope = (self.server.tenant, self.server.store)
+        self._device = hashed((self.name,))
         self._words = WordIndex(self.connections)
 
     @property
@@ -328,7 +330,7 @@ class PostgresStore:
     def _stored(self, row: tuple[Any, ...]) -> StoredLog:
         number, key, size, modified = row
         # A log only grows, so that its id and its size say what is in it.
-        stamp = FileStamp(0, hashed((str(number),)), size, modified * 1_000_000, hashed((str(number), size)))
+        stamp = FileStamp(self._device, number.int & _LOW, size, modified * 1_000_000, size)
         return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
 
     def _taken(self, doing: str, key: str) -> FileExistsError:

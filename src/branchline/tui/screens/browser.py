@@ -22,6 +22,7 @@ from branchline.places import NATIVE_AGENT
 from branchline.plugins.formats import format_named
 from branchline.programs import is_usable_directory
 from branchline.session import Session
+from branchline.stores import absolute_path
 from branchline.tui.screens.base import bindings
 from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog, SelectDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
@@ -384,7 +385,7 @@ class BrowserScreen(SessionListScreen):
         try:
             return plan_resume(
                 self.source.agent(row),
-                path=None if row.path is None else os.path.abspath(row.path),
+                path=None if row.path is None else absolute_path(row.path),
                 id=row.id,
                 cwd=row.cwd,
                 here=here,

@@ -1,0 +1,80 @@
+// Review before sharing: every finding is masked unless the person keeps it; then the file is made on the server.
+import { startPage } from "./theme.js";
+
+startPage();
+const $ = (selector) => document.querySelector(selector);
+const meta = (name) => $(`meta[name=branchline-${name}]`).content;
+const element = (name, className, text) => { const made = document.createElement(name); if (className) made.className = className; if (text !== undefined) made.textContent = text; return made; };
+const id = meta("session"), kept = new Set(), literals = [];
+let turn = 0, found = [];
+
+async function post(name, body) {
+  const response = await fetch(`/api/s/${id}/${name}`, { method: "POST", headers: { "content-type": "application/json", "x-branchline": meta("token") }, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error((await response.json()).problem);
+  return response;
+}
+function asked() {
+  const parts = {};
+  for (const box of document.querySelectorAll("[data-part]")) parts[box.dataset.part] = box.checked;
+  return { ...parts, keep: [...kept], literals };
+}
+function tell(problem) { $("#problem").hidden = !problem; $("#problem").textContent = problem; }
+
+async function look() {
+  const mine = ++turn; tell(""); $("#write").disabled = true;
+  try {
+    const answer = await (await post("findings", { ...asked(), keep: [] })).json();
+    if (mine !== turn) return;
+    found = answer.findings; draw(); $("#write").disabled = false;
+  } catch (problem) { if (mine === turn) tell(problem.message); }
+}
+
+function draw() {
+  const places = found.reduce((sum, one) => sum + one.count, 0);
+  $("#tally").textContent = found.length ? `${found.length} findings in ${places} places, ${kept.size} kept` : "Nothing to mask was found.";
+  $("#findings").replaceChildren(...found.map(row));
+}
+
+function row(one, number) {
+  const keep = kept.has(one.value), line = element("li", keep ? "finding kept" : "finding"); line.tabIndex = 0; line.dataset.number = number;
+  const context = element("code", "context"); context.append(one.before, element("mark", keep ? "" : "masked", keep ? one.value : one.kind), one.after);
+  const button = element("button", "btn quiet", keep ? "Mask" : "Keep"); button.type = "button";
+  button.addEventListener("click", () => decide(number, !keep));
+  line.append(element("span", "kind", one.kind), element("span", "num times", one.count > 1 ? `× ${one.count}` : ""), context, button);
+  return line;
+}
+function decide(number, keep) {
+  const value = found[number].value;
+  if (keep) kept.add(value); else kept.delete(value);
+  draw();
+  const next = $("#findings").children[Math.min(number + 1, found.length - 1)]; next?.focus();
+}
+
+$("#findings").addEventListener("keydown", (event) => {
+  const line = event.target.closest(".finding"); if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
+  const number = +line.dataset.number;
+  if (event.key === "k" || event.key === "m") { event.preventDefault(); decide(number, event.key === "k"); }
+  else if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); $("#findings").children[number + (event.key === "ArrowDown" ? 1 : -1)]?.focus(); }
+});
+$("#literal").addEventListener("submit", (event) => {
+  event.preventDefault(); const text = $("#text").value.trim(); if (!text || literals.includes(text)) return;
+  literals.push(text); $("#text").value = ""; drawLiterals();
+});
+function drawLiterals() {
+  $("#literals").replaceChildren(...literals.map((text, number) => {
+    const line = element("li"), button = element("button", "btn quiet", "Remove"); button.type = "button";
+    button.addEventListener("click", () => { literals.splice(number, 1); drawLiterals(); });
+    line.append(element("code", "", text), button); return line;
+  }));
+}
+for (const box of document.querySelectorAll("[data-part]")) box.addEventListener("change", look);
+$("#write").addEventListener("click", async () => {
+  tell(""); $("#write").disabled = true; $("#write").textContent = "Writing …";
+  try {
+    const data = await (await post("page", asked())).blob(), link = element("a");
+    link.href = URL.createObjectURL(new Blob([data], { type: "text/html" })); link.download = "session.html";
+    document.body.append(link); link.click(); link.remove(); setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  } catch (problem) { tell(problem.message); }
+  $("#write").disabled = false; $("#write").textContent = "Write the file";
+});
+look();

@@ -1,0 +1,98 @@
+"""Every command on every store: one text names a directory, a database file or a server."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from stores.postgres_server import postgres_address, postgres_dsn
+
+__all__ = ["postgres_address", "postgres_dsn"]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request, tmp_path):
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_address")
+    return str(tmp_path / "sessions.db")
+
+
+def test_a_session_in_a_database_is_read_written_and_exported_like_a_file(run, store, tmp_path):
+    run("new", "--id", "one", "--title", "Talk", "--store", store)
+    run("append", "one", "a zebra crosses", "--store", store)
+    run("append", "one", "--role", "assistant", "does it", "--store", store)
+
+    assert "Talk" in run("ls", "--store", store).stdout
+    assert "zebra" in run("show", "one", "--store", store).stdout
+    assert "zebra" in run("tree", "one", "--store", store).stdout
+    assert "1 of 1 hits" in run("search", "zebra", "--store", store).stderr
+    assert "2 messages in 1 session" in run("stats", "--store", store).stdout
+    assert "Talk" in run("inspect", "one", "--store", store).stdout
+    assert "none damaged" in run("check", "--store", store).stderr
+    run("branch", "one", "~1", "--store", store)
+    run("fork", "one", "--store", store)
+    assert "└" in run("forest", "--store", store).stdout
+    out, zot = tmp_path / "o.jsonl", tmp_path / "z.jsonl"
+    run("export", "one", "--store", store, "--no-redact", "-o", out)
+    run("convert", "one", "--to", "zot", "--store", store, "-o", zot)
+    assert b"zebra" in out.read_bytes()
+    assert b"zebra" in zot.read_bytes()
+
+
+def test_a_session_can_be_removed_restored_and_imported(run, store, tmp_path):
+    run("new", "--id", "one", "--store", store)
+    run("append", "one", "hello", "--store", store)
+    out = tmp_path / "one.jsonl"
+    run("export", "one", "--store", store, "-o", out)
+
+    undo = shlex.split(run("rm", "one", "--store", store).stdout.split("undo: branchline ")[1])
+    assert "one" not in run("ls", "--store", store).stdout
+    run(*undo)
+    assert "one" in run("ls", "--store", store).stdout
+    path = run("import", out, "--store", store).stdout.split(": ")[1].strip()
+
+    assert "hello" in run("show", path).stdout
+
+
+def test_tables_are_created_by_a_command_and_status_says_what_is_there(run, postgres_dsn, tmp_path):
+    run("store", "init", postgres_dsn)
+    run("store", "upgrade", postgres_dsn)
+
+    assert "up to date" in run("store", "status", postgres_dsn).stdout
+    found = json.loads(run("store", "status", postgres_dsn, "--json").stdout)
+    assert found["ready"] is True
+    assert found["kind"] == "PostgresStore"
+    run("new", "--id", "one", "--store", tmp_path / "s.db")
+    assert "1 session" in run("store", "status", tmp_path / "s.db").stdout
+    assert "no preparation" in run("store", "init", tmp_path / "s.db", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("postgresql://postgres@/postgres?host=/nowhere", "no connection"),
+        ("nothing.db", "no such directory or database"),
+    ],
+)
+def test_a_store_that_is_not_there_is_one_sentence(run, where, words):
+    assert words in run("ls", "--store", where, code=1).stderr
+
+
+def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tmp_path):
+    run("new", "--id", "one", "--store", tmp_path / "files")
+    run("append", "one", "hello", "--store", tmp_path / "files")
+
+    planned = run("sync", tmp_path / "files", store)
+    assert "copied" in planned.stdout
+    assert "--yes" in planned.stderr
+    assert "one" not in run("ls", "--store", store, code=0 if "postgresql" in store else 1).stdout
+    run("sync", tmp_path / "files", store, "--yes")
+    run("append", "one", "there", "--store", store)
+    run("append", "one", "here", "--store", tmp_path / "files")
+    done = json.loads(run("sync", tmp_path / "files", store, "--yes", "--json").stdout)
+
+    assert [one["action"] for one in done["sessions"]] == ["joined"]
+    for place in (tmp_path / "files", store):
+        assert {"there", "here"} <= set(run("tree", "one", "--store", place).stdout.split())
