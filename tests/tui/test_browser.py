@@ -498,3 +498,50 @@ def test_a_thread_with_a_pinned_session_is_on_top_when_sessions_are_threaded(ses
         assert state.items[0].pinned
 
     drive(app_on(sessions), told)
+
+
+def test_a_session_that_is_picked_for_a_command_is_given_back_and_leaving_gives_none(sessions: Path) -> None:
+    app = app_on(sessions, picking="show")
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        assert "Enter show" in screen(app)
+        await press(pilot, "=refunds", "enter")
+        assert not app.is_running
+
+    drive(app, told)
+
+    assert app.picked is not None
+    assert app.picked.title == "Refunds"
+    left = app_on(sessions, picking="show")
+    drive(left, lambda _app, pilot: press(pilot, "escape"))
+    assert left.picked is None
+
+
+def test_the_demo_is_marked_on_every_screen_and_enter_reads_there(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for keys in (
+            (),
+            ("enter",),
+            ("f7",),
+            ("escape", "ctrl+t"),
+            ("escape", "escape", "f4"),
+            ("escape", "f9"),
+        ):
+            await press(pilot, *keys)
+            assert screen(app).splitlines()[0].rstrip().endswith("demo"), keys
+
+    drive(BranchlineApp(state_of(sessions, demo=True)), told, (100, 30))
+
+
+def test_a_session_is_expanded_in_place_and_rows_can_have_two_lines(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "down", "f8")
+        row = app.browser.row
+        assert row is not None
+        assert row.id in screen(app)
+        await press(pilot, "down", "up", "f8", "alt+r")
+        assert app.browser.row == row
+        assert row.id not in screen(app)
+        assert screen(app).count("~/shop, claude-sonnet-4-5") >= 3
+
+    drive(app_on(sessions), told, (120, 40))

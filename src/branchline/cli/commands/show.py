@@ -178,6 +178,7 @@ def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> lis
 
 def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     """One line for a call, a thought or a prompt; with ``full`` everything in it."""
+    from branchline.views.call_lines import short_diff
     from branchline.views.tool_views import diff_runs
 
     title = "thinking" if card.kind == "thinking" else card.title
@@ -198,5 +199,8 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
                 out.text(lines_of_role, indent="    ", role=diff_role)
         else:
             out.text(section.text, indent="    ", role="dim")
+    if not full and (diff := short_diff(card)):
+        for lines_of_role, diff_role in diff_runs(diff):
+            out.text(lines_of_role, indent="    ", role=diff_role)
     if full and lines:
         out.text(card.body.strip("\n"), indent="    ")

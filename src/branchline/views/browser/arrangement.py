@@ -102,7 +102,7 @@ def arrange(
         program = agent(row)
         if choice.agents and program not in choice.agents:
             continue
-        if not _has_shape(row, choice) or _is_older(row, choice):
+        if (choice.shape and not _has_shape(row, choice)) or (choice.since_ms and _is_older(row, choice)):
             continue
         if not query:
             if _is_slight(row, choice.hide):
@@ -162,20 +162,15 @@ def _ordered(
 ) -> list[ListItem]:
     if choice.sort == "threaded" and not choice.query:
         return threads(build_forest(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
-    by_score = choice.sort not in ("recent", "created")
     if choice.sort == "created":
         chosen.sort(key=lambda item: item[1].created or "", reverse=True)
-        chosen.sort(key=lambda item: not pinned(item[1]))
+    elif choice.sort == "recent":
+        chosen.sort(key=lambda item: (-item[1].modified_ms, item[1].key))
     else:
-        chosen.sort(
-            key=lambda item: (
-                not pinned(item[1]),
-                item[0] if by_score else 0.0,
-                -item[1].modified_ms,
-                item[1].key,
-            )
-        )
-    return [ListItem(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
+        chosen.sort(key=lambda item: (item[0], -item[1].modified_ms, item[1].key))
+    items = [ListItem(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
+    items.sort(key=lambda item: not item.pinned)
+    return items
 
 
 def threads(

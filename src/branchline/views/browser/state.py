@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
@@ -185,6 +186,7 @@ class BrowserState:
         self.places: list[tuple[int, int]] = []
         """Every hit that is known, in the order of the list: the item, and which of its hits."""
         self._faces: dict[str, SearchFields] = {}
+        self._agents: tuple[tuple[Scope, int], list[tuple[str, int]]] | None = None
         self.search(words)
 
     @property
@@ -219,12 +221,12 @@ class BrowserState:
 
     def agents(self) -> list[tuple[str, int]]:
         """The programs whose sessions are here, and how many each has; most first."""
-        counts: dict[str, int] = {}
-        for row in self.loaded.rows.values():
-            if row.problem is None:
-                name = self.source.agent(row)
-                counts[name] = counts.get(name, 0) + 1
-        return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+        rows = self.loaded.rows
+        if self._agents is None or self._agents[0] != (self.scope, len(rows)):
+            counts = Counter(self.source.agent(row) for row in rows.values() if row.problem is None)
+            found = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+            self._agents = (self.scope, len(rows)), found
+        return self._agents[1]
 
     # -- choosing -------------------------------------------------------------------------------------
 
@@ -334,13 +336,19 @@ class BrowserState:
         """Lay out the lines of the list for the height of the screen."""
         lines: list[ListLine] = []
         stops: list[int] = []
-        self.places = [
-            (at, number)
-            for at, item in enumerate(self.items)
-            for number in range(len(self.hits.get(row_name(item.row), ())))
-        ]
+        self.places = []
+        if self.hits:
+            self.places = [
+                (at, number)
+                for at, item in enumerate(self.items)
+                for number in range(len(self.hits.get(row_name(item.row), ())))
+            ]
         self.place = min(self.place, max(0, len(self.places) - 1))
         group: str | object | None = object()
+        if not (self.grouped or self.two_lines or self.paths or self.hits or self.expanded):
+            self.lines = [ListLine(at, "row") for at in range(len(self.items))]
+            self.stops = list(range(len(self.items)))
+            return
         for at, item in enumerate(self.items):
             if self.grouped and item.row.cwd != group:
                 group = item.row.cwd
