@@ -30,12 +30,16 @@ NOT_SESSIONS = {
     "text",
     "withdrawn-library-store",
 }
-FILES = [
-    path
-    for folder in ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex", "bad")
-    for path in sorted((CORPUS / folder).rglob("*.jsonl"))
-    if path.stem not in NOT_SESSIONS and not (path.parent.name == "golden" and int(path.stem[1:]) % 8)
-]
+FORMATS = ("pi", "oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
+
+
+def some_files(folder: str, most: int = 12) -> list[Path]:
+    """Sessions of a folder, spread over all of it."""
+    found = [path for path in sorted((CORPUS / folder).rglob("*.jsonl")) if path.stem not in NOT_SESSIONS]
+    return found[:: max(1, len(found) // most)]
+
+
+FILES = [path for folder in FORMATS for path in some_files(folder)] + some_files("bad", most=1_000)
 TOKEN = "gh" + "p_" + "Zq7Rt2Lm9Xc4Vb8Nw3Kd6Hf1Js5Gy0PuTeAo"
 
 
