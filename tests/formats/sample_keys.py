@@ -95,6 +95,7 @@ def keys_of(path: Path, session_id: str | None = None) -> dict[str, Any]:
             "cwd": told["cwd"],
             "tool_calls": len(calls),
             "usage": {name: told["usage"][name] for name in ("input", "output", "cache_read", "cache_write")},
+            "cost": told["usage"]["cost"],
             "branches": _branches(session),
             "parent": told["parent_session"],
         }

@@ -27,7 +27,9 @@ def test_a_session_of_a_real_program_has_the_turns_title_usage_branches_and_pare
 
     found = keys_of(path)
 
-    wanted = {name: expected[name] for name in ("title", "cwd", "tool_calls", "usage", "branches", "parent")}
+    wanted = {
+        name: expected[name] for name in ("title", "cwd", "tool_calls", "usage", "cost", "branches", "parent")
+    }
     assert found == {"turns": expected_turns(expected["roles"], expected["texts"]), **wanted}
 
 

@@ -23,10 +23,7 @@ from branchline.errors import NotSupported
 from branchline.integrations.claude_agent import BranchlineSessionStore
 from branchline.session import Session
 from branchline.stores import key_for
-from stores.postgres_server import postgres_address, postgres_dsn
 from support import ROOT
-
-__all__ = ["postgres_address", "postgres_dsn"]  # fixtures
 
 PROJECT = "-home-ada-shop"
 MAIN: Any = {"project_key": PROJECT, "session_id": "0a1b2c3d-0000-4000-8000-000000000001"}

@@ -22,9 +22,6 @@ from typing_extensions import TypedDict
 from branchline import SessionLibrary
 from branchline.errors import NotSupported
 from branchline.integrations.langgraph import BranchlineSaver
-from stores.postgres_server import postgres_address, postgres_dsn
-
-__all__ = ["postgres_address", "postgres_dsn"]  # fixtures
 
 LETTERS = string.ascii_letters
 
@@ -121,14 +118,14 @@ def test_a_long_thread_is_the_same_in_a_new_process_and_after_a_fork(saver_anywh
 
 def test_each_put_costs_what_is_new(saver, where):
     app = chat_graph(saver)
-    for number in range(60):
+    for number in range(30):
         app.invoke({"messages": [HumanMessage(long_text(number))]}, thread())
     saver.close()
 
-    text = 120 * 1500
+    text = 60 * 1500
     assert (
         os.path.getsize(where) < 6 * text
-    )  # a whole list in each checkpoint would be over 100 times the text
+    )  # a whole list in each checkpoint would be over 50 times the text
 
 
 def test_interrupts_resume_and_subgraphs_have_their_own_namespace(saver):
@@ -344,3 +341,45 @@ def test_versions_of_other_savers_are_continued(saver):
         saver.get_next_version("00000000000000000000000000000007.0.123", None)
         > "00000000000000000000000000000007.9"
     )
+
+
+def test_a_mirror_shows_a_thread_with_its_branches_as_a_session(database):
+    saver = BranchlineSaver(database, mirror=True)
+    saver.setup()
+    app = chat_graph(saver)
+    for text in ("first", "second"):
+        app.invoke({"messages": [HumanMessage(text)]}, thread("user:1"))
+    first = list(app.get_state_history(thread("user:1")))[3].config
+    before = said(app, thread("user:1"))
+    app.invoke({"messages": [HumanMessage("another way")]}, first)
+    other = BranchlineSaver(database, mirror=True)
+    chat_graph(other).invoke({"messages": [HumanMessage("after a restart")]}, thread("user:1"))
+    expected = said(app, thread("user:1"))
+
+    with SessionLibrary(database) as library, library.get("langgraph", "user:1") as session:
+        shown = [message.message.content for message in session.context().messages]
+        texts = [one if isinstance(one, str) else one[0].text for one in shown]
+        assert texts == expected
+        assert session.index.types.count("message") == len(expected) + len(before) - 2
+        assert len(session.children(session.path()[1])) == 2
+
+    saver.delete_thread("user:1")
+    with SessionLibrary(database) as library:
+        assert library.get("langgraph", "user:1") is None
+    other.close()
+    saver.close()
+
+
+def test_a_mirror_that_fails_is_logged_and_the_run_goes_on(where, caplog, monkeypatch):
+    saver = BranchlineSaver(where, mirror=True)
+
+    def refuse(*_parts: str, **_options: Any) -> Any:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(saver._mirror._library, "get_or_create", refuse)
+    app = chat_graph(saver)
+    app.invoke({"messages": [HumanMessage("hi")]}, thread())
+
+    assert len(said(app, thread())) == 2
+    assert "cannot mirror the LangGraph thread 't': disk full" in caplog.text
+    saver.close()

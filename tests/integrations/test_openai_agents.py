@@ -20,7 +20,7 @@ from branchline.errors import SessionMoved
 from branchline.integrations.openai_agents import BranchlineSession, _Snapshot
 
 QUIET = RunConfig(tracing_disabled=True)
-WHERE = ["sessions", "app.db"]
+WHERE = ["sessions", "app.db", "PostgreSQL"]
 
 
 @function_tool
@@ -30,6 +30,8 @@ def add(a: int, b: int) -> str:
 
 @pytest.fixture(params=WHERE)
 def where(request, tmp_path: Path) -> str:
+    if request.param == "PostgreSQL":
+        return str(request.getfixturevalue("postgres_address"))
     return str(tmp_path / request.param)
 
 

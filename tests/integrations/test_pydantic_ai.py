@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+import uuid
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 from pydantic_ai import Agent, BinaryImage
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
@@ -26,9 +34,7 @@ from pydantic_ai.models.test import TestModel
 
 from branchline import SessionLibrary
 from branchline.integrations.pydantic_ai import BranchlineConversations
-from stores.postgres_server import postgres_address, postgres_dsn
-
-__all__ = ["postgres_address", "postgres_dsn"]  # fixtures
+from stores.postgres_server import with_options
 
 
 @pytest.fixture(params=["sessions", "app.db", "PostgreSQL"])
@@ -164,12 +170,13 @@ class Laws(RuleBasedStateMachine):
 
     names = Bundle("names")
     copies = Bundle("copies")
+    address = ""
 
     def __init__(self) -> None:
         super().__init__()
         self.place = tempfile.TemporaryDirectory()
         self.model = InMemoryConversationStore()
-        self.store = BranchlineConversations(f"{self.place.name}/laws.db")
+        self.store = BranchlineConversations(self.address or f"{self.place.name}/laws.db")
         self.loop = asyncio.new_event_loop()
         self.count = 0
 
@@ -286,5 +293,15 @@ class Laws(RuleBasedStateMachine):
         assert [record.conversation_id for record in one] == [record.conversation_id for record in two]
 
 
-Laws.TestCase.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+Laws.TestCase.settings = settings(max_examples=6, stateful_step_count=20, deadline=None)
 TestLaws = Laws.TestCase
+
+
+@pytest.mark.slow
+def test_the_laws_hold_in_postgresql(postgres_dsn):
+    def machine() -> Laws:
+        return type("LawsThere", (Laws,), {"address": with_options(postgres_dsn, store=uuid.uuid4().hex)})()
+
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=50, stateful_step_count=30, deadline=None)
+    )

@@ -24,11 +24,14 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UserMessage,
+    message_text,
 )
 from branchline.formats import CODEX, EntryLog
+from branchline.session import Session
+from branchline.session.locator import record_title
 from formats.conversion_kit import read, samples
 from interop import peers
-from interop.model_server import ModelServer, model_server
+from interop.model_server import ANSWER, ModelServer, model_server
 from support import CORPUS
 
 GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
@@ -58,22 +61,47 @@ class Codex(NamedTuple):
     def cwd(self) -> Path:
         return self.home / "project"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        home = str(self.home)
+        return {"HOME": home, "CODEX_HOME": home, "PATH": os.environ["PATH"], "KEY": "x"}
+
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.program, *arguments],
             cwd=self.cwd,
-            env={
-                "HOME": str(self.home),
-                "CODEX_HOME": str(self.home),
-                "PATH": os.environ["PATH"],
-                "KEY": "x",
-            },
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
             stdin=subprocess.DEVNULL,
         )
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The sessions in Codex's own list."""
+        orders = (
+            {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+            {"method": "initialized"},
+            {"id": 2, "method": "thread/list", "params": {}},
+        )
+        with subprocess.Popen(
+            [self.program, "app-server"],
+            cwd=self.cwd,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            for order in orders:
+                print(json.dumps({"jsonrpc": "2.0", **order}), file=server.stdin, flush=True)
+            answer = next(line for line in server.stdout if json.loads(line).get("id") == 2)
+            server.kill()
+        rows: list[dict[str, Any]] = json.loads(answer)["result"]["data"]
+        return rows
 
     def resumed(self, session: str) -> list[dict[str, Any]]:
         """The history that Codex sends with a new prompt to a session."""
@@ -215,6 +243,30 @@ def check(codex: Codex, path: Path) -> None:
 @pytest.mark.parametrize("name", CHOSEN)
 def test_codex_sends_the_conversation_of_a_converted_session_item_by_item(codex: Codex, name: str):
     check(codex, CORPUS / "pi" / "golden" / f"{name}.jsonl")
+
+
+def test_codex_lists_a_converted_session_and_goes_on_in_its_file(codex: Codex):
+    with Session.in_memory(str(codex.cwd), id="source") as source:
+        source.append_message("What is a monad?")
+        source.append_message({"role": "assistant", "content": [{"type": "text", "text": "A monoid."}]})
+        source.set_title("Monads explained")
+        session = installed(codex, source.transcript)
+    (file,) = (codex.home / "sessions").rglob(f"rollout-*-{session}.jsonl")
+    header = Header(id=session, timestamp="2030-01-01T00:00:00.000Z", cwd=str(codex.cwd))
+    record_title(CODEX, str(file), header, "Monads explained")
+
+    listed = {row["id"]: (row["name"], row["preview"]) for row in codex.listed()}
+    codex.resumed(session)
+
+    assert listed[session] == ("Monads explained", "What is a monad?")
+    with Session.open(file) as found:
+        said_there = [message_text(item.message) for item in found.context().messages]
+        assert said_there[:2] == ["What is a monad?", "A monoid."]
+        assert said_there[-2:] == [PROMPT, ANSWER]
+        inherited = found.transcript.reading.inherited_entries
+        roles = found.index.roles
+        assert [role for role in roles[:inherited] if role] == ["user", "assistant"]
+        assert [role for role in roles[inherited:] if role] == ["user", "assistant"]
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ class EntryLog(Generic[IndexT_co]):
     @property
     def records_cost(self) -> bool:
         """Whether the agent records what its answers cost."""
-        return self.format.traits.records_cost
+        return self.format.traits.records_cost and self.reading.knows_cost
 
     @property
     def session_model(self) -> str | None:

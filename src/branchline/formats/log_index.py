@@ -79,6 +79,7 @@ class LogIndex:
         self.unterminated = False
         self.read_only: str | None = None
         self.last_message_time: float | None = None  # in milliseconds
+        self.knows_cost = True  # False where this file, unlike others of its program, does not record it
         self.other_objects: list[
             int
         ] = []  # readable objects that are no entries: the size of the tree at each

@@ -42,6 +42,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError("the saver for LangGraph needs it: pip install 'branchline[langgraph]'") from problem
 
 from branchline.integrations.checkpoint_rows import Run, markers, open_rows
+from branchline.integrations.langgraph_mirror import ThreadMirror
 from branchline.integrations.shared_lists import ListPath, Segment, joined, new_segment, split_items
 from branchline.integrations.threads import Worker
 
@@ -83,12 +84,20 @@ class _Parts(NamedTuple):
 class BranchlineSaver(BaseCheckpointSaver[Any]):
     """A checkpointer with every method that LangGraph knows, blocking and async. Threads may share it.
 
-    In PostgreSQL call :meth:`setup` once, as for LangGraph's own saver; a file is set up by itself.
+    In PostgreSQL call :meth:`setup` once, as for LangGraph's own saver; a file is set up by itself. With
+    ``mirror=True`` the messages of each thread are also a session of the same database, for people.
     """
 
-    def __init__(self, where: str | os.PathLike[str], *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self,
+        where: str | os.PathLike[str],
+        *,
+        serde: SerializerProtocol | None = None,
+        mirror: bool = False,
+    ) -> None:
         super().__init__(serde=serde)
         self._rows = open_rows(where)
+        self._mirror = ThreadMirror(where) if mirror else None
         self._space = self._rows.space
         self._worker = Worker()
         self._known: OrderedDict[tuple[str, str, str], _KnownList] = OrderedDict()
@@ -102,6 +111,8 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     def close(self) -> None:
         """Close the connections."""
         self._rows.close()
+        if self._mirror is not None:
+            self._mirror.close()
 
     # -- writing ----------------------------------------------------------------------------------------
 
@@ -115,6 +126,20 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         """Store a checkpoint and return the config that names it."""
         del new_versions  # what changed is told by the values
         thread, ns = _place(config)
+        stored = self._put(config, thread, ns, checkpoint, metadata)
+        if self._mirror is not None and not ns:
+            with self._guard:
+                self._mirror.show(thread, checkpoint["channel_values"])
+        return stored
+
+    def _put(
+        self,
+        config: RunnableConfig,
+        thread: str,
+        ns: str,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+    ) -> RunnableConfig:
         parent = get_checkpoint_id(config)
         about = get_checkpoint_metadata(config, metadata)
         encoded = json.dumps(about, ensure_ascii=False).encode("utf-8", "ignore")
@@ -251,6 +276,9 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
             for table in ("checkpoint", "write", "segment", "value"):
                 run(f"DELETE FROM {{lg}}{table} WHERE space = ? AND thread = ?", self._space, thread)
         self._forget(thread)
+        if self._mirror is not None:
+            with self._guard:
+                self._mirror.remove(thread)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of some runs, and what only they needed."""

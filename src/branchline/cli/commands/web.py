@@ -15,7 +15,7 @@ __all__ = ["web_command"]
     "web",
     examples="""
     branchline web
-    branchline web --dir ~/sessions
+    branchline web --store ~/sessions
     branchline web --no-open --port 8123
     """,
 )

@@ -111,6 +111,9 @@ class ClineReader(ReplayReader[Row]):
         reading, head = self.reading, self._head
         reading.title = typed_words((head.title or "").strip()) or self._prompt or None
         reading.last_message_time = self._spoken
+        reading.knows_cost = (
+            head.cline == "task" or head.parent is None
+        )  # the manifest has it, not a sub-agent
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if not reading.lines:
