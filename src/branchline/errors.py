@@ -21,7 +21,7 @@ What comes from files, other programs and people is one of these::
     │   ├── NoSummarizer     a summary is wanted and there is nothing that writes one
     │   ├── SummaryFailed    the summary did not come, is empty or was cut off
     │   ├── NothingToCompact the context is too small, or was compacted just now
-    │   └── SessionMoved     the conversation went on elsewhere while the questions were asked
+    │   └── SessionMoved     another writer continued the conversation; nothing was written
     ├── LogError             the log could not do what was asked
     │   ├── NotSaved         an append failed and was rolled back; nothing was written
     │   │   └── FileExists   something is at the path of a new file already (also a FileExistsError)
@@ -160,7 +160,7 @@ class NothingToCompact(FlowError):
 
 
 class SessionMoved(FlowError):
-    """The conversation went on elsewhere while the questions of a flow were asked."""
+    """Another writer continued the conversation meanwhile: during a flow, or with ``on_conflict="raise"``."""
 
 
 class LogError(BranchlineError):
