@@ -48,9 +48,10 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 	$(BIN)/python -m bench $(ARGS)
 	$(BIN)/python -m bench.terminal
 	$(BIN)/python -m bench.catalog
+	$(BIN)/python -m bench.html
 
 screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
-	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions tree compare
+	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions search tree statistics compare
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only transcript --theme light
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests

@@ -74,8 +74,8 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
     environment = {**kept, "HOME": str(home), "TERM": "xterm-256color"}
     command = (sys.executable, "-m", "branchline")
     for what, words, limit in (
-        ("first rows", "question 0 of", 0.3),
-        ("the app there, with the last turns", "assistant", 0.7),
+        ("first rows", "question 0 of", 0.2),
+        ("the app there, with the last turns", "answer 11 of", 0.7),
     ):
         paint = best_paint(RUNS, command, words, cwd=cwd, environment=environment, size=SIZE)
         seconds = paint.wall if paint.cpu is None else paint.cpu
@@ -112,14 +112,14 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
         await pilot.pause(0.3)
         slowest = 0.0
         for words in ("t", "to", "tok", "token", "question 17", "re:answer.*9"):
-            started = time.process_time()
+            started = time.thread_time()  # costs are added up in another thread meanwhile
             app.browser.state.search(words)
             app.browser.show_everything()
-            slowest = max(slowest, time.process_time() - started)
+            slowest = max(slowest, time.thread_time() - started)
     RowList.render_line = draw  # type: ignore[method-assign]
     return [
         (f"first screenful of {SESSIONS:,} sessions painted", painted[0] - begun, 0.3),
-        (f"a key of a search among {SESSIONS:,} sessions", slowest, 0.05),
+        (f"a key of a search among {SESSIONS:,} sessions", slowest, 0.03),
     ]
 
 

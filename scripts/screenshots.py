@@ -26,20 +26,24 @@ _NUMBERS = re.compile(r"terminal-\d+-")
 _NOW = datetime(2026, 3, 7, 9, 0, tzinfo=UTC).timestamp()
 SCREENS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sessions", ()),
-    ("search", ("slash", *"tide", "space", *"role", "colon", *"user")),
-    ("keys", ("escape", "question_mark")),
-    ("tree", ("escape", "slash", *"tables", "enter", "t")),
+    ("search", (*"harbour",)),
+    ("hit", ("f3", "enter")),
+    ("keys", ("escape", "escape", "escape", "f1")),
+    ("actions", ("escape", "ctrl+o")),
+    ("filters", ("escape", "tab")),
+    ("statistics", ("escape", "f4")),
+    ("tree", ("escape", *"tables", "ctrl+t")),
     ("entry", ("enter",)),
     ("turns", ("escape", "ctrl+g")),
-    ("transcript", ("escape", "escape", "o", "home", "tab", "enter")),
-    ("branches", ("end", "s")),
-    ("compare", ("escape", "c")),
-    ("forest", ("escape", "escape", "escape", "f")),
-    ("paths", ("escape", "tab", "l", "space", "down", "space", "p")),
-    ("title", ("r",)),
-    ("trash", ("escape", "end", "d")),
-    ("damage", ("escape", "escape", "l", "tab", "home", "t", "f3")),
-    ("whole", ("escape", "home", "enter", *["down"] * 7, "enter")),
+    ("transcript", ("escape", "escape", "escape", *"summer", "right", "home", *["tab"] * 4)),
+    ("files", ("f7",)),
+    ("branches", ("escape", "end", "alt+s")),
+    ("compare", ("escape", "f6")),
+    ("forest", ("escape", "escape", "escape", "f9")),
+    ("groups", ("escape", "ctrl+g", "alt+r", "insert", "down", "insert")),
+    ("title", ("f2",)),
+    ("trash", ("escape", "delete")),
+    ("damage", ("escape", "escape", "ctrl+g", "alt+r", "home", "ctrl+t", "f3")),
 )
 
 
@@ -51,7 +55,13 @@ async def settle(pilot: Pilot[int]) -> None:
 async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
     """Go through all screens once and keep a picture of each that is wanted."""
     state = BrowserState(
-        LibrarySource.everywhere(), "here", Pins(), now=lambda: _NOW, home=os.environ["HOME"]
+        LibrarySource.everywhere(),
+        "here",
+        Pins(),
+        now=lambda: _NOW,
+        home=os.environ["HOME"],
+        hide="empty",
+        demo=True,
     )
     app = BranchlineApp(state, theme=theme)  # type: ignore[arg-type]
     async with app.run_test(size=size) as pilot:

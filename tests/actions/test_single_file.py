@@ -16,7 +16,7 @@ from branchline import Session
 from branchline.actions.export import Choices, ExportRequest, export
 from branchline.actions.import_ import import_file
 from branchline.actions.review import review
-from branchline.errors import EntryNotFound, NotASession, SecretsLeft
+from branchline.errors import EntryNotFound, NotASession, NotSupported, SecretsLeft
 from branchline.views.html.single_page import packed_frames, page_provenance
 from secret_kinds import KINDS
 from support import CORPUS
@@ -262,3 +262,16 @@ def test_an_empty_session_and_a_huge_message_have_pages(world: Path) -> None:
         with Session.open("large.html") as again:
             assert again.index.keys == large.index.keys
     assert (world / "empty.html").exists()
+
+
+def test_without_the_extra_the_message_says_what_to_install(
+    session: Session, world: Path, monkeypatch
+) -> None:
+    from branchline.actions import page_assets
+
+    monkeypatch.setattr(page_assets, "find_spec", lambda name: None if name == "pygments" else object())
+
+    with pytest.raises(NotSupported, match=r"pages need pygments.*branchline\[html\]"):
+        export(session, "page.html")
+
+    assert os.listdir(world) == []

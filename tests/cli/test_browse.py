@@ -91,3 +91,28 @@ def test_with_no_session_on_this_machine_the_demo_library_opens_and_says_so(
     run()
 
     assert "demo library" in str(called["notice"])
+
+
+@pytest.mark.parametrize("command", ["show", "tree", "resume"])
+def test_without_a_session_and_without_a_terminal_to_pick_one_a_command_asks_for_it(
+    run: Run, command: str
+) -> None:
+    assert "Missing argument 'SESSION'" in run(command, code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["show", "tree"])
+def test_on_a_terminal_a_command_without_a_session_works_on_the_one_that_is_picked(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    run("new", "--id", "picked", "--title", "Picked")
+    run("append", "picked", "Hello")
+    asked: list[str] = []
+
+    def pick(_out: object, verb: str, _directory: str | None = None) -> str:
+        asked.append(verb)
+        return "picked"
+
+    monkeypatch.setattr(f"branchline.cli.commands.{command}.pick_session", pick)
+
+    assert "Hello" in run(command).stdout
+    assert asked == [command]

@@ -115,9 +115,9 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("Escape", "Escape")  # the tree, by default
     terminal.wait("Go where\\?")
     terminal.write("first")
-    terminal.wait(r"^ / first")
+    terminal.wait(r"^ Search first")
     terminal.press("Home")
-    terminal.wait(r"^› .*user: offline: say \*\*first")
+    terminal.wait(r"^▌ .*user: offline: say \*\*first")
     terminal.press("Enter")
     terminal.wait("Summarize the abandoned branch")
     terminal.press("Down", "Enter")
@@ -142,7 +142,7 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.wait("Rephrase which prompt in a new session\\?")  # the tree, as for double Escape
     terminal.write("again")
     terminal.press("Home")
-    terminal.wait(r"^[❯›] .*user: offline: say \*\*first\*\* answer again")
+    terminal.wait(r"^[❯▌] .*user: offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
     terminal.wait("you are in the new session")
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
@@ -171,18 +171,18 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     terminal.wait("^three")
 
     terminal.say("/tree")
-    seen = terminal.wait(r"^› .*assistant: three  ← you are here")
+    seen = terminal.wait(r"^▌ .*assistant: three  ← you are here")
     drawn = seen.partition("Go where?")[2]
     assert drawn.index("say three") < drawn.index("say two")  # the active branch comes first
-    assert drawn.count("›") == 1
-    for key, name in (("C-a", "all"), ("C-l", "labeled"), ("C-t", "no-tools"), ("C-d", "assistant: three")):
+    assert drawn.count("▌") == 1
+    for key, name in (("M-a", "all"), ("M-l", "labeled"), ("M-t", "no-tools"), ("M-d", "assistant: three")):
         terminal.press(key)
         terminal.wait(name)
-    terminal.press("C-u")  # only prompts
+    terminal.press("M-u")  # only prompts
     seen = terminal.wait(r"\[user\]")
     assert "assistant:" not in seen.partition("Go where?")[2]
-    terminal.press("C-u", "Up")
-    terminal.wait(r"^› .*user: offline: say three")
+    terminal.press("M-u", "Up")
+    terminal.wait(r"^▌ .*user: offline: say three")
     terminal.press("M-Left")  # fold the branch
     terminal.wait("⊞")
     terminal.press("M-Right")
@@ -191,14 +191,14 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     terminal.wait("label: ▏")
     terminal.write("third way")
     terminal.press("Enter")
-    terminal.wait(r"^› .*\[third way\] user: offline: say three")
-    terminal.press("C-l")
+    terminal.wait(r"^▌ .*\[third way\] user: offline: say three")
+    terminal.press("M-l")
     terminal.wait(r"\(1/1\) \[labeled\]")
-    terminal.press("C-l")
+    terminal.press("M-l")
     terminal.write("say two")
-    terminal.wait(r"^ / say two")
+    terminal.wait(r"^ Search say two")
     terminal.press("Home")
-    terminal.wait(r"^› .*user: offline: say two")
+    terminal.wait(r"^▌ .*user: offline: say two")
     terminal.press("Enter")
     terminal.wait("Summarize the abandoned branch")
     terminal.press("Enter")

@@ -78,3 +78,21 @@ def test_tables_are_created_by_a_command_and_status_says_what_is_there(run, post
 )
 def test_a_store_that_is_not_there_is_one_sentence(run, where, words):
     assert words in run("ls", "--store", where, code=1).stderr
+
+
+def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tmp_path):
+    run("new", "--id", "one", "--store", tmp_path / "files")
+    run("append", "one", "hello", "--store", tmp_path / "files")
+
+    planned = run("sync", tmp_path / "files", store)
+    assert "copied" in planned.stdout
+    assert "--yes" in planned.stderr
+    assert "one" not in run("ls", "--store", store, code=0 if "postgresql" in store else 1).stdout
+    run("sync", tmp_path / "files", store, "--yes")
+    run("append", "one", "there", "--store", store)
+    run("append", "one", "here", "--store", tmp_path / "files")
+    done = json.loads(run("sync", tmp_path / "files", store, "--yes", "--json").stdout)
+
+    assert [one["action"] for one in done["sessions"]] == ["joined"]
+    for place in (tmp_path / "files", store):
+        assert {"there", "here"} <= set(run("tree", "one", "--store", place).stdout.split())

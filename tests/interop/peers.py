@@ -35,6 +35,7 @@ __all__ = [
     "GoPeer",
     "Peer",
     "PeerMissing",
+    "axe_core",
     "codex",
     "oh_my_pi",
     "opencode",
@@ -159,6 +160,13 @@ def codex() -> Path:
         if os.access(binary, os.X_OK):
             return binary
     raise PeerMissing("the package of Codex has no program for this machine")
+
+
+@cache
+def axe_core() -> Path:
+    """The script of axe-core 4.11.0, which looks for barriers in a page."""
+    place = _once("axe-core-4.11.0", lambda place: _install("axe-core@4.11.0", place))
+    return place / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @cache

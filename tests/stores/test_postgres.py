@@ -18,6 +18,7 @@ from branchline import (
     ReadOnly,
     Session,
     SessionLibrary,
+    SessionMoved,
 )
 from branchline.session import NewEntry
 from branchline.stores.conformance import DraftContract, LoadContract, LogContract, TrashContract
@@ -378,3 +379,65 @@ def test_too_many_users_of_one_store_wait_and_are_told(store, monkeypatch):
 
     with log.exclusive(), pytest.raises(LockTimeout, match="connections"):
         store.stat("one")
+
+
+def texts(session):
+    return [entry.message.content[0].text for entry in session.entries(session.path())]
+
+
+def test_two_writers_that_try_without_the_lock_still_obey_the_policy(store):
+    library = SessionLibrary(store)
+    one = library.get_or_create("talk", on_conflict="append")
+    other = library.get_or_create("talk", on_conflict="append")
+    one.append_message("start")
+
+    for number in range(10):
+        one.append_message(f"one {number}")
+        other.append_message(f"other {number}")
+    one.refresh()
+
+    assert len(texts(one)) == 21
+    late = library.get("talk", on_conflict="raise")
+    one.append_message("one more")
+    size = store.stat("talk").size
+    with pytest.raises(SessionMoved):
+        late.append_message("late")
+    assert store.stat("talk").size == size
+    other.on_conflict = "branch"
+    before = other.leaf
+    kept = other.append_message("beside")
+    assert other.index.parent(kept) == before
+
+
+def test_a_condition_is_asked_again_when_another_writer_was_faster(store):
+    library = SessionLibrary(store)
+    one, other = (library.get_or_create("talk", on_conflict="append") for _ in range(2))
+    seen = []
+
+    def next_number(session):
+        count = sum(kind == "custom" for kind in session.index.types)
+        seen.append(count)
+        return [NewEntry.custom("number", count + 1)]
+
+    one.write(next_number)
+    other.write(next_number)
+
+    assert seen == [0, 0, 1]
+    one.refresh()
+    assert [entry.data for entry in one.entries() if entry.type == "custom"] == [1, 2]
+
+
+def test_threads_that_share_one_session_lose_nothing(store):
+    session = SessionLibrary(store).get_or_create("talk", on_conflict="append")
+    threads = [
+        threading.Thread(target=lambda name=name: [session.append_message(f"{name} {n}") for n in range(20)])
+        for name in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(texts(session))) == len(session.path()) == 80
+    with SessionLibrary(store).get("talk") as again:
+        assert again.path() == session.path()

@@ -17,6 +17,7 @@ from branchline.clock import FixedClock
 from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
+from branchline.tui.screens.base import KeyedScreen
 from branchline.views.browser.arrangement import Sort
 from branchline.views.browser.source import Scope
 from branchline.views.browser.state import BrowserState
@@ -148,12 +149,12 @@ def source(directory: Path) -> LibrarySource:
 
 
 def state_of(
-    directory: Path, *, scope: Scope = "here", words: str = "", sort: Sort = "recent"
+    directory: Path, *, scope: Scope = "here", words: str = "", sort: Sort = "recent", **more: Any
 ) -> BrowserState:
     """What the browser knows of a directory, nothing read yet."""
     pins = Pins(str(directory / "own" / "pins.json"))
     return BrowserState(
-        source(directory), scope, pins, words=words, sort=sort, now=now, home=os.path.expanduser("~")
+        source(directory), scope, pins, words=words, sort=sort, now=now, home=os.path.expanduser("~"), **more
     )
 
 
@@ -163,8 +164,26 @@ def app_on(
     return BranchlineApp(state_of(directory, scope=scope, words=words, sort=sort), **options)
 
 
+_TOLD: list[str] = []
+_tell = KeyedScreen.tell
+
+
+def _listened(shown: KeyedScreen, words: str, *, wrong: bool = False) -> None:
+    _TOLD.append(words)
+    _tell(shown, words, wrong=wrong)
+
+
+KeyedScreen.tell = _listened  # type: ignore[method-assign, assignment]
+
+
+def said(_app: BranchlineApp) -> str:
+    """Everything that the screens have told since the app was started."""
+    return " ".join(_TOLD)
+
+
 def drive(app: BranchlineApp, told: Story, size: tuple[int, int] = (80, 24)) -> None:
     """Run the app without a terminal, and let a story press keys."""
+    _TOLD.clear()
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:

@@ -11,7 +11,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from branchline import SessionLibrary, demo, places
+from branchline import SessionLibrary, demo
 from branchline.library.browser_source import LibrarySource
 from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
@@ -19,18 +19,20 @@ from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.compare import CompareScreen
 from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.screens.help import HelpScreen
+from branchline.tui.screens.statistics import StatisticsScreen
+from branchline.tui.screens.transcript import TranscriptScreen
+from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.browser.source import Scope
 from branchline.views.browser.state import BrowserState
+from branchline.views.hits import Hits
+from branchline.views.query import Query
 from branchline.views.session_row import row_name
-from tui.kit import CWD, app_on, drive, press, screen, settle, talk
+from tui.kit import CWD, app_on, drive, press, said, screen, settle, state_of, talk
 
 
 def names(app: BranchlineApp) -> list[str]:
     return [item.row.title or item.row.first_prompt or item.row.key for item in app.browser.state.items]
-
-
-def said(app: BranchlineApp) -> str:
-    return " ".join(note.message for note in app._notifications)
 
 
 def test_a_search_narrows_the_list_as_it_is_typed_looks_inside_and_says_what_is_wrong_with_it(
@@ -38,33 +40,127 @@ def test_a_search_narrows_the_list_as_it_is_typed_looks_inside_and_says_what_is_
 ) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         assert len(names(app)) == 6
-        await press(pilot, "slash", "=refunds")
+        await press(pilot, "=refunds")
         assert names(app) == ["Refunds"]
-        await press(pilot, "escape", "slash", "=midnight role:assistant")
-        assert set(names(app)) == {"Red checkout test", "In a fork: rewrite the token module"}
-        assert "4 filtered out" in app.browser.query_one("#seen", LineBar).words
-        await press(pilot, "escape", "slash", "=tool:read label:frozen")
+        await press(pilot, "escape", "=midnight role:assistant")
+        assert names(app) == ["Red checkout test"]  # its fork has the same entry: one place in two sessions
+        assert "place 1 of 1 in 1 session" in app.browser.query_one("#search", LineBar).words
+        assert "in 2 sessions" in screen(app)
+        await press(pilot, "escape", "=label:frozen")
         assert names(app) == ["Red checkout test"]
-        await press(pilot, "escape", "slash", "=after:soon")
+        await press(pilot, "escape", "=after:soon")
         assert names(app) == []
         assert "is not a valid time" in screen(app)
-        await press(pilot, "enter", "escape")
+        await press(pilot, "escape")
         assert len(names(app)) == 6
         assert app.browser.words == ""
 
     drive(app_on(sessions), told)
 
 
-def test_letters_act_in_the_list_and_are_letters_in_the_search_line(sessions: Path) -> None:
+def test_typing_a_word_changes_nothing_but_the_search(sessions: Path) -> None:
+    """Whatever a word is made of: every letter of these acted once."""
+    before = sorted(file.name for file in sessions.iterdir())
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        state = app.browser.state
+        chosen = (state.scope, state.sort, state.agent, state.shape, state.grouped, state.paths)
+        for words in ("deploy", "quit nausea", "xyz?!", "t"):
+            await press(pilot, f"={words}")
+            assert app.browser.words == words
+            assert app.screen is app.browser
+            assert not state.marked
+            assert (state.scope, state.sort, state.agent, state.shape, state.grouped, state.paths) == chosen
+            await press(pilot, "escape")
+        assert app.browser.words == ""
+        assert len(names(app)) == 6
+
+    drive(app_on(sessions), told)
+
+    assert sorted(file.name for file in sessions.iterdir() if file.name != "own") == before
+
+
+def test_letters_act_where_the_settings_say_so_and_a_search_begins_with_a_slash(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "slash", "=dq")
         assert app.browser.words == "dq"
-        assert app.is_running
         await press(pilot, "backspace", "backspace", "enter", "n")
-        assert "named" in app.browser.query_one("#top", LineBar).words
         assert all(item.row.title for item in app.browser.state.items)
+        await press(pilot, "n", "space", "d")
+        assert isinstance(app.screen, ConfirmDialog)
+        await press(pilot, "escape", "t")
+        assert isinstance(app.screen, TreeScreen)
+        await press(pilot, "escape", "q", "q")
+        assert not app.is_running
+
+    drive(BranchlineApp(state_of(sessions, letters=True)), told)
+
+
+def test_the_search_line_has_the_keys_of_readline(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "=refunds euros", "ctrl+w", "ctrl+a", "=x", "ctrl+e", "ctrl+h", "ctrl+b", "ctrl+k")
+        assert app.browser.words == "xrefund"
+        await press(pilot, "ctrl+y", "ctrl+u")
+        assert app.browser.words == ""
+        await press(pilot, "ctrl+y", "left", "delete")
+        assert app.browser.words == "xrefund"
+        assert app.screen is app.browser
 
     drive(app_on(sessions), told)
+
+
+def test_a_hit_is_shown_marked_stepped_through_and_opened_on_its_branch(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "=longer")
+        assert "place 1 of" in screen(app)
+        assert "Longer tokens hide the fault" in screen(app)
+        roles = [hit.role for hits in app.browser.state.hits.values() for hit in hits]
+        place = app.browser.state.place
+        await press(pilot, *["f3"] * roles.index("assistant"))
+        assert len(roles) == 1 or app.browser.state.place != place
+        hit = app.browser.hit
+        assert hit is not None
+        assert not hit.on_path
+        assert "on another branch" in screen(app)
+        await press(pilot, "enter")
+        assert isinstance(app.screen, TranscriptScreen)
+        reading = app.screen
+        assert reading.words == "longer"
+        assert reading.conversation.place == "elsewhere"
+        part = reading.conversation.parts[reading.view.selected[0]]
+        assert hit.entry in [reading.session.index.keys[position] for position in part]
+        assert any(
+            "longer" in text.lower() and style is not None and style.underline
+            for strip in reading._compositor.render_strips()
+            for text, style, _control in strip
+        )
+
+    drive(app_on(sessions), told, (120, 36))
+
+
+def test_an_answer_to_words_that_are_no_longer_searched_for_is_dropped(sessions: Path) -> None:
+    app = app_on(sessions)
+    asked: list[str] = []
+    search = app.source.search
+
+    def slow(scope: Scope, query: Query, *, limit: int) -> Hits:
+        asked.append(" ".join(query.words))
+        time.sleep(0.15)
+        return search(scope, query, limit=limit)
+
+    app.source.search = slow  # type: ignore[method-assign]
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for end in range(1, 8):
+            app.browser.set_words("refunds"[:end])
+            app.browser.search_changed()
+        await pilot.pause(0.5)
+        await settle(pilot)
+        assert names(app) == ["Refunds"]
+        assert asked[-1] == "refunds"
+        assert len(asked) < len("refunds")  # one question at a time, and only the last
+
+    drive(app, told)
 
 
 def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(sessions: Path) -> None:
@@ -72,51 +168,41 @@ def test_several_sessions_go_to_the_trash_at_once_and_come_back_with_one_key(ses
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         before = names(app)
-        await press(pilot, "space", "space", "d", "enter")
+        await press(pilot, "insert", "insert", "delete", "enter")
         assert names(app) == before[2:]
         assert len(library.trash()) == 2
-        await press(pilot, "u")
+        await press(pilot, "ctrl+z")
         assert sorted(names(app)) == sorted(before)
         assert library.trash() == []
-        await press(pilot, "u")
+        await press(pilot, "ctrl+z")
         assert "nothing to undo" in said(app)
 
     drive(app_on(sessions), told)
 
 
-def test_sessions_of_other_programs_are_removed_only_after_a_question(sessions: Path) -> None:
+def test_sessions_are_removed_only_after_a_question_that_says_who_will_miss_them(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "d")
+        await press(pilot, "delete")
         assert isinstance(app.screen, ConfirmDialog)
-        await press(pilot, "escape")
+        asked = " ".join(screen(app).split())
+        assert "Move 1 session to the trash? 1 of pi. That program will no longer list it. Ctrl+Z" in asked
+        await press(pilot, "y", "escape")  # a letter confirms nothing
         assert len(names(app)) == 6
-        await press(pilot, "d", "enter")
+        await press(pilot, "delete", "enter")
         assert len(names(app)) == 5
         assert "no longer exists" not in said(app)
-        await press(pilot, "u")
+        await press(pilot, "ctrl+z")
         assert len(names(app)) == 6
 
     drive(app_on(sessions), told)  # a directory that is not ours, as `browse --dir` opens it
 
 
-def test_our_own_sessions_go_to_the_trash_without_a_question(world: Path) -> None:
-    directory = Path(places.session_directory(CWD))
-    talk(directory, 1, "Ours").close()
-
-    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "d")
-        assert names(app) == []
-        assert "moved to the trash" in said(app)
-
-    drive(app_on(directory), told)
-
-
 def test_a_title_is_written_into_the_session_and_the_file_keeps_its_name(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "slash", "=dark theme", "enter")
+        await press(pilot, "=dark theme")
         row = app.browser.row
         assert row is not None
-        await press(pilot, "r", "=Night", "enter")
+        await press(pilot, "f2", "=Night", "enter")
         assert names(app) == ["Night"]
         assert app.browser.row is not None
         assert app.browser.row.path == row.path
@@ -126,7 +212,7 @@ def test_a_title_is_written_into_the_session_and_the_file_keeps_its_name(session
 
 def test_pins_stay_on_top_and_are_kept_in_a_file_of_our_own(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "slash", "=refunds", "enter", "p", "escape")
+        await press(pilot, "=refunds", "alt+p", "escape")
         assert names(app)[0] == "Refunds"
         assert "★" in screen(app)
 
@@ -161,7 +247,7 @@ def test_pins_that_cannot_be_read_are_said_and_none(tmp_path: Path) -> None:
 
 def test_forks_stand_below_their_parent_when_sorted_by_threads_and_never_look_like_it(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "s")
+        await press(pilot, "ctrl+s", "ctrl+s")
         text = screen(app)
         assert "└─ In a fork: rewrite the token module" in text
         assert text.index("Red checkout test") < text.index("└─")
@@ -178,10 +264,10 @@ def test_the_other_scope_is_read_when_first_chosen(sessions: Path, tmp_path: Pat
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         assert "Something elsewhere" not in names(app)
-        await press(pilot, "tab")
+        await press(pilot, "shift+tab")
         assert "Something elsewhere" in names(app)
         assert "~/other" in screen(app)
-        await press(pilot, "tab")
+        await press(pilot, "shift+tab")
         assert "Something elsewhere" not in names(app)
 
     drive(app, told, (120, 30))
@@ -191,7 +277,7 @@ def test_the_command_that_continues_a_session_is_copied_as_it_would_be_typed(ses
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         row = app.browser.row
         assert row is not None
-        await press(pilot, "y")
+        await press(pilot, "alt+c")
         assert app.clipboard == f"cd {CWD} && branchline chat --fork {row.path}"
 
     drive(app_on(sessions), told)
@@ -240,7 +326,7 @@ def test_a_session_continues_in_another_agent_that_is_picked(
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         row = app.browser.row
         assert row is not None
-        await press(pilot, "i")
+        await press(pilot, "alt+i")
         assert "codex" in screen(app)
         await press(pilot, "enter")
         assert isinstance(app.screen, ConfirmDialog)  # the directory of the session is gone
@@ -282,7 +368,7 @@ def test_a_session_that_vanished_while_it_was_shown_is_told_and_left_out(session
         assert row is not None
         assert row.path is not None
         os.unlink(row.path)
-        await press(pilot, "t")
+        await press(pilot, "ctrl+t")
         assert "no longer exists" in said(app)
         assert isinstance(app.screen, BrowserScreen)
         await press(pilot, "f5")
@@ -318,7 +404,7 @@ def test_the_mouse_moves_the_cursor_a_wheel_scrolls_and_a_double_click_is_enter(
         assert rows.cursor == 2
         with pytest.MonkeyPatch.context() as patch:
             chosen: list[bool] = []
-            patch.setattr(app.browser, "action_go_on", lambda: chosen.append(True))
+            patch.setattr(app.browser, "action_open", lambda: chosen.append(True))
             await pilot.double_click("#rows", offset=(10, 2))
             await settle(pilot)
         assert chosen
@@ -326,8 +412,8 @@ def test_the_mouse_moves_the_cursor_a_wheel_scrolls_and_a_double_click_is_enter(
     drive(app_on(sessions), told)
 
 
-@pytest.mark.parametrize("width", [60, 160])
-def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_stand(
+@pytest.mark.parametrize("width", [60, 100])
+def test_agents_scope_hints_and_screens_are_chosen_with_a_click_wherever_they_stand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     made = demo.prepare(str(tmp_path / "demo"))
@@ -343,18 +429,20 @@ def test_scope_sort_programs_and_hints_are_chosen_with_a_click_wherever_they_sta
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         state = app.browser.state
-        assert all(words in screen(app) for words in (" claude-code  ", " oh-my-pi  ", " zot  "))
-        await click(app, pilot, " piglet  ")
-        assert state.agent == "piglet"
-        assert names(app) == ["What to call things"]
-        await click(app, pilot, "[piglet]")
+        await click(app, pilot, "branchline 4")
+        assert state.agent == "branchline"
+        await click(app, pilot, "All 8")
         assert state.agent is None
-        await click(app, pilot, " all ")
+        await click(app, pilot, "+")  # those that do not fit
+        await press(pilot, "=piglet", "enter")
+        assert names(app) == ["What to call things"]
+        await click(app, pilot, " ▾")
         assert state.scope == "all"
-        await click(app, pilot, "sort: recent")
-        assert state.sort == "threaded"
-        await click(app, pilot, "? keys")
+        await click(app, pilot, "F1 keys")
         assert isinstance(app.screen, HelpScreen)
+        await press(pilot, "escape")
+        await click(app, pilot, "Statistics")
+        assert isinstance(app.screen, StatisticsScreen)
 
     app = BranchlineApp(
         BrowserState(
@@ -377,11 +465,11 @@ def test_a_format_that_fails_in_its_own_way_costs_a_notice_and_not_the_app(sessi
     app.source.describe = app.source.open = broken  # type: ignore[method-assign, assignment]
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "down", "t")
+        await press(pilot, "down", "ctrl+t")
         assert "cannot open it: a plugin of somebody" in said(app)
         assert "a plugin of somebody" in screen(app)  # in the place of the preview
         app.source.forest = broken  # type: ignore[method-assign, assignment]
-        await press(pilot, "f")
+        await press(pilot, "f9")
         assert "cannot be listed: a plugin of somebody" in said(app)
 
     drive(app, told)
@@ -391,9 +479,9 @@ def test_two_marked_sessions_are_compared_wherever_the_cursor_is(sessions: Path)
     """Marking moves the cursor on: after two marks it is on a third session."""
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "space", "space")
+        await press(pilot, "insert", "insert")
         assert len(app.browser.state.marked) == 2
-        await press(pilot, "c")
+        await press(pilot, "f6")
         await settle(pilot)
         assert isinstance(app.screen, CompareScreen)
 
@@ -403,10 +491,57 @@ def test_two_marked_sessions_are_compared_wherever_the_cursor_is(sessions: Path)
 def test_a_thread_with_a_pinned_session_is_on_top_when_sessions_are_threaded(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         last = app.browser.state.items[-1].row
-        await press(pilot, "end", "p", "s")
+        await press(pilot, "end", "alt+p", "ctrl+s", "ctrl+s")
         state = app.browser.state
         assert state.sort == "threaded"
         assert row_name(state.items[0].row) == row_name(last)
         assert state.items[0].pinned
 
     drive(app_on(sessions), told)
+
+
+def test_a_session_that_is_picked_for_a_command_is_given_back_and_leaving_gives_none(sessions: Path) -> None:
+    app = app_on(sessions, picking="show")
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        assert "Enter show" in screen(app)
+        await press(pilot, "=refunds", "enter")
+        assert not app.is_running
+
+    drive(app, told)
+
+    assert app.picked is not None
+    assert app.picked.title == "Refunds"
+    left = app_on(sessions, picking="show")
+    drive(left, lambda _app, pilot: press(pilot, "escape"))
+    assert left.picked is None
+
+
+def test_the_demo_is_marked_on_every_screen_and_enter_reads_there(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        for keys in (
+            (),
+            ("enter",),
+            ("f7",),
+            ("escape", "ctrl+t"),
+            ("escape", "escape", "f4"),
+            ("escape", "f9"),
+        ):
+            await press(pilot, *keys)
+            assert screen(app).splitlines()[0].rstrip().endswith("demo"), keys
+
+    drive(BranchlineApp(state_of(sessions, demo=True)), told, (100, 30))
+
+
+def test_a_session_is_expanded_in_place_and_rows_can_have_two_lines(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "down", "f8")
+        row = app.browser.row
+        assert row is not None
+        assert row.id in screen(app)
+        await press(pilot, "down", "up", "f8", "alt+r")
+        assert app.browser.row == row
+        assert row.id not in screen(app)
+        assert screen(app).count("~/shop, claude-sonnet-4-5") >= 3
+
+    drive(app_on(sessions), told, (120, 40))

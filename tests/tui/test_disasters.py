@@ -14,7 +14,7 @@ from branchline import Session
 from branchline.tui.app import BranchlineApp
 from branchline.tui.keymap import SCREENS
 from branchline.views.session_row import row_name
-from tui.kit import CWD, answer, app_on, clock, drive, press, settle, story, talk, user
+from tui.kit import CWD, answer, app_on, clock, drive, press, said, settle, story, talk, user
 
 Disaster = Callable[[Path], None]
 
@@ -61,22 +61,22 @@ def some_and_all(*some: Disaster) -> list[Disaster | ParameterSet]:
 
 WAYS: dict[str, tuple[str, ...]] = {
     "sessions": (),
-    "tree": ("t",),
-    "transcript": ("o",),
-    "turns": ("t", "ctrl+g"),
-    "forest": ("f",),
-    "compare": ("o", "c"),
+    "tree": ("ctrl+t",),
+    "transcript": ("right",),
+    "turns": ("ctrl+t", "ctrl+g"),
+    "forest": ("f9",),
+    "compare": ("right", "f6"),
 }
 MODALS: dict[str, tuple[str, ...]] = {
-    "what to do with an entry": ("t", "home", "enter"),
-    "a label": ("t", "L"),
-    "the whole entry": ("t", "home", "enter", *["down"] * 6, "enter"),
-    "which branch": ("o", "s"),
-    "a title": ("r",),
-    "a deletion": ("d",),
-    "a way to go on": ("enter",),
+    "what to do with an entry": ("ctrl+t", "home", "enter"),
+    "a label": ("ctrl+t", "L"),
+    "the whole entry": ("ctrl+t", "home", "enter", *["down"] * 6, "enter"),
+    "which branch": ("right", "alt+s"),
+    "a title": ("f2",),
+    "a deletion": ("delete",),
+    "a way to go on": ("ctrl+o", "enter"),
 }
-LEAVING = frozenset({"back", "leave", "quit", "theme", "go_on", "picture"})
+LEAVING = frozenset({"back", "quit", "theme", "open", "picture", "search"})
 
 
 @pytest.fixture(autouse=True)
@@ -98,17 +98,14 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def said(app: BranchlineApp) -> str:
-    return " ".join(str(note.message) for note in app._notifications)
-
-
 def name_of_story(app: BranchlineApp) -> str:
     return next(row_name(item.row) for item in app.browser.state.items if item.row.title)
 
 
 async def to_the_story(app: BranchlineApp, pilot: Pilot[int]) -> None:
-    await press(pilot, "slash", "=red checkout test", "enter")
-    await press(pilot, *["down"] * (app.browser.state.place_of(name_of_story(app)) or 0))
+    await press(pilot, "=red checkout test")
+    app.browser.list.move_to(app.browser.state.place_of(name_of_story(app)) or 0)
+    await settle(pilot)
     assert app.browser.row is not None
     assert app.browser.row.title == "Red checkout test"
 

@@ -1,4 +1,4 @@
-"""The installed program in a real terminal: browse, search, open a tree, label, branch, fork, undo a delete, continue, quit."""
+"""The installed program in a real terminal: search, hit, branch, fork, undo, export, compare, continue, quit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Terminal:
     def __init__(self, name: str, command: str, cwd: Path) -> None:
         self._tmux = ["tmux", "-L", name, "-f", "/dev/null", "-u"]
         start = ["new-session", "-d", "-x", "100", "-y", "30", "-c", str(cwd), command]
-        subprocess.run([*self._tmux, *start], check=True, capture_output=True)
+        # The environment as Python knows it: readline sets COLUMNS and LINES behind its back.
+        subprocess.run([*self._tmux, *start], check=True, capture_output=True, env=dict(os.environ))
 
     def screen(self) -> str:
         done = subprocess.run(
@@ -39,6 +40,18 @@ class Terminal:
 
     def write(self, words: str) -> None:
         subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
+
+    def resize(self, columns: int, rows: int) -> None:
+        size = ["resize-window", "-x", str(columns), "-y", str(rows)]
+        subprocess.run([*self._tmux, *size], check=True, capture_output=True)
+
+    def click(self, words: str) -> None:
+        """Click on words, as a terminal tells it to a program."""
+        lines = self.screen().split("\n")
+        row = next(row for row, line in enumerate(lines) if words in line)
+        column = lines[row].index(words) + 1
+        for end in "Mm":
+            self.write(f"\x1b[<0;{column + 1};{row + 1}{end}")
 
     def wait(self, words: str, *, gone: bool = False) -> str:
         """Until the words are on the screen, or not on it any more."""
@@ -58,9 +71,6 @@ class Terminal:
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed")
-    program = Path(sys.executable).with_name("branchline")
-    if not program.exists():
-        pytest.skip("the program is not installed beside this interpreter")
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -85,30 +95,33 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
     program_of_pi.write_text('#!/bin/sh\necho "$@" > "$HOME/ran"\npwd >> "$HOME/ran"\n')
     program_of_pi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program_of_pi.parent}:{os.environ['PATH']}")
-    command = f"{shlex.quote(str(program))}; echo CODE=$?; sleep 60"
+    command = f"{shlex.quote(sys.executable)} -m branchline; echo CODE=$?; sleep 60"
     made = Terminal(f"branchline-{os.getpid()}-{tmp_path.name}", command, project)
     yield made
     made.close()
 
 
-def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continues_in_pi_and_quits(
+def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_compares_and_continues_in_pi(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     library = SessionLibrary.for_cwd(tmp_path / "project")
 
-    terminal.wait("3 sessions seen · 3 shown")
-    terminal.press("/")
-    terminal.write("checkout")
-    terminal.wait("2 filtered out")
+    terminal.wait("3 sessions")
+    terminal.write("fix it")
+    terminal.wait("place 1 of 2 in 1 session")
+    terminal.press("F3")
+    terminal.wait("place 2 of 2")
     terminal.press("Enter")
-    terminal.press("t")
+    terminal.wait("branchline / project / Checkout")
+    terminal.wait("Search fix it")  # the words were carried over
+    terminal.press("C-t")
     terminal.wait("← you are here")
 
     terminal.press("L")
     terminal.wait("Label of this entry")
     terminal.write("good end")
     terminal.press("Enter")
-    terminal.wait("[good end] assistant: About: Fix it")
+    terminal.wait("[good end]")
 
     terminal.press("Home")
     terminal.press("Down")
@@ -119,24 +132,60 @@ def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continu
 
     terminal.press("Enter")
     terminal.wait("Fork at this entry")
-    terminal.press("Down", "Down", "Down", "Down", "Enter")
+    terminal.write("fork at")
+    terminal.press("Enter")
     terminal.wait("forked into")
 
     terminal.press("Escape")
-    terminal.wait("4 sessions seen · 1 shown")  # the search is still in force
-    terminal.press("d")
-    terminal.wait("moved to the trash")
+    terminal.wait("Search fix it")
+    terminal.press("Escape")
+    terminal.wait("part ")
+    terminal.press("Escape")
+    terminal.wait("of 2 in 1 session")  # the search of the list is still in force
+    terminal.press("Escape")
+    terminal.wait("4 sessions")
+    terminal.write("refunds")
+    terminal.wait("in 1 session")
+    terminal.press("Delete")
+    terminal.wait("Move 1 session to the trash?")
+    terminal.press("Enter")
+    terminal.wait("in the trash.  Ctrl+Z undo")
     assert len(library.trash()) == 1
-    terminal.press("u")
-    terminal.wait("restored")
+    terminal.press("C-z")
+    terminal.wait("1 session restored")
     assert library.trash() == []
 
-    terminal.press("Escape")
-    terminal.wait("4 sessions seen · 4 shown")  # the last search has also left three out
-    terminal.press("/")
-    terminal.write("hello from")
-    terminal.wait("3 filtered out")
+    terminal.press("C-o")
+    terminal.wait("Continue in branchline")
+    terminal.write("export")
     terminal.press("Enter")
+    terminal.wait("Export to which file?")
+    terminal.press("C-u")
+    terminal.write("talk.md")
+    terminal.press("Enter")
+    terminal.wait("written:")
+    assert "How do refunds work?" in (tmp_path / "project" / "talk.md").read_text()
+
+    terminal.press("Escape")
+    terminal.wait("4 sessions")
+    terminal.press("IC", "IC")
+    terminal.wait("2 marked")
+    terminal.press("F6")
+    terminal.wait("branchline / Compare")
+    terminal.resize(72, 20)
+    terminal.resize(120, 36)
+    terminal.press("Escape")
+    terminal.wait("2 marked")
+    terminal.press("Escape")
+    terminal.wait("Git branch")  # there is room for it now
+
+    terminal.click("Statistics")
+    terminal.wait("Cost per day")
+    terminal.press("Escape")
+    terminal.wait("Git branch")
+
+    terminal.write("agent:pi")
+    terminal.wait("1 of 4 sessions")
     terminal.press("Enter")
     ran = tmp_path / "ran"
     end = time.monotonic() + PATIENCE
@@ -147,9 +196,9 @@ def test_a_person_browses_searches_labels_branches_forks_undoes_a_delete_continu
     assert command.startswith("--session ")
     assert command.endswith(".jsonl")
     assert cwd == str(tmp_path / "project")
-    terminal.wait("3 filtered out")  # the browser is there again
+    terminal.wait("1 of 4 sessions")  # the browser is there again
 
-    terminal.press("q")
+    terminal.press("C-q")
     terminal.wait("CODE=0")
     rows = {row.title or row.first_prompt: row for row in library.list(deep=True)}
     assert len(library.list()) == 3

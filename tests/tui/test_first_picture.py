@@ -18,7 +18,7 @@ from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.styles import DARK, GROUNDS, styles_for
 from branchline.views.browser.state import BrowserState
 from branchline.views.spans import Span, cut_line, line_width
-from tui.kit import app_on, state_of, talk
+from tui.kit import app_on, screen, state_of, talk
 
 Cell = tuple[str, str | None, str | None]
 
@@ -54,8 +54,8 @@ def both(
     """The picture of a state that has read its first batch, and the screen that Textual makes of it."""
     state.begin()
     state.loaded.batches = iter(())  # nothing more comes, and nothing is counted: both show the same
-    state.costs = dict.fromkeys(state.loaded.rows)
-    monkeypatch.setattr(BrowserScreen, "_rested", lambda _browser: None)
+    for name in ("_rested", "count_costs", "ask_inside"):
+        monkeypatch.setattr(BrowserScreen, name, lambda _browser: None)
     ours = drawn_cells(first_frame(state, *size))
     app = BranchlineApp(state)
     theirs: list[list[Cell]] = []
@@ -78,8 +78,9 @@ def test_nothing_moves_when_textual_takes_the_screen_over(
 
     ours, theirs = both(state_of(sessions), size, monkeypatch)
 
-    bar = size[0] if size[0] < 110 else size[0] - size[0] * 42 // 100
-    for row, (drawn, shown) in enumerate(zip(ours, theirs, strict=True)):
+    bar = min(size[0], 120)
+    # The last line names the best action for the first session, which only the app finds out.
+    for row, (drawn, shown) in enumerate(zip(ours[:-1], theirs[:-1], strict=True)):
         # The last column of the list has the scroll bar; the preview comes later.
         assert [cell[0] for cell in drawn[: bar - 1]] == [cell[0] for cell in shown[: bar - 1]], row
         assert drawn[: bar - 1] == shown[: bar - 1], row
@@ -90,8 +91,8 @@ def test_an_empty_list_and_a_search_are_drawn_as_textual_draws_them(
 ) -> None:
     ours, theirs = both(state_of(tmp_path, words="nothing"), (80, 24), monkeypatch)
 
-    assert ["".join(cell[0] for cell in row) for row in ours] == [
-        "".join(cell[0] for cell in row) for row in theirs
+    assert ["".join(cell[0] for cell in row) for row in ours[:-1]] == [
+        "".join(cell[0] for cell in row) for row in theirs[:-1]
     ]
 
 
@@ -133,12 +134,12 @@ def test_a_source_that_fails_at_the_first_look_is_told_by_the_app_and_does_not_e
     monkeypatch.setattr(SessionLibrary, "iter_rows", broken)
     assert state.begin()  # something is there, even if it is only the failure
 
-    async def run() -> list[str]:
+    async def run() -> str:
         async with app.run_test(size=(80, 24)) as pilot:
             await pilot.pause(0.3)
-            return [str(notice.message) for notice in app._notifications]
+            return screen(app)
 
-    assert any("fell over" in notice for notice in asyncio.run(run()))
+    assert "fell over" in asyncio.run(run())
 
 
 def test_the_first_picture_needs_neither_textual_nor_an_event_loop(sessions: Path) -> None:

@@ -15,7 +15,7 @@ from branchline import Session
 from branchline.tui.app import BranchlineApp
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import DetailSection, detail_passages, pages_of
-from tui.kit import CWD, HOSTILE, answer, app_on, call, clock, drive, press, result, screen, user
+from tui.kit import CWD, HOSTILE, answer, app_on, call, clock, drive, press, result, said, screen, user
 
 ACTING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 NAMED = "&#27;[31m &#x1b;]52;c;eA==&#7; &#x202e;turned [link](http://evil.example) <b>tag</b>"
@@ -60,27 +60,27 @@ def test_no_screen_shows_anything_that_acts_or_hides(hostile: Path) -> None:
                     seen.append(text)
 
         look()
-        await press(pilot, "slash", *"=red", "enter")
+        await press(pilot, "=red")
         look()
-        await press(pilot, "escape", "t")
+        await press(pilot, "escape", "ctrl+t")
         look()
         await press(pilot, "home", "down")
         look()
         await press(pilot, "ctrl+g")
         look()
-        await press(pilot, "escape", "ctrl+a", "escape", "o", "z")
+        await press(pilot, "escape", "alt+a", "escape", "right", "f8")
         look()
         for key in ("p", "p", "p", "home", "down"):
             await press(pilot, key)
             look()
         assert "turned" in screen(app)
-        await press(pilot, "s")
+        await press(pilot, "alt+s")
         look()
-        await press(pilot, "escape", "c")
+        await press(pilot, "escape", "f6")
         look()
-        await press(pilot, "escape", "escape", "f")
+        await press(pilot, "escape", "escape", "f9")
         look()
-        await press(pilot, "escape", "y")
+        await press(pilot, "escape", "alt+c")
         look()
 
     drive(app_on(hostile), told)
@@ -94,7 +94,7 @@ def test_no_screen_shows_anything_that_acts_or_hides(hostile: Path) -> None:
 
 def test_a_megabyte_in_one_message_is_cut_short_and_can_be_read_whole_page_by_page(hostile: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t")
+        await press(pilot, "ctrl+t")
         assert "more characters" in str(app.screen.query_one("#detail").words)  # type: ignore[attr-defined]
         await press(pilot, "enter", *["down"] * 7, "enter")
         assert "The whole entry   page 1 of 25" in screen(app)
@@ -155,23 +155,26 @@ def test_names_of_files_and_programs_are_only_words_on_every_screen(tmp_path: Pa
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         for keys in (
-            ("l",),  # the paths
-            ("v", "v", "down"),
+            ("alt+l",),  # the paths
+            ("alt+v", "alt+v", "down"),
             ("down",),
-            ("a",),
-            ("escape", "exclamation_mark"),  # the reasons
-            ("escape", "s", "s", "slash", "=hello", "enter"),
-            ("y",),  # the command
-            ("d",),  # the question
+            ("tab",),  # the filters
+            ("escape", "alt+h"),  # the reasons
+            ("escape", "ctrl+s", "ctrl+s", "=hello"),
+            ("alt+c",),  # the command
+            ("ctrl+o",),  # the actions
+            ("escape", "delete"),  # the question
             ("escape", "enter"),
-            ("escape", "escape", "escape", "f"),
-            ("escape", "home", "t"),
-            ("escape", "o"),
-            ("escape", "space", "down", "c"),
+            ("escape", "escape", "escape", "f9"),
+            ("escape", "home", "ctrl+t"),
+            ("f7",),
+            ("escape", "escape", "right"),
+            ("escape", "f4"),
+            ("escape", "insert", "down", "f6"),
         ):
             await press(pilot, *keys)
             seen.append(screen(app))
-            seen.extend(str(note.message) for note in app._notifications)
+            seen.append(said(app))
 
     drive(app, told, (120, 30))
 
@@ -201,9 +204,9 @@ def test_floods_in_titles_labels_directories_and_models_cost_a_moment_and_act_on
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         for keys in (
-            ("l", "slash", "=xy", "escape"),
-            ("down", "t", "=xy", "escape"),
-            ("T", "escape", "o", "z"),
+            ("alt+l", "f8", "=xy", "escape"),
+            ("down", "ctrl+t", "=xy", "escape"),
+            ("T", "escape", "right", "f8"),
         ):
             await press(pilot, *keys)
             assert ACTING.search(screen(app).replace("\n", "")) is None
@@ -233,9 +236,9 @@ def test_values_nested_beyond_all_measure_cost_their_own_line_and_nothing_else(t
         file.write(f"{line}\n{other}\n")
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t", "ctrl+a")
+        await press(pilot, "ctrl+t", "alt+a")
         assert "user: before" in screen(app)
-        await press(pilot, "end", "up", "enter", *["down"] * 6, "enter", "escape", "escape", "o", "z")
+        await press(pilot, "end", "up", "enter", *["down"] * 6, "enter", "escape", "escape", "right", "f8")
         assert app.is_running
         assert "before" in screen(app)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from pathlib import Path
@@ -23,26 +22,26 @@ from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.strips import highlight
 from branchline.tui.styles import DARK, GROUNDS, LIGHT, styles_for
 from branchline.views.browser.state import BrowserState
-from branchline.views.session_lines import screen_columns
+from branchline.views.hits import find_ranges
 from branchline.views.text import cut_middle, one_line, width
-from tui.kit import app_on, drive, press, screen, settle
+from tui.kit import app_on, drive, press, screen
 
 MATCH = Style(bold=True)
 
 
 def test_what_is_typed_into_a_question_can_be_seen(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "slash", "=refunds", "enter", "r", "=2")
-        assert "│ Refunds2" in screen(app)
-        await press(pilot, "escape", "t", "L", "=good end")
-        assert "│ good end" in screen(app)
+        await press(pilot, "=refunds", "f2", "=2")
+        assert "Refunds2▏" in screen(app)
+        await press(pilot, "escape", "ctrl+t", "L", "=good end")
+        assert "good end▏" in screen(app)
 
     drive(app_on(sessions), told)
 
 
 def test_words_are_found_marked_and_missed_in_the_conversation(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "slash", "=red checkout test", "enter", "o", "slash", "=MIDNIGHT")
+        await press(pilot, "=red checkout test", "right", "=MIDNIGHT")
         assert isinstance(app.screen, TranscriptScreen)
         found = {
             text.lower()
@@ -52,9 +51,9 @@ def test_words_are_found_marked_and_missed_in_the_conversation(sessions: Path) -
         }
         assert "midnight" in found
         await press(pilot, "=zz")
-        assert "not in this conversation" in screen(app)
+        assert "not on this path" in screen(app)
         await press(pilot, "escape")
-        assert "not in this conversation" not in screen(app)
+        assert "not on this path" not in screen(app)
 
     drive(app_on(sessions), told)
 
@@ -69,13 +68,8 @@ def test_marking_changes_looks_and_never_words(text: str, word: str) -> None:
     assert shown.text == text
     assert shown.cell_length == strip.cell_length
     bold = "".join(part.text for part in shown if part.style is not None and part.style.bold)
-    assert bold.lower() == word * text.lower().count(word)
-
-
-def test_a_word_whose_letters_change_their_number_in_lower_case_is_left_unmarked() -> None:
-    strip = Strip([Segment("İstanbul")])
-
-    assert highlight(strip, ["stanbul"], MATCH) is strip
+    ranges = find_ranges(text, [word])
+    assert bold == "".join(text[start:end] for start, end in ranges)
 
 
 @given(st.text(max_size=60), st.integers(0, 20))
@@ -89,27 +83,16 @@ def test_a_cut_in_the_middle_fits_and_keeps_both_ends(text: str, columns: int) -
     assert shown == line or not mark or (line.startswith(start) and line.endswith(end))
 
 
-def test_at_eighty_columns_all_columns_are_there_also_for_all_directories() -> None:
-    columns = screen_columns(80, directory=True)
+def test_a_message_stands_above_the_keys_covers_nothing_and_goes_with_the_next_action(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "alt+p")
+        lines = screen(app).splitlines()
+        assert lines[-2].strip() == "1 session pinned"
+        assert lines[-1].rstrip().endswith("F1 keys")
+        await press(pilot, "down")
+        assert "pinned" not in screen(app)
 
-    assert all((columns.messages, columns.cost, columns.agent, columns.place))
-    assert 80 - columns.before_name >= 24
-
-
-def test_a_notice_leaves_the_two_lowest_lines_free(sessions: Path) -> None:
-    app = app_on(sessions)
-
-    async def run() -> list[str]:
-        async with app.run_test(size=(80, 24), notifications=True) as pilot:
-            await settle(pilot)
-            await press(pilot, "p")
-            return screen(app).splitlines()
-
-    lines = asyncio.run(run())
-
-    assert "1 session pinned" in "\n".join(lines[:-2])
-    assert "sessions seen" in lines[-2]
-    assert lines[-1].rstrip().endswith("q quit")
+    drive(app_on(sessions), told)
 
 
 def test_the_preview_names_damage_and_does_not_pour_it_out(
@@ -130,7 +113,7 @@ def test_the_preview_names_damage_and_does_not_pour_it_out(
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot)
-        assert "⚠ unreadable line, 352 characters" in screen(app)
+        assert "unreadable line, 352 characters" in screen(app)
         assert '"parentId"' not in screen(app)
 
     drive(BranchlineApp(state), told, (160, 48))
@@ -149,9 +132,10 @@ def light_of(color: str) -> float:
 @pytest.mark.parametrize("ground", ["background", "panel", "cursor-ground"])
 def test_every_word_can_be_read_on_every_ground(theme: str, ground: str) -> None:
     """At least 4.5 to 1, which is what the guidelines ask for of small text."""
-    behind = light_of(GROUNDS[theme][ground])
-
     for role, style in styles_for(theme).items():
+        if role == "bar" or role.startswith("heat"):  # no words: heights say the same
+            continue
+        behind = light_of(GROUNDS[theme][ground] if style.bgcolor is None else style.bgcolor.name)
         color = GROUNDS[theme]["foreground"] if style.color is None else style.color.name
         brighter, darker = sorted((light_of(color), behind), reverse=True)
         assert (brighter + 0.05) / (darker + 0.05) >= 4.5, role
@@ -159,8 +143,8 @@ def test_every_word_can_be_read_on_every_ground(theme: str, ground: str) -> None
 
 def test_the_row_under_the_cursor_is_told_without_colours(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        for keys in ((), ("f",), ("escape", "t"), ("ctrl+g",), ("escape", "enter")):
+        for keys in ((), ("f9",), ("escape", "ctrl+t"), ("ctrl+g",), ("escape", "enter")):
             await press(pilot, *keys)
-            assert sum("›" in line for line in screen(app).splitlines()) >= 1, keys
+            assert sum("▌" in line for line in screen(app).splitlines()) >= 1, keys
 
     drive(app_on(sessions), told)

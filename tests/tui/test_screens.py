@@ -22,24 +22,24 @@ def test_every_screen_opens_from_the_browser_through_one_library_and_looks_as_it
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         same_as_snapshot(app, f"sessions-{name}")
-        await press(pilot, "question_mark")
+        await press(pilot, "f1")
         same_as_snapshot(app, f"keys-{name}")
-        await press(pilot, "escape", "exclamation_mark")
+        await press(pilot, "escape", "alt+h")
         assert "Syncthing" in screen(app)
         assert "_broken.jsonl" in screen(
             app
         )  # its path is another one each time, so that no snapshot is kept
-        await press(pilot, "escape", "down", "t")
+        await press(pilot, "escape", "down", "ctrl+t")
         same_as_snapshot(app, f"tree-{name}")
         await press(pilot, "enter")
         same_as_snapshot(app, f"entry-{name}")
         await press(pilot, "escape", "ctrl+g")
         same_as_snapshot(app, f"turns-{name}")
-        await press(pilot, "escape", "escape", "o")
+        await press(pilot, "escape", "escape", "right")
         same_as_snapshot(app, f"transcript-{name}")
-        await press(pilot, "escape", "f")
+        await press(pilot, "escape", "f9")
         same_as_snapshot(app, f"forest-{name}")
-        await press(pilot, "escape", "space", "c")
+        await press(pilot, "escape", "insert", "f6")
         same_as_snapshot(app, f"compare-{name}")
 
     drive(app_on(sessions), told, size)
@@ -59,7 +59,7 @@ def test_light_and_dark_show_the_same_words_in_other_colours(sessions: Path) -> 
                 if style is not None and style.bgcolor
             }
             words.append(screen(app))
-            await press(pilot, "f2")
+            await press(pilot, "f12")
 
     drive(app_on(sessions), told)
 
@@ -73,8 +73,8 @@ def test_without_colours_everything_can_still_be_told_apart(
     monkeypatch.setenv("NO_COLOR", "1")
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "down", "t")
-        assert "› " in screen(app)  # the cursor
+        await press(pilot, "down", "ctrl+t")
+        assert "▌ " in screen(app)  # the cursor
         assert "• " in screen(app)  # the active branch
         assert "← you are here" in screen(app)
 

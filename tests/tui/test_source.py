@@ -61,18 +61,19 @@ def test_a_directory_that_a_program_keeps_is_listed_under_its_name_and_others_un
     assert [others.agent(row) for row in rows(others).values()] == ["pi"]
 
 
-def test_one_session_is_opened_described_searched_read_again_and_renamed(
+def test_one_session_is_opened_added_up_searched_read_again_and_renamed(
     source: LibrarySource,
 ) -> None:
     row = rows(source)["Parse the tide tables"]
 
     with source.open(row) as session:
         assert session.title == "Parse the tide tables"
-    assert source.describe(row).own_cost > 0
-    found = source.contents(row, parse_query("tide", now=NOW))
-    assert found is not None
-    assert "tide" in found.texts["user"]
-    assert source.contents(row, parse_query("xylophone", now=NOW)) is None
+    with source.statistics("all") as sums:
+        costs = {group.keys[0]: group.figures.cost for group in sums.groups("session")}
+    assert costs[row.id] > 0
+    found = source.search("all", parse_query("tide", now=NOW), limit=100)
+    assert row_name(row) in {row_name(hit.row) for hit in found}
+    assert len(source.search("all", parse_query("xylophone", now=NOW), limit=100)) == 0
     source.rename(row, "Tables")
     again = source.reload_row(row)
     assert again is not None

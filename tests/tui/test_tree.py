@@ -16,7 +16,7 @@ from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
 from branchline.views.text import width
 from support import CORPUS
-from tui.kit import CWD, answer, app_on, call, drive, press, result, screen, settle, story, talk, user
+from tui.kit import CWD, answer, app_on, call, drive, press, result, said, screen, settle, story, talk, user
 
 
 @pytest.fixture
@@ -39,12 +39,8 @@ def here(app: BranchlineApp) -> str:
     return texts(app)[state.cursor]
 
 
-def said(app: BranchlineApp) -> str:
-    return " ".join(note.message for note in app._notifications)
-
-
 async def open_tree(pilot: Pilot[int]) -> None:
-    await press(pilot, "n", "t")  # the story is the only session with a title
+    await press(pilot, "alt+t", "ctrl+t")  # the story is the only session with a title
 
 
 @pytest.mark.parity("OMP-11")
@@ -55,17 +51,17 @@ def test_rows_filters_search_and_folds_are_those_of_pi(path: Path) -> None:
         assert texts(app)[4].startswith("├⊟ • [branch summary]")  # the active branch first
         everything = len(texts(app))
 
-        await press(pilot, "ctrl+u")
+        await press(pilot, "alt+u")
         assert [line for line in texts(app) if "user:" not in line] == []
-        await press(pilot, "ctrl+u", "ctrl+t")
+        await press(pilot, "alt+u", "alt+t")
         assert not any("[bash" in line for line in texts(app))
-        await press(pilot, "ctrl+l")
+        await press(pilot, "alt+l")
         assert [line.split("assistant")[0].strip() for line in texts(app)] == ["[frozen clock]"]
-        await press(pilot, "ctrl+a")
+        await press(pilot, "alt+a")
         assert len(texts(app)) > everything
-        await press(pilot, "ctrl+d", "ctrl+o", "ctrl+o")
+        await press(pilot, "alt+d", "f8", "f8")
         assert tree(app).tree_state.filter == "user-only"
-        await press(pilot, "ctrl+d")
+        await press(pilot, "alt+d")
 
         await press(pilot, "=longer fault")
         assert len(texts(app)) == 1
@@ -92,12 +88,12 @@ def test_the_header_names_the_program_that_owns_the_session_not_its_format(tmp_p
     path = story(tmp_path / "sessions")
 
     async def ours(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t")
-        assert screen(app).split("\n")[0].endswith("   branchline")
+        await press(pilot, "ctrl+t")
+        assert screen(app).split("\n")[0].endswith("  branchline, 2 entries")
 
     async def elsewhere(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        assert screen(app).split("\n")[0].endswith("   pi")
+        assert screen(app).split("\n")[0].endswith("  pi, 16 entries")
 
     drive(app_on(own.parent), ours)
     drive(app_on(path.parent), elsewhere)
@@ -107,7 +103,7 @@ def test_where_one_stands_is_said_also_in_a_narrow_terminal(tmp_path: Path) -> N
     talk(tmp_path, 1, "長い質問 " * 40).close()
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t")
+        await press(pilot, "ctrl+t")
         (line,) = [line for line in screen(app).split("\n") if "you are here" in line]
         assert line.rstrip().endswith("…  ← you are here")
 
@@ -123,7 +119,7 @@ def test_turns_of_wide_characters_keep_their_tools_in_one_column(tmp_path: Path)
             session.append_message(answer("Read."))
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t", "ctrl+g")
+        await press(pilot, "ctrl+t", "ctrl+g")
         lines = [line for line in screen(app).split("\n") if "1 tool" in line]
         assert len(lines) == 2
         assert {width(line.rstrip()) for line in lines} == {79}
@@ -258,7 +254,7 @@ def test_forking_from_the_tree_makes_a_linked_session_and_leaves_this_one(path: 
         await open_tree(pilot)
         await press(pilot, "=frozen clock", "enter", "down", "down", "down", "down", "enter")
         assert "forked into" in said(app)
-        await press(pilot, "escape", "escape", "n")
+        await press(pilot, "escape", "escape", "alt+t")
         assert len(app.browser.state.items) == 3
 
     drive(app_on(path.parent), told)
@@ -283,7 +279,7 @@ def test_the_turn_picker_filters_jumps_forks_and_forgets_when_it_is_left(path: P
         assert "user: The checkout test is red" in here(app)
         await press(pilot, "ctrl+g", "=what i see", "escape", "escape")
         assert len(library.list()) == 2  # left: nothing was forked
-        await press(pilot, "ctrl+g", "=what i see", "ctrl+f")
+        await press(pilot, "ctrl+g", "=what i see", "ctrl+o")
         assert len(library.list()) == 3
 
     drive(app_on(path.parent), told)
@@ -385,10 +381,10 @@ def test_keys_that_come_faster_than_the_screen_is_drawn_act_on_the_row_that_they
 @pytest.mark.parity("OMP-17", part="the mark of the cursor")
 def test_the_mark_of_the_cursor_is_on_one_row_only_however_fast_it_moves(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t")
+        await press(pilot, "ctrl+t")
         for key in ("home", "down", "down", "down", "up", "end", "up", "up"):
             await pilot.press(key)
-            marked = [line for line in screen(app).splitlines() if line.startswith("›")]
+            marked = [line for line in screen(app).splitlines() if line.startswith("▌")]
             assert len(marked) == 1
 
     drive(app_on(sessions), told)
@@ -401,7 +397,7 @@ def test_a_session_that_is_only_read_is_offered_nothing_that_writes(tmp_path: Pa
     (folder / source.name).write_bytes(source.read_bytes())
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "tab", "t")
+        await press(pilot, "shift+tab", "ctrl+t")
         assert isinstance(app.screen, TreeScreen)
         await press(pilot, "enter")
         shown = screen(app)

@@ -13,6 +13,7 @@ from branchline.demo import sessions_directory
 from branchline.session import Session
 from branchline.views.html import markup
 from branchline.views.html import prose as prose_module
+from interop import peers
 from web.browser import Browser, chromium
 
 
@@ -179,6 +180,23 @@ def test_the_page_fits_its_window_in_both_themes(browser, branched, width, schem
                 "[...document.querySelectorAll('.ti, .ib')].map((e) => e.offsetHeight).filter(Boolean)"
             )
             assert min(sizes) >= 44
+
+
+def test_axe_finds_nothing_wrong(browser, branched):
+    try:
+        script = peers.axe_core().read_text(encoding="utf-8")
+    except peers.PeerMissing as missing:
+        pytest.skip(str(missing))
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        viewport = {"width": width, "height": 844}
+        with browser.open(branched, viewport=viewport, color_scheme=scheme, bypass_csp=True) as page:
+            page.keyboard.press("t")
+            page.wait("document.querySelector('.io')")
+            page.evaluate(script)
+
+            found = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
+
+            assert [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found] == []
 
 
 def test_without_javascript_the_beginning_and_the_text_are_there(browser, branched):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from branchline._version import __version__
-from branchline.actions.page_assets import page_assets
+from branchline.actions.page_assets import page_assets, require_html
 from branchline.actions.redactor import Redactor
 from branchline.clock import SystemClock, iso
 from branchline.context import totals
@@ -60,8 +60,9 @@ def page_of(
 
     ``lines`` is the content of a session file in blocks of whole lines; None means the file of the session
     itself, byte for byte. ``whole`` says that they have all entries of the session. Raises NotSaved if
-    redaction would change the tree.
+    redaction would change the tree, NotSupported if the extra ``html`` is not installed.
     """
+    require_html()
     if lines is None:
         content = session.transcript
     else:

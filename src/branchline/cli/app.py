@@ -81,6 +81,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "version": ("help", "Show the version."),
         "formats": ("formats", "List the programs whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),
+        "sync": ("sync", "Bring two stores to the same sessions."),
         "store": ("store", "Prepare a database for sessions, or show what a store holds."),
         "mcp": ("mcp", "Serve past sessions to other agents (MCP)."),
     },

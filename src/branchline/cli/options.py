@@ -66,7 +66,8 @@ _RELATED: Mapping[str, str] = {
     "show": "tree, diff, export",
     "sql": "stats, search, index",
     "stats": "ls, inspect, sql",
-    "store": "ls, import, check",
+    "store": "ls, import, sync",
+    "sync": "store, import, ls",
     "tree": "show, branch, label, diff",
 }
 _FIRST_STEPS = "ls, show, tree"
@@ -211,8 +212,10 @@ def add_output_options(target: click.Command) -> None:
     ]
 
 
-def session_argument(*, many: bool = False) -> Callable[[Any], Any]:
-    """The SESSION argument: a file, an id, the beginning of one, or @last."""
+def session_argument(*, many: bool = False, picked: bool = False) -> Callable[[Any], Any]:
+    """The SESSION argument: a file, an id, the beginning of one, or @last; ``picked`` if not given."""
+    if picked:
+        return click.argument("session", metavar="[SESSION]", required=False)
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
     argument = click.argument("session", metavar="SESSION")

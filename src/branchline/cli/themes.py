@@ -27,6 +27,7 @@ _COMMON: dict[StyleRole, str] = {
     "time": _DIM,
     "number": _DIM,
     "dim": _DIM,
+    "prompt": _BOLD,
     "assistant": "",
     "thinking": f"{_DIM};{_ITALIC}",
     "tool": _DIM,
@@ -35,11 +36,16 @@ _COMMON: dict[StyleRole, str] = {
     "active": _BOLD,
     "cursor": _BOLD,
     "match": _REVERSE,
+    "found": _REVERSE,
     "good": _GREEN,
     "error": _RED,
     "added": _GREEN,
     "removed": _RED,
     "cost": _GREEN,
+    "heat1": _DIM,
+    "heat2": "",
+    "heat3": _BOLD,
+    "heat4": _BOLD,
 }
 THEMES: Mapping[ThemeName, Mapping[StyleRole, str]] = {
     "dark": {

@@ -18,7 +18,8 @@ from branchline.chat.frontend import TreeChoice
 from branchline.cli.output import Output, Piece, paint
 from branchline.errors import BranchlineError
 from branchline.views.browser.entry_menu import refusal
-from branchline.views.browser.search_line import search_line
+from branchline.views.browser.line_edit import EDIT_KEYS, LineEdit
+from branchline.views.browser.search_line import TYPE_TO_SEARCH, field_line, search_line
 from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS, Key
 from branchline.views.outline import EMPTY, counter, window
 from branchline.views.spans import with_cursor
@@ -48,14 +49,15 @@ async def select_entry(question: str, choice: TreeChoice, out: Output, terminal:
 
 
 class _Selector:
-    """The selector on a terminal. ``label`` is the text being edited, None while rows are moved through."""
+    """The selector on a terminal. ``label`` is being edited, None while rows are moved through."""
 
     def __init__(self, question: str, choice: TreeChoice, out: Output) -> None:
         self._question = question
         self._choice = choice
         self._state = choice.state
         self._out = out
-        self._label: str | None = None
+        self._search_edit = LineEdit(choice.state.words)
+        self._label: LineEdit | None = None
         self._notice = ""
 
     def application(self, terminal: Input) -> Application[str | None]:
@@ -77,7 +79,7 @@ class _Selector:
         lines = [
             self._line(
                 paint("heading", self._question),
-                paint("dim", "  Enter selects, Escape cancels, Shift+L labels, Ctrl+O filters, Ctrl+←→ fold"),
+                paint("dim", "  Enter selects, Escape cancels, Shift+L labels, F8 filters, Ctrl+←→ fold"),
             ),
             self._line(*self._search()),
         ]
@@ -96,11 +98,10 @@ class _Selector:
 
     def _search(self) -> tuple[Piece, ...]:
         if self._label is None:
-            return search_line(self._state.words, " type to search", caret=True)
+            return search_line(self._search_edit, TYPE_TO_SEARCH, typing=True)
         return (
             paint("label", " label: "),
-            paint("title", self._label),
-            paint("active", "▏"),
+            *field_line(self._label),
             paint("dim", "  Enter saves it, empty removes it, Escape cancels"),
         )
 
@@ -128,6 +129,7 @@ class _Selector:
             if self._label is not None:
                 self._label = None
             elif self._state.words:
+                self._search_edit.set("")
                 self._state.search("")
             else:
                 event.app.exit(result=None)
@@ -136,29 +138,37 @@ class _Selector:
         def _(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
 
-        @bindings.add("backspace")
-        def _(_event: KeyPressEvent) -> None:
-            self._typed((self._state.words if self._label is None else self._label)[:-1])
+        for name in EDIT_KEYS:
+            for keys in _terminal_keys(name):
+                bindings.add(*keys)(lambda _event, key=name: self._edit(key))
 
         @bindings.add(Keys.BracketedPaste)
         @bindings.add(Keys.Any)
         def _(event: KeyPressEvent) -> None:
             text = one_line(event.data) if event.data != " " else " "
             if self._label is not None or text not in TREE_LETTERS:
-                self._typed((self._state.words if self._label is None else self._label) + text)
+                self._field.insert(text)
+                self._typed()
 
         return bindings
+
+    @property
+    def _field(self) -> LineEdit:
+        """What is being typed into."""
+        return self._search_edit if self._label is None else self._label
+
+    def _edit(self, key: str) -> None:
+        if self._field.press(key) == "changed":
+            self._typed()
 
     @property
     def _key(self) -> str | None:
         state = self._state
         return state.session.index.keys[state.position] if state.cursor >= 0 else None
 
-    def _typed(self, text: str) -> None:
+    def _typed(self) -> None:
         if self._label is None:
-            self._state.search(text)
-        else:
-            self._label = text
+            self._state.search(self._search_edit.text)
 
     def _act(self, action: str) -> None:
         self._notice = ""
@@ -175,10 +185,10 @@ class _Selector:
         if why is not None:
             self._notice = f"   not labelled: {why}"
         else:
-            self._label = session.label(key) or ""
+            self._label = LineEdit(session.label(key) or "")
 
     def _save_label(self) -> None:
-        text, self._label = (self._label or "").strip(), None
+        text, self._label = self._field.text.strip(), None
         if (key := self._key) is None:
             return
         try:
@@ -201,7 +211,7 @@ def _terminal_keys(keys: str) -> list[tuple[str, ...]]:
                 found.append((f"c-{last}",))
             case ["alt"]:
                 found.append(("escape", last))
-            case ["shift"] if len(last) > 1:
+            case ["shift"] if len(last) > 1 and not last[1:].isdigit():
                 found.append((f"s-{last}",))
             case _:
                 pass

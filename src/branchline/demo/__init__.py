@@ -19,7 +19,7 @@ from typing import NamedTuple
 from branchline import places
 from branchline.log import create_directory, replace_file
 
-__all__ = ["Demo", "delete_copy", "demo_home", "prepare", "sessions_directory"]
+__all__ = ["Demo", "delete_copy", "demo_home", "is_entered", "prepare", "sessions_directory"]
 
 _PROJECT = "tidewatch"
 _CWD = b"/home/ada/tidewatch"
@@ -46,6 +46,12 @@ def sessions_directory() -> str:
 def demo_home() -> str:
     """Where the copy of this person lies, or would."""
     return os.path.join(places.data_directory(), "demo")
+
+
+def is_entered() -> bool:
+    """Whether this process works on a copy of the demo instead of a person's own sessions."""
+    home = os.environ.get("BRANCHLINE_HOME", "")
+    return os.path.basename(home) == "demo" and os.path.isdir(os.path.join(home, _PROJECT))
 
 
 def prepare(home: str | None = None, *, now: float | None = None) -> Demo:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 from branchline import places
@@ -16,15 +17,18 @@ from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library.library import SessionLibrary
 from branchline.session import Session
 from branchline.stores import stored_at
-from branchline.views.browser.source import Batch, Scope
+from branchline.views.browser.source import Batch, Scope, SpendingSource
 from branchline.views.forest import Forest
-from branchline.views.query import Query, SearchText
-from branchline.views.session_row import Description, SessionRow
+from branchline.views.hits import Hits
+from branchline.views.query import Query
+from branchline.views.session_row import SessionRow
 
 __all__ = ["LibrarySource"]
 
 _FIRST = 50
 """Rows in the first batch: a screenful, so that it is there at once."""
+_SNIPPET = 110
+"""Characters of the piece of text that a hit shows."""
 _PAUSE = 0.1
 """Seconds between later batches: often enough to look alive, rarely enough to leave time for keys."""
 
@@ -60,6 +64,12 @@ class LibrarySource:
     def forest(self, scope: Scope) -> Forest:
         return self._libraries[scope].forest(deep=True)
 
+    def search(self, scope: Scope, query: Query, *, limit: int) -> Hits:
+        return self._libraries[scope].search(query, limit=limit, context=_SNIPPET)
+
+    def statistics(self, scope: Scope) -> AbstractContextManager[SpendingSource]:
+        return self._libraries[scope].statistics()
+
     # -- one ------------------------------------------------------------------------------------------
 
     @cached_property
@@ -90,12 +100,6 @@ class LibrarySource:
         except (BranchlineError, OSError):
             return True
         return stored is None or (stored.size, round(stored.modified * 1000)) != (row.size, row.modified_ms)
-
-    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
-        return self._library.search_text(row, query)
-
-    def describe(self, row: SessionRow) -> Description:
-        return self._library.describe(row)
 
     def rename(self, row: SessionRow, title: str) -> None:
         with self.open(row) as session:

@@ -28,13 +28,14 @@ from branchline.catalog.documents import (
 from branchline.catalog.record import shape_hash, tail_hash
 from branchline.formats import EntryLog
 from branchline.library.scanner import Scanner, SeenFile
-from branchline.stores import SkippedFile, StoredLog
+from branchline.stores import FileStamp, SkippedFile, StoredLog
 from branchline.views.session_row import SessionRow
 
 __all__ = ["CatalogRows", "OpenCatalog", "file_update"]
 
 _TOGETHER = 64  # files in one transaction
 _MOST_ENTRIES = 20_000
+_RECENT_NS = 3_600_000_000_000
 OpenCatalog = Callable[[], Catalog]
 
 
@@ -132,8 +133,13 @@ def file_update(
         seen.record.row.title,
         base,
         _text(transcript, start) if with_text else None,
-        _saved(transcript) if with_text and start else None,
+        _saved(transcript) if with_text and (start or _is_recent(stored.stamp, checked_ns)) else None,
     )
+
+
+def _is_recent(stamp: FileStamp, now_ns: int) -> bool:
+    """Whether a file changed lately, so that it may well grow again."""
+    return now_ns - stamp.modified_ns < _RECENT_NS
 
 
 def _saved(transcript: EntryLog) -> bytes | None:

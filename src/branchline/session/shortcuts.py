@@ -35,15 +35,29 @@ class SessionShortcuts:
         branch: bool = False,
         portable: bool = False,
         redact: bool = True,
+        first: str | None = None,
+        tools: bool = True,
+        thinking: bool = True,
+        images: bool = True,
         force: bool = False,
     ) -> ExportResult:
-        """Write the session to a new file, as Markdown or JSONL by its ending, without secrets.
+        """Write the session to a new file, as Markdown, a page or JSONL by its ending, without secrets.
 
         See :func:`branchline.actions.export.export`.
         """
         from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
 
-        request = ExportRequest(format=format, entry=entry, branch=branch, portable=portable, redact=redact)
+        request = ExportRequest(
+            format=format,
+            entry=entry,
+            branch=branch,
+            portable=portable,
+            redact=redact,
+            first=first,
+            tools=tools,
+            thinking=thinking,
+            images=images,
+        )
         return export(cast("Session", self), path, request, force=force)
 
     def convert(

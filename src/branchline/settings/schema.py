@@ -70,9 +70,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _says("Sessions that the browser shows first: of this directory, or all."),
     ] = "here"
     sort: Annotated[
-        Literal["recent", "threaded", "relevance"],
+        Literal["recent", "created", "threaded", "relevance"],
         _says("Sort order of the browser."),
     ] = "recent"
+    keys: Annotated[
+        Literal["search", "letters"],
+        _says("What a letter does in the browser: it is searched for, or it acts and / begins a search."),
+    ] = "search"
+    rows: Annotated[
+        Literal["one", "two"],
+        _says("Lines of a session in the browser; two add directory, git branch, model and first prompt."),
+    ] = "one"
+    hide: Annotated[
+        Literal["nothing", "empty", "one-shot"],
+        _says("Sessions that the browser leaves out: none, empty ones, or also those of a single prompt."),
+    ] = "empty"
     filter: Annotated[
         Literal["default", "no-tools", "user-only", "labeled-only", "all"],
         _says("Entries that a tree shows first."),

@@ -1,11 +1,11 @@
 """The full-screen browser (extra ``tui``): screens over the same views that the plain commands print.
 
-Nothing here imports Textual before :func:`run` is called; modules of the screens do, those of the views they
-show do not.
+Nothing here imports Textual before :func:`run` or :func:`pick` is called; modules of the screens do, those of
+the views that they show do not.
 """
 
 from __future__ import annotations
 
-from branchline.tui.launch import available, run
+from branchline.tui.launch import available, pick, run
 
-__all__ = ["available", "run"]
+__all__ = ["available", "pick", "run"]

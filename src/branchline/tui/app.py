@@ -21,14 +21,14 @@ from branchline.library import SessionRow
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.images import PictureFiles
+from branchline.tui.screens.base import KeyedScreen
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.too_small import TooSmallScreen
-from branchline.tui.styles import DARK, LIGHT
+from branchline.tui.styles import DARK, theme_name
 from branchline.tui.themes import THEMES
 from branchline.views.browser.layout import SMALLEST
 from branchline.views.browser.source import Scope
 from branchline.views.browser.state import BrowserState
-from branchline.views.text import safe
 
 if TYPE_CHECKING:
     from textual.actions import ActionParseResult
@@ -46,12 +46,11 @@ class BranchlineApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q,ctrl+c", "quit", "quit", priority=True, show=False),
-        Binding("f2", "theme", "light or dark", priority=True, show=False),
+        Binding("f12", "theme", "light or dark", priority=True, show=False),
     ]
     CSS = """
     ModalScreen { background: $background 70%; }
-    ToastRack { margin-bottom: 2; }
-    Toast { width: auto; max-width: 80%; padding: 0 1; }
+    ModalScreen RowList, ModalScreen TextPanel { background: $panel; }
     """
 
     def __init__(
@@ -62,16 +61,24 @@ class BranchlineApp(App[int]):
         row: SessionRow | None = None,
         filter: Filter = "default",  # noqa: A002
         theme: Literal["dark", "light"] = "dark",
+        palette: bool = False,
         hooks: Callable[[], Hooks] = lambda: NO_HOOKS,
         summary_model: SummaryModel | None = None,
         notice: str = "",
         give_back: Callable[[], None] = lambda: None,
+        picking: str = "",
     ) -> None:
         super().__init__()
         self.source = state.source
         self.pins = state.pins
         self.summary_model = summary_model
         self.now = state.now
+        self.letters = state.letters
+        """Whether single letters act."""
+        self.demo = state.demo
+        self.picking = picking
+        """What a session is picked for, where that is all that Enter does."""
+        self.picked: SessionRow | None = None
         self.filter: Filter = filter
         self._load_hooks = hooks
         self._give_back = give_back
@@ -81,7 +88,8 @@ class BranchlineApp(App[int]):
         self._row = row
         for made in THEMES:
             self.register_theme(made)
-        self.theme = LIGHT if theme == "light" else DARK
+        self._palette = palette
+        self.theme = theme_name(theme, palette=palette)
 
     @cached_property
     def hooks(self) -> Hooks:
@@ -112,13 +120,16 @@ class BranchlineApp(App[int]):
         elif self._view == "forest":
             self.open_forest(self._row, self.browser.state.scope)
         if self._notice:
-            self.notify(safe(self._notice), markup=False, timeout=10)
+            self.browser.tell(self._notice)
         if self.pins.problem is not None:
             self.tell(self.pins.problem)
 
     def tell(self, words: str) -> None:
-        """Say that something went wrong."""
-        self.notify(safe(words)[:500], severity="error", markup=False, timeout=8)
+        """Say that something went wrong, on the screen that is seen below all questions."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, KeyedScreen):
+                screen.tell(words, wrong=True)
+                return
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -135,12 +146,15 @@ class BranchlineApp(App[int]):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """Do what a key stands for. The file that it is about may be gone, shorter, or another one by now."""
+        if isinstance(self.screen, KeyedScreen):
+            self.screen.forget_message()
         with self.telling():
             return await super().run_action(action, default_namespace, namespaces)
         return True
 
     def action_theme(self) -> None:
-        self.theme = DARK if self.theme == LIGHT else LIGHT
+        dark = self.theme.startswith(DARK)
+        self.theme = theme_name("light" if dark else "dark", palette=self._palette)
 
     def on_resize(self, event: events.Resize) -> None:
         """Say so when there is too little room, and go on when there is enough."""
@@ -179,23 +193,46 @@ class BranchlineApp(App[int]):
         """A new session was made: the list should show it."""
         self.browser.reload_later()
 
-    def open_tree(self, row: SessionRow) -> None:
-        """The tree of a session."""
-        self.with_session(row, self.show_tree)
+    def open_tree(self, row: SessionRow, at: str | None = None) -> None:
+        """The tree of a session, at an entry."""
+        self.with_session(row, lambda session: self.show_tree(session, at))
 
     def show_tree(self, session: Session, at: str | None = None) -> None:
         from branchline.tui.screens.tree import TreeScreen  # noqa: PLC0415
 
         self.push_screen(TreeScreen(session, at=at, filter=self.filter))
 
-    def open_transcript(self, row: SessionRow) -> None:
-        """The conversation of a session."""
-        self.with_session(row, self.show_transcript)
+    def open_transcript(self, row: SessionRow, *, at: str | None = None, words: str = "") -> None:
+        """The conversation of a session; with an entry at that place, on its branch, with words marked."""
+        self.with_session(row, lambda session: self.show_transcript(session, place=at, words=words))
 
-    def show_transcript(self, session: Session, at: str | None = None) -> None:
+    def show_transcript(
+        self, session: Session, at: str | None = None, *, place: str | None = None, words: str = ""
+    ) -> None:
+        """The path to ``at``, or the branch of ``place``, at that place."""
         from branchline.tui.screens.transcript import TranscriptScreen  # noqa: PLC0415
 
-        self.push_screen(TranscriptScreen(session, at=at))
+        self.push_screen(TranscriptScreen(session, at=at, place=place, words=words))
+
+    def show_files(self, session: Session, at: str | None = None) -> None:
+        """The files that a branch or a session touched."""
+        from branchline.tui.screens.files import FilesScreen  # noqa: PLC0415
+
+        def chosen(place: str | None) -> None:
+            if place is not None:
+                self.reopen(session, lambda other: self.show_transcript(other, place=place))
+
+        self.push_screen(FilesScreen(session, at=at), chosen)
+
+    def open_statistics(self, scope: Scope) -> None:
+        """What was said and spent."""
+        from branchline.tui.screens.statistics import StatisticsScreen  # noqa: PLC0415
+
+        def chosen(words: str | None) -> None:
+            if words:
+                self.browser.search_for(words)
+
+        self.push_screen(StatisticsScreen(self.source, scope), chosen)
 
     def open_forest(self, row: SessionRow | None, scope: Scope) -> None:
         """Which sessions were forked from which."""

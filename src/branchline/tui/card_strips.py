@@ -19,11 +19,11 @@ from textual.strip import Strip
 
 from branchline.tui.strips import to_strip
 from branchline.tui.themes import code_theme
-from branchline.views.cards import Card, outcome
-from branchline.views.humanize import count, format_size
-from branchline.views.spans import Line, Span, StyleRole, make_line
-from branchline.views.text import one_line, safe
-from branchline.views.tool_views import diff_runs
+from branchline.views.call_lines import call_row, diff_lines, short_diff
+from branchline.views.cards import Card
+from branchline.views.humanize import format_size
+from branchline.views.spans import Line, Span, StyleRole, line_width, make_line
+from branchline.views.text import cut, one_line, safe
 from branchline.views.wrap import text_lines, wrap_line
 
 __all__ = ["CardLine", "RenderOptions", "card_rows", "foldable"]
@@ -35,6 +35,8 @@ _SUMMARY_MOST = 1_000
 _LINES_MOST = 400
 _OPENED_MOST = 40_000
 """Characters that are broken into lines: nobody waits here for a megabyte, the tree shows it whole."""
+_MEASURE = 88
+_MARGIN = 24
 _NAMES: dict[str, tuple[str, StyleRole]] = {
     "user": ("you", "user"),
     "assistant": ("assistant", "heading"),
@@ -55,6 +57,11 @@ class RenderOptions(NamedTuple):
     styles: Mapping[StyleRole, Style]
     dark: bool
 
+    @property
+    def measure(self) -> int:
+        """How wide a text is: longer lines are hard to read."""
+        return max(10, min(self.columns - 3, _MEASURE))
+
 
 class CardLine(NamedTuple):
     """A line of the screen and the card it belongs to; ``head`` is the line that folds."""
@@ -72,83 +79,125 @@ def foldable(card: Card) -> bool:
 
 
 def card_rows(
-    card: Card, number: int, look: RenderOptions, *, opened: bool, selected: bool, first: bool
+    card: Card, number: int, look: RenderOptions, *, opened: bool, selected: bool, after: str | None
 ) -> list[CardLine]:
-    """The lines of a card; ``first`` is the first one of its entry, which says who speaks."""
+    """The lines of a card; ``after`` is the kind of the card before it in the same part."""
     mark = Span("▌", "active") if selected else Span(" ")
     rows: list[CardLine] = []
-    head = _head(card, opened=opened)
+    if card.kind in ("user", "assistant", "custom", "system", "compaction", "branch", "damage", "unknown"):
+        rows.append(CardLine(_strip((mark,), look), number))
+    elif after == "assistant":
+        rows.append(CardLine(_strip((), look), number))
     if card.kind in ("thinking", "tool", "bash", "setting", "note"):
+        head = _head(card, look, opened=opened)
         rows.append(CardLine(_strip(make_line(mark, " ", *head), look), number, head=True))
         if opened:
-            rows += [
-                CardLine(_strip(make_line(mark, "   ", *line), look), number) for line in _inside(card, look)
-            ]
+            inside = _inside(card, look)
+        else:
+            diff = short_diff(card)
+            inside = diff_lines(diff, look.measure - 4) if diff else []
+        rows += [CardLine(_strip(make_line(mark, "     ", *line), look), number) for line in inside]
+    elif card.kind in ("user", "assistant"):
+        rows += _spoken(card, number, mark, look, opened=opened, first=after is None)
     else:
-        if first or card.kind != "assistant":
-            rows += [
-                CardLine(_strip((mark,), look), number),
-                CardLine(_strip(make_line(mark, " ", *head), look), number, head=True),
-            ]
+        head = _head(card, look, opened=opened)
+        rows.append(CardLine(_strip(make_line(mark, " ", *head), look), number, head=True))
         rows += [CardLine(strip, number) for strip in _words(card, mark, look, opened=opened)]
     for picture in card.pictures:
-        words = f"   ▣ image: {picture.mime_type or 'unknown'}, {format_size(picture.size)} (o opens it)"
-        rows.append(CardLine(_strip(make_line(mark, Span(words, "custom")), look), number))
+        words = f" image: {picture.mime_type or 'unknown'}, {format_size(picture.size)}  (Alt+O opens it)"
+        rows.append(CardLine(_strip(make_line(mark, Span(words, "dim")), look), number))
     return rows
+
+
+def _spoken(
+    card: Card, number: int, mark: Span, look: RenderOptions, *, opened: bool, first: bool
+) -> list[CardLine]:
+    """What a person or a model said: prompts on a ground of their own, facts beside the first line."""
+    told = [] if card.title in ("", "User", "Assistant") else [card.title]
+    rows = [
+        CardLine(
+            _strip(make_line(mark, " ", Span(f"{title}", "error" if card.error else "dim")), look), number
+        )
+        for title in told
+    ]
+    if card.kind == "user":
+        tinted = look._replace(ground=look.ground + look.styles["prompt"], columns=look.measure + 3)
+        strips = _words(card, mark, tinted, opened=opened)
+        rows += [CardLine(strip.adjust_cell_length(look.columns, look.ground), number) for strip in strips]
+    else:
+        rows += [CardLine(strip, number) for strip in _words(card, mark, look, opened=opened)]
+    if not rows:
+        return rows
+    rows[0] = rows[0]._replace(head=True)
+    if card.label:
+        chip = make_line(mark, " ", Span(f"[{card.label}]", "label"))
+        rows.append(CardLine(_strip(chip, look), number))
+    facts = _margin(card, look, first=first)
+    if facts:
+        strip = rows[0].strip.crop(0, look.columns - line_width(facts) - 1)
+        end = to_strip(facts, line_width(facts) + 1, look.styles, look.ground)
+        rows[0] = rows[0]._replace(strip=Strip.join([strip, end]))
+    return rows
+
+
+def _margin(card: Card, look: RenderOptions, *, first: bool) -> Line:
+    """Facts in the margin: when, by which model, at what cost; on a narrow screen the time of a prompt."""
+    when = card.timestamp[11:16]
+    if look.columns - look.measure < _MARGIN:
+        return make_line(Span(when, "dim")) if card.kind == "user" and look.columns > look.measure + 8 else ()
+    facts = [when] if card.kind == "user" or first else []
+    facts += [fact.rpartition("/")[2] for fact in card.meta[:1]] if card.kind == "assistant" else []
+    facts += card.meta[1:2] if card.kind == "assistant" else ()
+    text = one_line("  ".join(fact for fact in facts if fact))
+    room = look.columns - look.measure - 5
+    return make_line(Span(f"{cut(text, room):<{room}}", "dim")) if text else ()
 
 
 def _strip(line: Line, look: RenderOptions) -> Strip:
     return to_strip(line, look.columns, look.styles, look.ground)
 
 
-def _head(card: Card, *, opened: bool) -> Line:
+def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
     """The line that says what a card is."""
     arrow = ("▾ " if opened else "▸ ") if foldable(card) else "  "
-    lines = card.body.count("\n") + 1 if card.body.strip() else 0
-    size = Span(f"  ({count(lines, 'line')})" if lines and not opened else "", "dim")
     label = Span(f"  [{card.label}]" if card.label else "", "label")
     match card.kind:
         case "thinking":
             return make_line(
-                Span(f"{arrow}thinking ", "thinking"),
-                Span("" if opened else one_line(card.body[:200]), "thinking"),
-                size,
+                Span(f"{arrow}Thought ", "dim"),
+                Span("" if opened else one_line(cut_line_text(card.body, look.measure - 10)), "thinking"),
                 label,
             )
-        case "tool":
-            return make_line(
-                Span(f"{arrow}⚙ ", "tool"), Span(card.title, "tool"), *outcome(card), size, label
-            )
-        case "bash":
-            return make_line(
-                Span(f"{arrow}$ ", "bash"), Span(card.title, "bash"), *outcome(card), size, label
-            )
+        case "tool" | "bash":
+            return call_row(card, look.measure, arrow=arrow, words=make_line(label))
         case "setting" | "note":
             role: StyleRole = "error" if card.error else "setting"
-            return make_line(Span(arrow if foldable(card) else "  · ", "dim"), Span(card.title, role), label)
+            return make_line(Span(arrow, "dim"), Span(card.title, role), label)
         case _:
             name, role = _NAMES.get(card.kind, (card.kind, "plain"))
-            told = card.title if card.title and card.title not in ("User", "Assistant") else name
-            when = card.timestamp[11:16] if card.kind == "user" else ""
+            told = card.title or name
             return make_line(
                 Span(arrow if foldable(card) else "", "dim"),
                 Span(told, "error" if card.error else role),
-                Span(f"  {when}" if when else "", "time"),
-                Span(f"  {' · '.join(card.meta)}" if card.meta else "", "dim"),
+                Span(f"  {', '.join(card.meta)}" if card.meta else "", "dim"),
                 label,
             )
+
+
+def cut_line_text(text: str, columns: int) -> str:
+    """The beginning of a text that fits a line."""
+    return cut(one_line(text[: 4 * max(1, columns)]), max(1, columns))
 
 
 def _inside(card: Card, look: RenderOptions) -> list[Line]:
     """What a folded card holds."""
-    room = look.columns - 5
+    room = look.measure - 4
     lines: list[Line] = []
     for section in card.sections():
         if section.title:
             lines.append(make_line(Span(f"{section.title}:", "dim")))
         if section.kind == "diff":
-            for part, part_role in diff_runs(section.text[:_MARKDOWN_MOST]):
-                lines += text_lines(part, room, part_role)
+            lines += diff_lines(section.text[:_MARKDOWN_MOST], room)
         else:
             lines += text_lines(section.text[:_MARKDOWN_MOST], room, "dim")
         if (left := len(section.text) - _MARKDOWN_MOST) > 0:
@@ -163,7 +212,7 @@ def _inside(card: Card, look: RenderOptions) -> list[Line]:
 
 def _words(card: Card, mark: Span, look: RenderOptions, *, opened: bool) -> list[Strip]:
     body = card.body.strip("\n")
-    room = look.columns - 3
+    room = look.measure
     if foldable(card) and not opened:
         return [_strip(make_line(mark, " ", *line), look) for line in _beginning(card, body, room)]
     if not body.strip():
@@ -201,7 +250,7 @@ def _limited(body: str, room: int, role: StyleRole, *, most: int) -> list[Line]:
         said = f"… {len(lines) - most:,} more lines"
         said += f" and {left:,} characters" if left > 0 else ""
     elif left > 0:
-        said = f"… {left:,} more characters; in the tree (t), Enter shows the whole entry"
+        said = f"… {left:,} more characters; in the tree (Ctrl+T), Enter shows the whole entry"
     else:
         return lines
     return [*lines[:most], make_line(Span(said, "dim"))]
@@ -210,21 +259,21 @@ def _limited(body: str, room: int, role: StyleRole, *, most: int) -> list[Line]:
 # -- Markdown ---------------------------------------------------------------------------------------------
 
 _STYLES = {
-    "markdown.code": ("#e0a57a", "#9a4f12"),
-    "markdown.h1": ("bold #7aa2f7", "bold #2f5fb3"),
-    "markdown.h2": ("bold #7aa2f7", "bold #2f5fb3"),
-    "markdown.h3": ("bold #7aa2f7", "bold #2f5fb3"),
+    "markdown.code": ("on #2a2a25", "on #eae6dc"),
+    "markdown.h1": ("bold", "bold"),
+    "markdown.h2": ("bold", "bold"),
+    "markdown.h3": ("bold", "bold"),
     "markdown.h4": ("bold", "bold"),
     "markdown.h5": ("bold", "bold"),
     "markdown.h6": ("bold", "bold"),
     "markdown.h7": ("bold", "bold"),
-    "markdown.h1.border": ("#3a4055", "#c4c0b4"),
-    "markdown.item.bullet": ("#7aa2f7", "#2f5fb3"),
-    "markdown.item.number": ("#7aa2f7", "#2f5fb3"),
-    "markdown.block_quote": ("#8b92a8", "#666a75"),
-    "markdown.hr": ("#3a4055", "#c4c0b4"),
-    "markdown.link": ("#7d9fcf", "#2f5fa3"),
-    "markdown.link_url": ("#7d9fcf", "#2f5fa3"),
+    "markdown.h1.border": ("#3a3934", "#cfccc3"),
+    "markdown.item.bullet": ("#9b978d", "#67635a"),
+    "markdown.item.number": ("#9b978d", "#67635a"),
+    "markdown.block_quote": ("#98948a", "#67635a"),
+    "markdown.hr": ("#3a3934", "#cfccc3"),
+    "markdown.link": ("#7fbde6", "#155e8a"),
+    "markdown.link_url": ("#7fbde6", "#155e8a"),
 }
 
 
@@ -235,7 +284,7 @@ def _console(*, dark: bool) -> Console:
 
 def _markdown(body: str, mark: Span, look: RenderOptions) -> list[Strip]:
     console = _console(dark=look.dark)
-    columns = max(10, look.columns - 3)
+    columns = max(10, look.measure)
     try:
         made = console.render(
             Markdown(safe(body), hyperlinks=False, code_theme=code_theme(dark=look.dark)),

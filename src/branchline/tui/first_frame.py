@@ -16,8 +16,9 @@ from rich.style import Style
 
 from branchline.tui.hint_line import hints
 from branchline.tui.styles import GROUNDS, styles_for
-from branchline.views.browser.layout import BROWSER_BARS, layout_for
-from branchline.views.browser.state import BrowserState
+from branchline.views.browser.layout import BROWSER_BARS, air_of, layout_for
+from branchline.views.browser.line_edit import LineEdit
+from branchline.views.browser.state import BrowserState, Pill, top_bar
 from branchline.views.spans import Line, Span, cut_line, line_width, make_line, with_cursor
 
 __all__ = ["Area", "color_system", "first_frame", "to_ansi"]
@@ -36,31 +37,45 @@ class Area(NamedTuple):
 
 def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]]:
     """Every row of the screen; the preview is still empty."""
-    bars = state.bars(width)
-    layout = layout_for(width, height, bars=BROWSER_BARS + bool(bars.programs))
+    if state.height != height:
+        state.height = height
+        state.lay()
+    air = air_of(height)
+    layout = layout_for(width, height, bars=BROWSER_BARS + sum(air))
     room = layout.room(len(state))
-    hint_line = make_line(*(span for hint in hints("sessions", width) for span in hint.line))
-    pills = [bars.top, bars.programs] if bars.programs else [bars.top]
+    hint_line = make_line(
+        *(span for hint in hints("sessions", width, letters=state.letters) for span in hint.line)
+    )
     border = [[Area(make_line("─" * width), width, ink="border")]]
     pane = [*border, *([[Area((), width)]] * (layout.below - 1))] if layout.below else []
+    blank = [Area((), width)]
     return [
-        *([Area(make_line(*(pill.span for pill in line)), width, "panel")] for line in pills),
-        [Area(state.search_line(state.words), width)],
+        [Area(_pills(top_bar("Sessions", demo=state.demo, width=width)), width)],
+        *([blank] * air.search),
+        [Area(state.search_line(LineEdit(state.words), width, typing=not state.letters), width)],
+        *([blank] * air.filters),
+        [Area(_pills(state.pills(width)), width)],
+        *([blank] * air.columns),
         [Area(state.columns_line(room), width)],
         *(
             [*_row(state, index, room, width - layout.beside), *_pane(layout.beside)]
             for index in range(layout.rows)
         ),
         *pane,
-        [Area(state.seen_line(), width)],
-        [Area(hint_line, width, "panel")],
+        [Area(state.message_line(), width)],
+        [Area(hint_line, width)],
     ]
+
+
+def _pills(pills: list[Pill]) -> Line:
+    return make_line(*(pill.span for pill in pills))
 
 
 def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]:
     if index < len(state):
         line = state.line(index, room)
-        row = Area(with_cursor(line), room, "cursor-ground") if index == 0 else Area(line, room)
+        first = index == state.line_of(0)
+        row = Area(with_cursor(line), room, "cursor-ground") if first else Area(line, room)
     else:
         row = Area((Span(state.empty_words() if index == 0 and not len(state) else "", "dim"),), room)
     return [row, *([Area((), columns - room)] if columns > room else [])]

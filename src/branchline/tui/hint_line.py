@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from branchline.tui.keymap import keys_of, shown_key
+from branchline.tui.keymap import keys_of, letter_name, shown_key
 from branchline.views.spans import Line, Span, line_width, make_line
 
 __all__ = ["Hint", "hints"]
 
-_ALWAYS = 2
-"""How to see all keys, and how to leave, are the last two of every table and always told."""
 _GAP = "   "
 
 
@@ -21,24 +20,33 @@ class Hint(NamedTuple):
     action: str | None = None
 
 
-def hints(screen: str, width: int) -> list[Hint]:
-    """The line for a screen of this width, piece by piece."""
-    all_of_them = [
-        Hint(
-            make_line(Span(shown_key(key.keys).split(" ")[0], "active"), Span(f" {key.hint}", "dim")),
-            key.action,
-        )
-        for key in keys_of(screen)
-        if key.hint
-    ]
-    last = all_of_them[-_ALWAYS:]
-    room = width - 2 - sum(line_width(hint.line) + len(_GAP) for hint in last)
-    told = []
-    for hint in all_of_them[:-_ALWAYS]:
-        room -= line_width(hint.line) + len(_GAP)
-        if room >= 0:
+def hints(
+    screen: str, width: int, *, letters: bool = False, words: Mapping[str, str] | None = None
+) -> list[Hint]:
+    """The line for a screen of this width, piece by piece; how to see all keys is always its end.
+
+    ``words`` say what a key does here and now, by its action; an empty one leaves the key out.
+    """
+    told: list[Hint] = []
+    last: Hint | None = None
+    changed = {} if words is None else words
+    for key in keys_of(screen):
+        word = changed.get(key.action, key.hint)
+        if not word:
+            continue
+        name = letter_name(key.letter) if letters and key.letter else shown_key(key.keys).split(" ")[0]
+        hint = Hint(make_line(Span(name, "title"), Span(f" {word}", "dim")), key.action)
+        if key.action == "help":
+            last = hint
+        else:
             told.append(hint)
+    assert last is not None
+    room = width - 2 - line_width(last.line)
     pieces = [Hint(make_line(" "))]
-    for hint in (*told, *last):
+    for hint in told:
+        needed = line_width(hint.line) + len(_GAP)
+        if needed > room:
+            break
+        room -= needed
         pieces += [hint, Hint(make_line(_GAP))]
-    return pieces
+    return [*pieces, Hint(make_line(" " * max(0, room))), last]

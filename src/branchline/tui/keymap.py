@@ -1,14 +1,15 @@
 """The key map: one table per screen, from which bindings, the help screen, hints and docs are made.
 
-Single letters act in lists that are not being searched; the same with Ctrl also while typing. Lists in which
-every letter searches (tree, turns) have Ctrl and Shift only.
+A letter never acts: letters are searched for, and actions are on Enter, arrows, Ctrl, Alt and function keys.
+With the setting ``keys = "letters"`` the single letters of the tables act as well, wherever nothing is being
+typed, and ``/`` begins a search. Ctrl with A, E, U, W, K, B, F, D, H and Y edits what is typed.
 """
 
 from __future__ import annotations
 
 from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_MOVE_KEYS, Key
 
-__all__ = ["SCREENS", "Key", "keys_of", "shown_key"]
+__all__ = ["SCREENS", "Key", "keys_of", "letter_name", "shown_key"]
 
 
 _MOVE = (
@@ -19,110 +20,138 @@ _MOVE = (
     Key("home", "first", "to the first row"),
     Key("end", "last", "to the last row"),
 )
+_SCROLL = (
+    Key("up", "scroll(-1)", "a line up", letter="k"),
+    Key("down", "scroll(1)", "a line down", letter="j"),
+    Key("pageup", "pages(-1)", "a page up", letter="b"),
+    Key("pagedown", "pages(1)", "a page down", letter="space"),
+)
 _EVERYWHERE = (
-    Key("f2", "theme", "light or dark"),
+    Key("f12", "theme", "light or dark"),
     Key("ctrl+q,ctrl+c", "quit", "quit"),
 )
+_HELP = Key("f1", "help", "all keys", "keys", "question_mark")
 
 BROWSER = (
-    Key("enter", "go_on", "continue in the agent that owns the session", "continue"),
-    Key("i", "hand_over", "continue in another agent: convert it, install it there, start it"),
-    Key("right,o", "transcript", "read the conversation", "read"),
-    Key("t", "tree", "its tree: branches, labels, forks", "tree"),
-    Key(
-        "slash",
-        "search",
-        'search (words, "phrase", re:, agent: cwd: model: role: tool: after: before: label:)',
-        "search",
-    ),
-    Key("tab", "scope", "toggle this directory / all", "scope"),
-    Key("s,ctrl+s", "sort", "sort: recent, threaded by forks, relevance", "sort"),
-    Key("a,ctrl+a", "agents", "filter by agent"),
-    Key("n,ctrl+n", "named", "only sessions with a title"),
-    Key("l,ctrl+p", "paths", "show the files' paths"),
-    Key("v", "preview", "show or hide the preview"),
-    Key("space", "mark", "select for the next action"),
-    Key("r,ctrl+r", "rename", "set the title", "rename"),
-    Key("p", "pin", "pin on top"),
-    Key("d,ctrl+d,delete", "remove", "move to the trash", "delete"),
-    Key("u,ctrl+z", "undo", "undo the last delete", "undo"),
-    Key("c", "compare", "compare with another session (mark two, or the marked one with this)"),
-    Key("f", "forest", "forest: sessions and their forks", "forest"),
-    Key("y", "copy", "copy the command that continues it"),
-    Key("exclamation_mark", "reasons", "hidden and unreadable sessions, and why"),
+    Key("enter", "open", "the best action here: open at the hit, continue, or read", "open"),
+    Key("right", "transcript", "read the conversation", "read", "o"),
+    Key("ctrl+t", "tree", "its tree: branches, labels, forks", "tree", "t"),
+    Key("ctrl+o", "actions", "all actions that work here, best first", "actions", "x"),
+    Key("alt+i", "hand_over", "continue in another agent: convert it, install it there, start it", "", "i"),
+    Key("tab", "filter", "filter by agent, directory, time or shape", "filter", "a"),
+    Key("f3,ctrl+n", "hit(1)", "next hit of the search"),
+    Key("ctrl+p,shift+f3", "hit(-1)", "previous hit"),
+    Key("ctrl+s", "sort", "sort: recent, created, threaded by forks, relevance", "sort", "s"),
+    Key("ctrl+g", "group", "group by project", "group", "g"),
+    Key("f2", "rename", "set the title", "rename", "r"),
+    Key("f4", "statistics", "statistics: cost, tokens, models, projects, tools", "statistics", "S"),
+    Key("shift+tab", "scope", "toggle this directory / all"),
+    Key("insert,ctrl+space,ctrl+@", "mark", "mark for the next action", "", "space"),
+    Key("delete", "remove", "move to the trash", "", "d"),
+    Key("ctrl+z", "undo", "undo the last delete", "", "u"),
     Key("f5", "reload", "reload the list"),
-    Key("question_mark,f1", "help", "all keys", "keys"),
-    Key("escape", "back", "clear search and marks; then quit"),
-    Key("q", "leave", "quit", "quit"),
+    Key("f6", "compare", "compare the two that are marked, or the marked one with this", "", "c"),
+    Key("f7", "files", "files that the session touched"),
+    Key("f8", "expand", "show more of this session, or less", "", "e"),
+    Key("f9", "forest", "forest: sessions and their forks", "", "f"),
+    Key("alt+p", "pin", "pin on top", "", "p"),
+    Key("alt+c", "copy", "copy the command that continues it", "", "y"),
+    Key("alt+v", "preview", "show or hide the preview", "", "v"),
+    Key("alt+r", "two_lines", "one or two lines for each session"),
+    Key("alt+l", "paths", "show the files' paths", "", "l"),
+    Key("alt+t", "titled", "only sessions with a title", "", "n"),
+    Key("alt+h", "reasons", "hidden and unreadable sessions, and why", "", "exclamation_mark"),
+    Key("", "search", "begin a search", "", "slash"),
+    _HELP,
+    Key("escape", "back", "clear the search, marks and filters; then quit", "quit", "q"),
 )
 TREE = (
-    Key("enter", "choose", "what to do here: go back, fork, label, copy, export, compare", "go / fork / …"),
+    Key("enter,ctrl+o", "choose", "what to do here: go back, fork, label, copy, export, compare", "actions"),
     *TREE_MOVE_KEYS,
     Key("ctrl+x", "copy", "copy the text of this entry"),
     *TREE_FILTER_KEYS,
     Key("ctrl+r", "transcript", "read the conversation up to here", "read"),
     Key("ctrl+g", "turns", "pick a turn"),
-    Key("ctrl+e", "detail", "show or hide the whole entry"),
+    Key("f7", "files", "files that this branch touched"),
+    Key("f4", "detail", "show or hide the whole entry"),
     Key("f3", "damage", "show findings"),
     Key("f1,question_mark", "help", "all keys", "keys"),
     Key("escape", "back", "clear the search; then close", "back"),
 )
 TRANSCRIPT = (
-    Key("up,k", "scroll(-1)", "a line up"),
-    Key("down,j", "scroll(1)", "a line down"),
-    Key("pageup,b", "pages(-1)", "a page up"),
-    Key("pagedown,space", "pages(1)", "a page down"),
-    Key("home,g", "top", "to the beginning"),
-    Key("end,G", "end", "to the end, and follow what is appended", "end / follow"),
-    Key("n,right_square_bracket", "prompt(1)", "to the next prompt", "next prompt"),
-    Key("p,left_square_bracket", "prompt(-1)", "to the previous prompt"),
-    Key("e", "error(1)", "to the next error", "error"),
-    Key("E", "error(-1)", "to the previous error"),
-    Key("l", "labelled(1)", "to the next label"),
-    Key("L", "labelled(-1)", "to the previous label"),
+    Key("right", "branch(1)", "the next branch from here", "other branch"),
+    Key("left", "branch(-1)", "the previous branch from here"),
+    Key("enter", "open_part", "open or fold the part under the cursor; next match of a search", "unfold"),
+    *_SCROLL,
+    Key("home", "top", "to the beginning", "", "g"),
+    Key("end", "end", "to the end, and follow what is appended", "", "G"),
+    Key("ctrl+down,alt+down", "prompt(1)", "to the next prompt", "next prompt", "n"),
+    Key("ctrl+up,alt+up", "prompt(-1)", "to the previous prompt", "", "p"),
     Key("tab", "select(1)", "to the next foldable part"),
     Key("shift+tab", "select(-1)", "to the previous foldable part"),
-    Key("enter", "open_part", "open or fold the part under the cursor", "open"),
-    Key("z", "fold_all", "open or fold all thinking and results", "fold all"),
-    Key("slash", "search", "find words", "find"),
-    Key("period", "find(1)", "next match"),
-    Key("comma", "find(-1)", "previous match"),
-    Key("s", "switch", "switch to another branch from the fork point above", "branches"),
-    Key("o", "picture", "open the image under the cursor"),
-    Key("t", "tree", "the tree, at this place", "tree"),
-    Key("c", "compare", "compare with another branch"),
-    Key("y", "copy", "copy the text under the cursor"),
-    Key("question_mark,f1", "help", "all keys", "keys"),
-    Key("escape,q", "back", "leave", "back"),
+    Key("f3,ctrl+n", "find(1)", "next match, also on other branches", "", "period"),
+    Key("ctrl+p,shift+f3", "find(-1)", "previous match", "", "comma"),
+    Key("ctrl+t", "tree", "the tree, at this place", "tree", "t"),
+    Key("f6", "compare", "compare with another branch", "compare", "c"),
+    Key("f7", "files", "files that this branch touched", "files"),
+    Key("f8", "fold_all", "open or fold all thinking and results", "fold all", "z"),
+    Key("alt+s", "switch", "pick another branch from the fork point above", "", "s"),
+    Key("alt+e", "error(1)", "to the next error", "", "e"),
+    Key("alt+E", "error(-1)", "to the previous error", "", "E"),
+    Key("alt+l", "labelled(1)", "to the next label", "", "l"),
+    Key("alt+L", "labelled(-1)", "to the previous label", "", "L"),
+    Key("alt+o", "picture", "open the image under the cursor", "", "o"),
+    Key("ctrl+x,alt+c", "copy", "copy the text under the cursor", "", "y"),
+    Key("", "search", "begin a search", "", "slash"),
+    _HELP,
+    Key("escape", "back", "clear the search; then leave", "back", "q"),
 )
 TURNS = (
     Key("enter", "choose", "go to this turn, or fork before it", "choose"),
-    Key("ctrl+f", "fork", "fork before this turn", "fork"),
-    Key("ctrl+y", "copy", "copy the prompt"),
+    Key("ctrl+o", "fork", "fork before this turn", "fork"),
+    Key("ctrl+x", "copy", "copy the prompt"),
     Key("f1,question_mark", "help", "all keys", "keys"),
     Key("escape", "back", "clear the filter; then cancel", "back"),
 )
 FOREST = (
     Key("enter", "choose", "go to this session", "choose"),
-    Key("t", "tree", "its tree", "tree"),
-    Key("right,o", "transcript", "read the conversation", "read"),
-    Key("slash", "search", "search", "search"),
+    Key("ctrl+t", "tree", "its tree", "tree", "t"),
+    Key("right", "transcript", "read the conversation", "read", "o"),
     Key("tab", "scope", "toggle this directory / all", "scope"),
-    Key("question_mark,f1", "help", "all keys", "keys"),
-    Key("escape,q", "back", "leave", "back"),
+    Key("", "search", "begin a search", "", "slash"),
+    _HELP,
+    Key("escape", "back", "clear the search; then leave", "back", "q"),
 )
 COMPARE = (
-    Key("up,k", "scroll(-1)", "a line up"),
-    Key("down,j", "scroll(1)", "a line down"),
-    Key("pageup,b", "pages(-1)", "a page up"),
-    Key("pagedown,space", "pages(1)", "a page down"),
-    Key("home,g", "top", "to the beginning"),
-    Key("end,G", "end", "to the end"),
-    Key("n,right_square_bracket", "turn(1)", "to the next turn", "next turn"),
-    Key("p,left_square_bracket", "turn(-1)", "to the previous turn"),
-    Key("w", "swap", "swap sides", "swap"),
-    Key("question_mark,f1", "help", "all keys", "keys"),
-    Key("escape,q", "back", "leave", "back"),
+    *_SCROLL,
+    Key("home", "top", "to the beginning", "", "g"),
+    Key("end", "end", "to the end", "", "G"),
+    Key("ctrl+down,alt+down", "turn(1)", "to the next turn", "next turn", "n"),
+    Key("ctrl+up,alt+up", "turn(-1)", "to the previous turn", "", "p"),
+    Key("f6", "swap", "swap sides", "swap", "w"),
+    _HELP,
+    Key("escape", "back", "leave", "back", "q"),
+)
+STATISTICS = (
+    Key("tab", "scope", "toggle this directory / all", "directory"),
+    Key("ctrl+s", "measure", "cost, tokens or messages", "measure", "s"),
+    Key("left", "earlier", "an earlier day", "earlier"),
+    Key("right", "later", "a later day", "later"),
+    Key("enter", "sessions_of_day", "the sessions of this day", "sessions of this day"),
+    *_SCROLL,
+    Key("f5", "reload", "add up again"),
+    Key("f4", "back", "the sessions", "sessions", "S"),
+    _HELP,
+    Key("escape", "back", "leave", "back", "q"),
+)
+FILES = (
+    Key("enter", "choose", "go to where this file was touched last", "go there"),
+    Key("right", "step_call(1)", "the next call that touched it"),
+    Key("left", "step_call(-1)", "the call before"),
+    Key("f8", "whole", "this branch, or the whole session", "branch / session"),
+    Key("ctrl+x", "copy", "copy the path"),
+    Key("f1,question_mark", "help", "all keys", "keys"),
+    Key("escape", "back", "clear the filter; then leave", "back"),
 )
 
 SCREENS: dict[str, tuple[Key, ...]] = {
@@ -132,6 +161,8 @@ SCREENS: dict[str, tuple[Key, ...]] = {
     "turns": (*TURNS, *_MOVE),
     "forest": (*FOREST, *_MOVE),
     "compare": COMPARE,
+    "statistics": STATISTICS,
+    "files": (*FILES, *_MOVE),
 }
 
 _NAMES = {
@@ -140,8 +171,6 @@ _NAMES = {
     "slash": "/",
     "period": ".",
     "comma": ",",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
     "up": "↑",
     "down": "↓",
     "left": "←",
@@ -155,7 +184,10 @@ _NAMES = {
     "home": "Home",
     "end": "End",
     "delete": "Del",
+    "insert": "Ins",
 }
+_ALIASES = frozenset({"ctrl+@"})
+"""What some terminals send for a key that is named already."""
 
 
 def keys_of(screen: str) -> tuple[Key, ...]:
@@ -163,14 +195,21 @@ def keys_of(screen: str) -> tuple[Key, ...]:
     return (*SCREENS[screen], *_EVERYWHERE)
 
 
+def letter_name(letter: str) -> str:
+    """A single letter as a person reads it."""
+    return _NAMES.get(letter, letter)
+
+
 def shown_key(keys: str) -> str:
     """Keys as a person reads them: ``Ctrl+←``, ``Shift+L``; the ways to say one thing are shown once."""
     shown = []
     for key in keys.split(","):
+        if not key or key in _ALIASES:
+            continue
         *held, last = key.split("+")
         held.sort()  # Ctrl before Shift, however a terminal names them
         if len(last) == 1 and last.isupper():
-            held, last = ["shift"], last.lower()
+            held, last = [*held, "shift"], last.lower()
         name = _NAMES.get(last, last.upper() if held or last[1:].isdigit() else last)
         words = "+".join([*(part.capitalize() for part in held), name])
         if words not in shown:

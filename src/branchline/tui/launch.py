@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from branchline.library import SessionRow
 from branchline.tree import Filter
@@ -12,8 +12,9 @@ from branchline.views.browser.state import BrowserState
 
 if TYPE_CHECKING:
     from branchline.flows.hooks import Hooks
+    from branchline.tui.app import BranchlineApp
 
-__all__ = ["View", "available", "run"]
+__all__ = ["View", "available", "pick", "run"]
 
 View = Literal["sessions", "tree", "transcript", "forest"]
 
@@ -35,10 +36,32 @@ def run(
     model: str | None = None,
     base_url: str | None = None,
 ) -> int:
-    """Open the app and return an exit code when the person leaves it.
+    """Open the app and return an exit code when the person leaves it."""
+    options = {"view": view, "row": row, "filter": filter, "notice": notice}
+    summary = None if model is None else (model, base_url)
+    return _open(state, theme=theme, mouse=mouse, summary=summary, **options).return_code or 0
+
+
+def pick(
+    state: BrowserState, verb: str, *, theme: Literal["dark", "light"] = "dark", mouse: bool = True
+) -> SessionRow | None:
+    """Open the app to pick one session, for what the verb says; None when the person leaves."""
+    return _open(state, theme=theme, mouse=mouse, picking=verb).picked
+
+
+def _open(
+    state: BrowserState,
+    *,
+    theme: Literal["dark", "light"],
+    mouse: bool,
+    summary: tuple[str, str | None] | None = None,
+    **options: Any,
+) -> BranchlineApp:
+    """Run the app until the person leaves it.
 
     Where it opens with the list, the first screenful is drawn here, before Textual is loaded.
     """
+    view = options.get("view", "sessions")
     from branchline.tui.terminal_handover import first_screen  # noqa: PLC0415
 
     def draw(columns: int, rows: int) -> str | None:
@@ -52,26 +75,33 @@ def run(
 
         app = BranchlineApp(
             state,
-            view=view,
-            row=row,
-            filter=filter,
             theme=theme,
-            notice=notice,
+            palette=_has_palette(),
             hooks=_hooks,
             give_back=terminal.give_back,
-            summary_model=None if model is None else SummaryModel(name=model, base_url=base_url),
+            summary_model=None if summary is None else SummaryModel(name=summary[0], base_url=summary[1]),
+            **options,
         )
         terminal.hand_over()
         app.run(mouse=mouse)
-    return app.return_code or 0
+    return app
 
 
 def _first_words(state: BrowserState, columns: int, rows: int, theme: Literal["dark", "light"]) -> str:
     from branchline.tui.first_frame import color_system, first_frame, to_ansi  # noqa: PLC0415
-    from branchline.tui.styles import DARK, LIGHT  # noqa: PLC0415
+    from branchline.tui.styles import theme_name  # noqa: PLC0415
 
     picture = first_frame(state, columns, rows)
-    return to_ansi(picture, LIGHT if theme == "light" else DARK, color_system())
+    return to_ansi(picture, theme_name(theme, palette=_has_palette()), color_system())
+
+
+def _has_palette() -> bool:
+    """Whether the terminal has 256 colours or fewer."""
+    from rich.color import ColorSystem  # noqa: PLC0415
+
+    from branchline.tui.first_frame import color_system  # noqa: PLC0415
+
+    return color_system() not in (None, ColorSystem.TRUECOLOR)
 
 
 def _hooks() -> Hooks:

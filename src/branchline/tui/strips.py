@@ -5,12 +5,13 @@ Every text is filtered here, also when a view did it before: nothing that reache
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from branchline.views.hits import find_ranges
 from branchline.views.spans import Piece, StyleRole, cut_line
 from branchline.views.text import width
 
@@ -24,12 +25,11 @@ def to_strip(line: Iterable[Piece], columns: int, styles: Mapping[StyleRole, Sty
 
 
 def highlight(strip: Strip, words: Sequence[str], style: Style) -> Strip:
-    """A strip in which some words (of lower case) are marked wherever they stand."""
+    """A strip in which some words are marked wherever they stand."""
     text = strip.text
-    lowered = text.lower()
-    if len(lowered) != len(text) or not any(word in lowered for word in words):
-        return strip  # where letters change their number, places cannot be told
-    places = [found for word in words for found in _places(lowered, word)]
+    places = find_ranges(text, words)
+    if not places:
+        return strip
     letters = [False] * len(text)
     for start, end in places:
         letters[start:end] = [True] * (end - start)
@@ -41,10 +41,3 @@ def highlight(strip: Strip, words: Sequence[str], style: Style) -> Strip:
         Strip(Segment.apply_style(part, post_style=style), part.cell_length) if look else part
         for part, look in zip(parts, looks, strict=False)
     )
-
-
-def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
-    start = text.find(word)
-    while start >= 0:
-        yield start, start + len(word)
-        start = text.find(word, start + len(word))

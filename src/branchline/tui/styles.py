@@ -1,107 +1,157 @@
 """What the roles of a line look like, on dark and on light ground. Every look is told by more than colour.
 
-Known without Textual, so that the first screenful can be drawn before it is there.
+One accent stands for where one is; weight and dimming do the rest. Terminals with 256 colours get colours of
+their own palette: rounding the others would turn soft grounds into loud ones. Known without Textual, so that
+the first screenful can be drawn before it is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Literal
 
 from rich.style import Style
 
 from branchline.views.spans import ROLES, StyleRole
 
-__all__ = ["DARK", "GROUNDS", "LIGHT", "styles_for"]
+__all__ = ["DARK", "GROUNDS", "LIGHT", "styles_for", "theme_name"]
 
 DARK, LIGHT = "branchline-dark", "branchline-light"
+_256 = "-256"
 
-GROUNDS: Mapping[str, Mapping[str, str]] = {
+_Tokens = Mapping[str, str]
+
+
+def _indexed(number: int) -> str:
+    """A colour of the palette of 256, as hexadecimal digits."""
+    if number >= 232:
+        level = 8 + 10 * (number - 232)
+        return f"#{level:02x}{level:02x}{level:02x}"
+    steps = (0, 95, 135, 175, 215, 255)
+    number -= 16
+    return "#" + "".join(f"{steps[number // size % 6]:02x}" for size in (36, 6, 1))
+
+
+_TOKENS: dict[str, _Tokens] = {
     DARK: {
-        "foreground": "#d5d9e5",
-        "background": "#15171e",
-        "panel": "#1e212b",
-        "cursor-ground": "#262d47",
-        "border": "#3a4055",
-        "scrollbar": "#2b3042",
+        "background": "#151513",
+        "foreground": "#ebe8e1",
+        "ink2": "#bfbbb1",
+        "ink3": "#9b978d",
+        "accent": "#7fbde6",
+        "red": "#f0938a",
+        "green": "#8ccb98",
+        "amber": "#e0b25c",
+        "cursor-ground": "#1b3040",
+        "prompt": "#23231f",
+        "mark": "#5c4a12",
+        "added": "#1c2f20",
+        "removed": "#381f1c",
+        "panel": "#23231f",
+        "border": "#3a3934",
+        "scrollbar": "#33322d",
+        "heat1": "#1c3547",
+        "heat2": "#2b5878",
+        "heat3": "#4280ab",
     },
     LIGHT: {
-        "foreground": "#24272e",
         "background": "#fbfaf7",
-        "panel": "#efede6",
-        "cursor-ground": "#dde8fc",
-        "border": "#c4c0b4",
-        "scrollbar": "#d9d5c9",
+        "foreground": "#1b1a17",
+        "ink2": "#4a4740",
+        "ink3": "#67635a",
+        "accent": "#155e8a",
+        "red": "#ad2c22",
+        "green": "#256b3a",
+        "amber": "#825300",
+        "cursor-ground": "#d9e7f0",
+        "prompt": "#f0ede6",
+        "mark": "#fbe39a",
+        "added": "#e6f2e7",
+        "removed": "#faeae7",
+        "panel": "#eae6dc",
+        "border": "#cfccc3",
+        "scrollbar": "#dcd8cd",
+        "heat1": "#c3d9e6",
+        "heat2": "#8fb9d2",
+        "heat3": "#4f8fb6",
     },
 }
-"""What lines are drawn on, and what stands between them."""
+_PALETTE: dict[str, tuple[int, int]] = {
+    "background": (233, 231),
+    "foreground": (254, 234),
+    "ink2": (252, 239),
+    "ink3": (248, 241),
+    "accent": (117, 24),
+    "red": (210, 124),
+    "green": (114, 22),
+    "amber": (179, 94),
+    "cursor-ground": (237, 189),
+    "prompt": (235, 255),
+    "mark": (58, 222),
+    "added": (235, 194),
+    "removed": (235, 224),
+    "panel": (236, 254),
+    "border": (239, 251),
+    "scrollbar": (238, 252),
+    "heat1": (23, 152),
+    "heat2": (24, 110),
+    "heat3": (67, 67),
+}
+for _place, _name in enumerate((DARK, LIGHT)):
+    _TOKENS[_name + _256] = {token: _indexed(pair[_place]) for token, pair in _PALETTE.items()}
 
-_LOOKS: Mapping[str, Mapping[StyleRole, str]] = {
-    DARK: {
-        "title": "bold",
-        "heading": "bold #7aa2f7",
-        "id": "#b5a287",
-        "time": "#9aa1b6",
-        "number": "#aab1c5",
-        "path": "#7d9fcf",
-        "program": "#b49ae0",
-        "model": "#86b3a0",
-        "label": "bold #e8c37a",
-        "cost": "#93b98a",
-        "bar": "#7aa2f7",
-        "dim": "#8f96ab",
-        "user": "bold #7fd0f5",
-        "thinking": "italic #979db3",
-        "tool": "#9aa3ba",
-        "bash": "#e0a57a",
-        "custom": "#c3a6e8",
-        "system": "#9aa1b6",
-        "summary": "#d6b56a",
-        "setting": "#8f96ab",
-        "active": "bold #7aa2f7",
-        "cursor": "bold",
-        "match": "bold underline #ffd866",
-        "good": "#9ece6a",
-        "warning": "#e0af68",
-        "error": "#f7768e",
-        "added": "#9ece6a",
-        "removed": "#f7768e",
-    },
-    LIGHT: {
-        "title": "bold",
-        "heading": "bold #2f5fb3",
-        "id": "#7a5f35",
-        "time": "#5d616c",
-        "number": "#454a55",
-        "path": "#2f5fa3",
-        "program": "#7a4ab0",
-        "model": "#2f6b55",
-        "label": "bold #8a5a00",
-        "cost": "#2e6b2e",
-        "bar": "#2f5fb3",
-        "dim": "#60646d",
-        "user": "bold #0b6390",
-        "thinking": "italic #5d616c",
-        "tool": "#565b68",
-        "bash": "#9a4f12",
-        "custom": "#7a4ab0",
-        "system": "#5d616c",
-        "summary": "#7d5a00",
-        "setting": "#60646d",
-        "active": "bold #2f5fb3",
-        "cursor": "bold",
-        "match": "bold underline #9a4f12",
-        "good": "#2e6b2e",
-        "warning": "#8a5a00",
-        "error": "#b3261e",
-        "added": "#2e6b2e",
-        "removed": "#b3261e",
-    },
+GROUNDS: Mapping[str, _Tokens] = _TOKENS
+"""What lines are drawn with and on, by theme."""
+
+_LOOKS: dict[StyleRole, str] = {
+    "title": "bold",
+    "heading": "bold",
+    "id": "{ink3}",
+    "time": "{ink3}",
+    "number": "{ink3}",
+    "path": "{ink3}",
+    "program": "{ink2}",
+    "model": "{ink3}",
+    "label": "{accent}",
+    "cost": "{ink2}",
+    "bar": "{heat3}",
+    "dim": "{ink3}",
+    "user": "bold",
+    "prompt": "on {prompt}",
+    "thinking": "italic {ink3}",
+    "tool": "{ink2}",
+    "bash": "{ink2}",
+    "custom": "{ink2}",
+    "system": "{ink3}",
+    "summary": "{ink2}",
+    "setting": "{ink3}",
+    "active": "bold {accent}",
+    "cursor": "bold underline",
+    "match": "bold underline on {mark}",
+    "found": "bold {background} on {accent}",
+    "good": "{ink3}",
+    "warning": "{amber}",
+    "error": "{red}",
+    "added": "{green} on {added}",
+    "removed": "{red} on {removed}",
+    "heat1": "{heat1}",
+    "heat2": "{heat2}",
+    "heat3": "{heat3}",
+    "heat4": "{accent}",
 }
+
+
+def theme_name(choice: Literal["dark", "light"], *, palette: bool = False) -> str:
+    """The theme for a ground; ``palette`` is a terminal with 256 colours or fewer."""
+    return (LIGHT if choice == "light" else DARK) + (_256 if palette else "")
 
 
 @cache
 def styles_for(theme: str) -> Mapping[StyleRole, Style]:
     """A style for every role. Themes of other makers get the looks for dark ground."""
-    chosen = _LOOKS.get(theme, _LOOKS[DARK])
-    return {role: Style.parse(chosen.get(role, "")) if chosen.get(role) else Style() for role in ROLES}
+    tokens = _TOKENS.get(theme, _TOKENS[DARK])
+    return {
+        role: Style.parse(look.format_map(tokens)) if (look := _LOOKS.get(role, "")) else Style()
+        for role in ROLES
+    }

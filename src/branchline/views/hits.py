@@ -11,7 +11,7 @@ from typing import overload
 import msgspec
 
 from branchline.views.session_row import SessionRow
-from branchline.views.spans import Line, Span, make_line
+from branchline.views.spans import Line, marked_line
 from branchline.views.text import one_line
 
 __all__ = ["Hit", "HitPlace", "Hits", "Snippet", "find_ranges", "make_snippet", "matches_all", "snippet_line"]
@@ -157,12 +157,7 @@ def make_snippet(text: str, ranges: Sequence[tuple[int, int]], size: int) -> Sni
 
 def snippet_line(snippet: Snippet) -> Line:
     """A snippet as a line for a screen, the matches in their own role."""
-    spans = []
-    at = 0
-    for start, end in snippet.ranges:
-        spans += [Span(snippet.text[at:start]), Span(snippet.text[start:end], "match")]
-        at = end
-    return make_line(*spans, Span(snippet.text[at:]))
+    return marked_line(snippet.text, snippet.ranges, "plain", "match")
 
 
 def _flat(text: str) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "line_text",
     "line_width",
     "make_line",
+    "marked_line",
     "pad_line",
     "shown_line",
     "with_cursor",
@@ -44,6 +45,7 @@ StyleRole = Literal[
     "dim",
     # who speaks
     "user",
+    "prompt",
     "assistant",
     "thinking",
     "tool",
@@ -56,11 +58,17 @@ StyleRole = Literal[
     "active",
     "cursor",
     "match",
+    "found",
     "good",
     "warning",
     "error",
     "added",
     "removed",
+    # how much of something there was
+    "heat1",
+    "heat2",
+    "heat3",
+    "heat4",
 ]
 ROLES: tuple[StyleRole, ...] = get_args(StyleRole)
 """All roles. A theme has a look for each; ``plain`` is the terminal's own."""
@@ -142,7 +150,21 @@ def with_cursor(line: Line) -> Line:
     if not line or not line[0].text.startswith(" "):
         return line
     first = line[0]
-    return make_line(Span("›", "active"), Span(first.text[1:], first.role), *line[1:])
+    rest = [Span(first.text[1:], first.role), *line[1:]]
+    words = next((at for at, span in enumerate(rest) if span.role == "plain" and span.text.strip()), None)
+    if words is not None:
+        rest[words] = Span(rest[words].text, "title")
+    return make_line(Span("▌", "active"), *rest)
+
+
+def marked_line(text: str, ranges: Iterable[tuple[int, int]], role: StyleRole, mark: StyleRole) -> Line:
+    """A text in one role, with some ranges of it in another."""
+    spans: list[Piece] = []
+    at = 0
+    for start, end in ranges:
+        spans += [Span(text[at:start], role), Span(text[start:end], mark)]
+        at = end
+    return make_line(*spans, Span(text[at:], role))
 
 
 def line_text(line: Iterable[Piece]) -> str:

@@ -24,6 +24,7 @@ from branchline.views.tool_calls import Call, short_path, single_line
 __all__ = [
     "ToolKind",
     "ToolSection",
+    "call_files",
     "call_line",
     "call_sections",
     "call_text",
@@ -89,6 +90,21 @@ def call_sections(call: Call, home: str = "") -> list[ToolSection]:
 def is_shell(name: str) -> bool:
     """Whether a tool of this name runs commands."""
     return _tool(name) is _SHELL
+
+
+def call_files(call: Call) -> list[str]:
+    """The files that a call reads or changes; empty for calls that do neither."""
+    tool = _tool(call.name)
+    arguments = _Arguments(call.arguments, most=_LOOKED_AT)
+    if tool is _TOOLS["applypatch"] and not arguments.text(*_PATHS):
+        patch = _Arguments(call.arguments).text("input", "patch", "diff", "patchText")
+        found = [*_PATCHED.findall(patch), *_UNIFIED.findall(patch)]
+        return list(dict.fromkeys(file.strip() for file in found))
+    if tool is None or tool.kind not in ("read", "write", "edit"):
+        return []
+    several = arguments.take(list, "paths", "files") or []
+    one = arguments.text(*_PATHS)
+    return [one] if one else [path for path in several if isinstance(path, str)]
 
 
 def tool_kind(name: str) -> ToolKind:

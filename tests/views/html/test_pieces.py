@@ -246,6 +246,16 @@ def test_text_without_markdown_looks_as_markdown_would_render_it(text):
     )
 
 
+def test_the_end_of_a_long_text_is_folded_and_that_of_a_huge_one_is_counted():
+    folded = prose("A paragraph with *marks*.\n\n" * 2_000)
+    huge = prose("word " * 300_000)
+
+    assert folded.index("<details") < folded.index("more characters")
+    assert read(folded).wrong == []
+    assert len(huge) < 1_100_000
+    assert "500,000 more characters are not shown" in huge
+
+
 HOSTILE = st.sampled_from(
     [
         "<script>x()</script>",

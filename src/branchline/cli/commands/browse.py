@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.settings import Settings
     from branchline.tui.launch import View
-    from branchline.views.browser.arrangement import Arrangement
     from branchline.views.browser.source import Scope, Source
     from branchline.views.browser.state import BrowserState
-    from branchline.views.query import Match, SearchFields
+    from branchline.views.query import SearchFields
 
-__all__ = ["browse_command", "can_browse", "open_browser", "open_home"]
+__all__ = ["browse_command", "can_browse", "open_browser", "open_home", "pick_session"]
 
+_MOST = 2_000
+"""Places that a search looks for, for programs."""
 _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'branchline[tui]'"
 
 
@@ -54,7 +55,7 @@ def browse_command(
     words: str,
     directory: str | None,
 ) -> None:
-    """Open the full-screen browser: all sessions, or the tree of SESSION. Press ? for all keys."""
+    """Open the full-screen browser: all sessions, or the tree of SESSION. Press F1 for all keys."""
     if read and session is None:
         raise click.UsageError("--read needs a SESSION")
     if out.json:
@@ -80,25 +81,25 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
 
     import msgspec
 
-    from branchline.library.search_cache import SearchTextCache
     from branchline.views.browser.arrangement import ListOptions, arrange, face_of
-    from branchline.views.query import parse_query
+    from branchline.views.query import Match, parse_query
     from branchline.views.session_row import row_name
 
     source = _source(directory)
-    batches = list(source.rows("all" if everywhere else "here"))
+    scope: Scope = "all" if everywhere else "here"
+    batches = list(source.rows(scope))
     rows = [row for batch in batches for row in batch.rows]
     query = parse_query(words, now=datetime.now().astimezone())
-    inside = SearchTextCache(source)
+    decided: dict[str, Match] = {}
+    if query and query.problem is None:
+        hits = source.search(scope, query, limit=_MOST)
+        decided = {row_name(place.row): Match(found=True) for hit in hits for place in hit.places}
+        decided |= {row_name(hit.row): Match(found=True) for hit in hits}
 
     def face(row: SessionRow) -> SearchFields:
         return face_of(row, source.agent(row))
 
-    def arranged(decided: dict[str, Match]) -> Arrangement:
-        return arrange(rows, ListOptions(query=query), agent=source.agent, faces=face, decided=decided)
-
-    undecided = arranged({}).undecided
-    found = arranged({row_name(row): inside.judge(row, face(row), query, fuzzy=False) for row in undecided})
+    found = arrange(rows, ListOptions(query=query), agent=source.agent, faces=face, decided=decided)
     hidden = sum(len(batch.hidden) for batch in batches)
     return {
         "query": words,
@@ -135,6 +136,25 @@ def open_home() -> None:
     _run(settings, state, notice=notice)
 
 
+def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
+    """Let a person pick a session for a command that was given none. UsageError without a terminal."""
+    if not can_browse(out):
+        raise click.UsageError("Missing argument 'SESSION'.")
+    from branchline.cli.themes import theme_for
+    from branchline.settings import load
+    from branchline.tui import pick
+
+    settings = load().settings
+    state = _state(settings, scope=settings.scope, directory=directory)
+    if not state.begin() and state.scope == "here":
+        state.scope = "all"
+        state.begin()
+    row = pick(state, verb, theme=theme_for(settings.theme), mouse=settings.mouse)
+    if row is None:
+        raise click.exceptions.Exit(0)
+    return row.path or row.key
+
+
 def open_browser(
     *,
     view: View = "sessions",
@@ -157,6 +177,7 @@ def open_browser(
 def _state(
     settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
 ) -> BrowserState:
+    from branchline.demo import is_entered
     from branchline.library.pins import Pins
     from branchline.views.browser.state import BrowserState
 
@@ -168,6 +189,10 @@ def _state(
         sort=settings.sort,
         now=time.time,
         home=os.path.expanduser("~"),
+        hide=settings.hide,
+        two_lines=settings.rows == "two",
+        letters=settings.keys == "letters",
+        demo=is_entered(),
     )
 
 

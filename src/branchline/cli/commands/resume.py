@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from branchline.cli.agent_runner import run_agent
+from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
@@ -32,7 +33,7 @@ __all__ = ["resume_command"]
     branchline resume @last --in codex      hand it over to another agent
     """,
 )
-@session_argument()
+@session_argument(picked=True)
 @click.option(
     "--in",
     "target",
@@ -49,7 +50,7 @@ __all__ = ["resume_command"]
 )
 def resume_command(
     out: Output,
-    session: str,
+    session: str | None,
     target: str | None,
     show: bool,  # noqa: FBT001
     here: bool,  # noqa: FBT001
@@ -65,6 +66,7 @@ def resume_command(
     """
     from branchline.actions.resume import agent_of, plan_session
 
+    session = session or pick_session(out, "continue")
     if target is not None:
         if here or model is not None:
             raise click.UsageError("--in continues in another agent; omit --here and --model")

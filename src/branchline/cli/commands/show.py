@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
@@ -40,7 +41,7 @@ _ROLES: dict[str, StyleRole] = {
     branchline show 01a1ddf5 --at 3f2a --markdown > talk.md
     """,
 )
-@session_argument()
+@session_argument(picked=True)
 @click.option("--at", metavar="ENTRY", help="Show the path to ENTRY instead of the leaf.")
 @click.option("--from", "start", metavar="ENTRY", help="Start at this entry of the path.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show only the last N entries.")
@@ -50,7 +51,7 @@ _ROLES: dict[str, StyleRole] = {
 @directory_option
 def show_command(
     out: Output,
-    session: str,
+    session: str | None,
     at: str | None,
     start: str | None,
     last: int | None,
@@ -62,7 +63,7 @@ def show_command(
     """Show the path from the root to the leaf. Tool results are shortened to one line each."""
     if raw + as_markdown + out.json > 1:
         raise click.UsageError("choose one of --raw, --markdown and --json")
-    with resolve_session(session, directory) as live:
+    with resolve_session(session or pick_session(out, "show", directory), directory) as live:
         path = _stretch(live, at, start, last)
         if raw:
             out.data(_lines(live, path))
@@ -177,6 +178,7 @@ def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> lis
 
 def _print_folded(out: Output, card: Card, *, full: bool) -> None:
     """One line for a call, a thought or a prompt; with ``full`` everything in it."""
+    from branchline.views.call_lines import short_diff
     from branchline.views.tool_views import diff_runs
 
     title = "thinking" if card.kind == "thinking" else card.title
@@ -197,5 +199,8 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
                 out.text(lines_of_role, indent="    ", role=diff_role)
         else:
             out.text(section.text, indent="    ", role="dim")
+    if not full and (diff := short_diff(card)):
+        for lines_of_role, diff_role in diff_runs(diff):
+            out.text(lines_of_role, indent="    ", role=diff_role)
     if full and lines:
         out.text(card.body.strip("\n"), indent="    ")

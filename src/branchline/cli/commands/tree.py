@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
 from branchline.cli.resolver import resolve_session
@@ -37,7 +38,7 @@ _DEEPEST = 50
     branchline tree @last --search "login test"
     """,
 )
-@session_argument()
+@session_argument(picked=True)
 @click.option(
     "--filter",
     "kind",
@@ -50,7 +51,7 @@ _DEEPEST = 50
 @directory_option
 def tree_command(
     out: Output,
-    session: str,
+    session: str | None,
     kind: Filter | None,
     search: str | None,
     ids: bool,  # noqa: FBT001
@@ -58,7 +59,7 @@ def tree_command(
     directory: str | None,
 ) -> None:
     """Draw the tree: • marks the path to the leaf, › the leaf. --plain uses words instead."""
-    with resolve_session(session, directory) as live:
+    with resolve_session(session or pick_session(out, "tree", directory), directory) as live:
         outline = _outline(live, kind or out.settings.filter, search)
         if out.json:
             out.result("tree", _fields(live, outline))

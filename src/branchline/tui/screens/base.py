@@ -1,8 +1,8 @@
-"""What all screens share: keys from the table, hints and help, a search that is typed, notices."""
+"""What all screens share: keys from the table, hints and help, a search that is typed, messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -17,8 +17,9 @@ from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.views.browser.layout import PaneLayout
-from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
-from branchline.views.spans import Line
+from branchline.views.browser.line_edit import LineEdit
+from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
+from branchline.views.spans import Line, Piece, Span, make_line
 from branchline.views.text import one_line, safe
 
 if TYPE_CHECKING:
@@ -33,8 +34,13 @@ _LONGEST_NOTICE = 500
 
 
 def bindings(screen: str) -> list[BindingType]:
-    """The bindings of a screen, from its table."""
-    return [Binding(key.keys, key.action, key.words, show=False) for key in SCREENS[screen]]
+    """The bindings of a screen, from its table. Letters are bound too; a search that is typed takes them."""
+    return [
+        Binding(keys, key.action, key.words, show=False)
+        for key in SCREENS[screen]
+        for keys in (key.keys, key.letter)
+        if keys
+    ]
 
 
 class KeyedScreen(Screen[Any]):
@@ -42,18 +48,47 @@ class KeyedScreen(Screen[Any]):
 
     table: ClassVar[str]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.message: Line = ()
+        self.own: Line = ()
+
     @property
     def branchline(self) -> BranchlineApp:
         return cast("BranchlineApp", self.app)
 
+    @property
+    def letters(self) -> bool:
+        """Whether single letters act here."""
+        return self.branchline.letters
+
+    # -- messages -------------------------------------------------------------------------------------
+
     def tell(self, words: str, *, wrong: bool = False) -> None:
-        """Say something for a moment. Words of sessions may be in it."""
-        self.app.notify(
-            safe(words)[:_LONGEST_NOTICE],
-            severity="error" if wrong else "information",
-            markup=False,
-            timeout=8 if wrong else 4,
-        )
+        """Say something above the keys, until the next action. Words of sessions may be in it."""
+        shown = safe(one_line(words))[:_LONGEST_NOTICE]
+        self.message = make_line(Span(f" {shown}", "error" if wrong else "tool"))
+        self.show_message()
+
+    def show_message(self) -> None:
+        """Show what was told last, else what the screen has to say by itself."""
+        if self.query("#seen"):
+            self.query_one("#seen", LineBar).say_lines([self.message or self.own_message()])
+
+    def own_message(self) -> Line:
+        """What stands above the keys while nothing was told."""
+        return self.own
+
+    def say_own(self, *pieces: Piece) -> None:
+        """Say what stands above the keys while nothing was told."""
+        self.own = make_line(*pieces)
+        self.show_message()
+
+    def forget_message(self) -> None:
+        """Whatever was told has been seen: something else is done now."""
+        if self.message:
+            self.message = ()
+            self.show_message()
 
     def ask(self, question: Screen[_Answer], then: Callable[[_Answer | None], None]) -> None:
         """Show a question, and do something with its answer; what goes wrong then is told."""
@@ -72,11 +107,16 @@ class KeyedScreen(Screen[Any]):
         """
         self.run_worker(work, thread=True, group=group, exclusive=exclusive, description=group)
 
+    def hint_words(self) -> Mapping[str, str]:
+        """What keys do here and now, where that is not what the table says."""
+        return {}
+
     def hints(self) -> list[BarItem]:
         """The keys that matter most; a click does what the key does."""
+        told = hints(self.table, self.size.width, letters=self.letters, words=self.hint_words())
         return [
             BarItem(hint.line, None if hint.action is None else partial(self._press, hint.action))
-            for hint in hints(self.table, self.size.width)
+            for hint in told
         ]
 
     def _press(self, action: str) -> None:
@@ -92,28 +132,52 @@ class KeyedScreen(Screen[Any]):
     def action_help(self) -> None:
         from branchline.tui.screens.help import HelpScreen  # noqa: PLC0415
 
-        self.app.push_screen(HelpScreen(self.table))
-
-    def action_leave(self) -> None:
-        self.app.exit()
+        self.app.push_screen(HelpScreen(self.table, letters=self.letters))
 
     def copy(self, text: str, what: str) -> None:
         """Put text on the clipboard (the terminal does it, if it can) and show what was copied."""
         self.app.copy_to_clipboard(text.encode("utf-8", "replace").decode())
         self.tell(f"{what} copied: {one_line(text)[:120]}")
 
+    def place_line(self, *crumbs: str, facts: str = "") -> Line:
+        """The first line of a screen: where one is, and at its end facts and whether this is the demo."""
+        from branchline.views.browser.list_rows import spread  # noqa: PLC0415
+
+        pieces = [Span(" branchline", "active")]
+        for number, crumb in enumerate(crumbs):
+            last = number == len(crumbs) - 1
+            pieces += [Span(" / ", "dim"), Span(one_line(crumb), "title" if last else "tool")]
+        demo = Span(" demo " if self.branchline.demo else "", "prompt")
+        right = make_line(Span(f"  {facts}" if facts else "", "dim"), "  " if demo.text else "", demo)
+        return spread(make_line(*pieces), right, self.size.width)
+
 
 class ListScreen(KeyedScreen):
-    """A list that can be searched by typing: after ``/``, or (``always_typing``) at any time."""
+    """A screen that is searched by typing: at any time, or with the letters that act, after ``/``."""
 
     always_typing: ClassVar[bool] = False
+    """Whether letters search here also where they act on other screens."""
     letters_that_act: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()
-        self.words = ""
-        self.typing = False
+        self.edit = LineEdit()
+        self._begun = False
         self._waiting: Timer | None = None
+
+    @property
+    def words(self) -> str:
+        """What is searched for."""
+        return self.edit.text
+
+    @words.setter
+    def words(self, words: str) -> None:
+        self.edit.set(words)
+
+    @property
+    def typing(self) -> bool:
+        """Whether a letter is searched for now."""
+        return self._begun or self.always_typing or not self.letters
 
     # -- for the screens that are one -----------------------------------------------------------------
 
@@ -123,10 +187,10 @@ class ListScreen(KeyedScreen):
 
     def search_line(self) -> Line:
         """The search line, when it says anything else than the words."""
-        return search_line(self.words, self.search_hint(), typing=self.typing, caret=self.always_typing)
+        return search_line(self.edit, self.search_hint(), typing=self.typing)
 
     def search_hint(self) -> str:
-        return " type to search" if self.always_typing else PRESS_TO_SEARCH
+        return TYPE_TO_SEARCH if self.typing else PRESS_TO_SEARCH
 
     def fit_pane(self, pane: Widget, layout: PaneLayout) -> None:
         """Put the pane beside the list, below it, or nowhere, as the layout says."""
@@ -146,51 +210,65 @@ class ListScreen(KeyedScreen):
         self.query_one("#search", LineBar).say_lines([self.search_line()])
 
     def set_words(self, words: str) -> None:
-        self.words = words
+        self.edit.set(words)
+        self._words_changed()
+
+    def _words_changed(self) -> None:
         self.show_search()
         if self._waiting is not None:
             self._waiting.stop()
         self._waiting = self.set_timer(_DEBOUNCE, self.search_changed)
 
+    def stop_typing(self) -> bool:
+        """Leave the search line and clear it; whether there was anything to leave."""
+        if not self._begun and not self.words:
+            return False
+        self._begun = False
+        self.set_words("")
+        return True
+
     def on_key(self, event: events.Key) -> None:
-        if not (self.typing or self.always_typing):
+        if not self.typing:
             if event.key == "slash" and any(key.action == "search" for key in SCREENS[self.table]):
                 # Here and not by its binding: letters that follow at once must find the search begun.
                 self.action_search()
                 event.stop()
                 event.prevent_default()
             return
-        character = event.character
-        if event.key == "backspace":
-            if self.words:
-                self.set_words(self.words[:-1])
-        elif event.key == "ctrl+w":
-            self.set_words(self.words.rstrip().rpartition(" ")[0])
-        elif event.key == "enter" and self.typing:
-            self.typing = False
+        if event.key == "enter" and self._begun:
+            self._begun = False
             self.show_search()
-        elif event.key == "escape" and self.typing:
-            self.typing = False
-            self.set_words("")
-        elif event.is_printable and character is not None:
-            if not self.typing and (
-                character in self.letters_that_act or (character == "?" and not self.words)
-            ):
-                return
-            if character != "/" or self.words or self.typing:
-                self.set_words(self.words + character)
-        else:
+        elif not self._typed(event):
             return
         event.stop()
         event.prevent_default()
 
+    def _typed(self, event: events.Key) -> bool:
+        """Whether the search line has a use for a key."""
+        key, character = event.key, event.character if event.is_printable else None
+        if not self._begun:
+            if character is not None and character in self.letters_that_act:
+                return False
+            if not self.words and key == "space":
+                return True
+            if not self.words and key == "question_mark" and self.always_typing:
+                return False
+        verdict = self.edit.press(key, None if key.startswith(("alt+", "ctrl+")) else character)
+        if verdict == "changed":
+            self.forget_message()
+            self._words_changed()
+        elif verdict == "moved":
+            self.show_search()
+        return verdict != "refused"
+
     def on_paste(self, event: events.Paste) -> None:
-        if self.typing or self.always_typing:
-            self.set_words(self.words + one_line(event.text))
+        if self.typing:
+            self.edit.insert(event.text)
+            self._words_changed()
             event.stop()
 
     def action_search(self) -> None:
-        self.typing = True
+        self._begun = True
         self.show_search()
 
     # -- moving ---------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+import os
+from collections import Counter
+from functools import cache, partial
 from typing import ClassVar
 
 import msgspec
@@ -17,6 +19,7 @@ from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
 from branchline.places import NATIVE_AGENT
+from branchline.plugins.formats import format_named
 from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.stores import absolute_path
@@ -28,10 +31,20 @@ from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.agent_menu import agent_menu
+from branchline.views.browser.entry_menu import MenuItem
+from branchline.views.browser.layout import air_of
+from branchline.views.browser.session_menu import (
+    ActionFacts,
+    best_action,
+    best_words,
+    missing_words,
+    session_options,
+)
 from branchline.views.browser.state import BrowserState, Pill
 from branchline.views.humanize import count
 from branchline.views.session_lines import reason_words
 from branchline.views.session_row import row_name
+from branchline.views.text import one_line
 
 __all__ = ["BrowserScreen"]
 
@@ -48,27 +61,23 @@ class BrowserScreen(SessionListScreen):
     DEFAULT_CSS = """
     BrowserScreen #body { height: 1fr; layout: vertical; }
     BrowserScreen #body.wide { layout: horizontal; }
-    BrowserScreen #preview { border-top: solid $border; padding: 0 1; }
+    BrowserScreen #preview { border-top: solid $border; }
     BrowserScreen #body.wide #preview { border-top: none; border-left: solid $border; }
-    BrowserScreen #top, BrowserScreen #programs, BrowserScreen #hints { background: $panel; }
-    BrowserScreen #programs { display: none; }
-    BrowserScreen.crowded #programs { display: block; }
     """
 
     def __init__(self, state: BrowserState) -> None:
         super().__init__(state)
-        self.words = state.words
         self._removed: list[list[tuple[SessionRow, RemovedSession]]] = []
         self._stale = False
         self._away = False
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
-        yield LineBar(id="programs")
         yield LineBar(id="search")
+        yield LineBar(id="filters")
         yield LineBar(id="columns")
         with Container(id="body"):
-            yield RowList(id="rows", empty="   reading …")
+            yield RowList(id="rows", empty=" reading …")
             yield TextPanel(id="preview")
         yield LineBar(id="seen")
         yield LineBar(id="hints")
@@ -79,7 +88,8 @@ class BrowserScreen(SessionListScreen):
         self._load()
         self.show_everything()
         if self.state.loaded.done:
-            self._look_inside()
+            self.ask_inside()
+            self.count_costs()
         self.set_interval(_LOOK, self._look)
 
     def _look(self) -> None:
@@ -92,8 +102,14 @@ class BrowserScreen(SessionListScreen):
 
     def _fit(self) -> None:
         """Put the preview beside the list, below it, or nowhere, as there is room."""
+        air = air_of(self.size.height)
+        for name, lines in (("#search", air.search), ("#filters", air.filters), ("#columns", air.columns)):
+            self.query_one(name).styles.margin = (lines, 0, 0, 0)
         self.fit_pane(self.query_one("#preview"), self.pane_layout())
-        self.call_after_refresh(self._show_bars)
+        if self.state.height != self.size.height:
+            self.call_after_refresh(self.show_everything)
+        else:
+            self.call_after_refresh(self._show_bars)
 
     def on_resize(self) -> None:
         self._fit()
@@ -109,36 +125,70 @@ class BrowserScreen(SessionListScreen):
         self.state.scope = "all" if self.state.scope == "here" else "here"
         self._load()
         self.show_everything()
-        self._look_inside()
+        self.ask_inside()
+        self.count_costs()
 
     def action_sort(self) -> None:
         self.state.next_sort()
         self.show_everything()
-        self._look_inside()
+        self.tell(f"sorted: {self.state.sort}")
 
-    def action_named(self) -> None:
-        self.state.named_only = not self.state.named_only
+    def action_group(self) -> None:
+        self.state.grouped = not self.state.grouped
         self.show_everything()
 
-    def action_agents(self) -> None:
-        self.state.next_agent()
+    def action_titled(self) -> None:
+        self.state.shape = None if self.state.shape == "titled" else "titled"
         self.show_everything()
 
-    def choose_pill(self, pill: Pill) -> None:
-        match pill.choice:
-            case "scope" if pill.value != self.state.scope:
-                self.action_scope()
-            case "sort":
-                self.action_sort()
-            case "named":
-                self.action_named()
-            case "program":
-                self.state.agent = None if self.state.agent == pill.value else pill.value
-                self.show_everything()
+    def action_two_lines(self) -> None:
+        self.state.two_lines = not self.state.two_lines
+        self.show_everything()
 
     def action_paths(self) -> None:
         self.state.paths = not self.state.paths
         self.show_everything()
+
+    def action_expand(self) -> None:
+        if self.row is not None:
+            self.state.toggle_expanded(self.row)
+            self._show_lines(self.state.line_of(self.item or 0))
+
+    def action_filter(self, words: str = "") -> None:
+        """Pick a filter out of all there are; what is typed narrows them."""
+        titles = {"agent": "Agent", "scope": "Directory", "period": "Time", "shape": "Shape", "hide": "Hide"}
+        options = [
+            MenuItem(f"{kind}={value}", f"{titles[kind]}: {value if kind != 'scope' else about}", about)
+            for kind, value, about in self.state.filter_choices()
+        ]
+
+        def picked(name: str | None) -> None:
+            if name is None:
+                return
+            kind, _, value = name.partition("=")
+            if kind == "scope":
+                self.action_scope()
+            else:
+                self.state.choose(kind, value)
+                self.show_everything()
+
+        self.ask(SelectDialog("Show only", options, words=words), picked)
+
+    def choose_pill(self, pill: Pill) -> None:
+        match pill.choice:
+            case "scope":
+                self.action_scope()
+            case "agent" if pill.value != "?":
+                self.state.agent = pill.value or None
+                self.show_everything()
+            case "agent":
+                self.action_filter("Agent: ")
+            case "period":
+                self.action_filter("Time: ")
+            case "shape":
+                self.action_filter("Shape: ")
+            case "screen" if pill.value == "statistics":
+                self.action_statistics()
 
     def action_reload(self) -> None:
         self.state.forget()
@@ -154,10 +204,9 @@ class BrowserScreen(SessionListScreen):
         self.app.push_screen(ProblemsScreen("Sessions that are not shown, and why", reasons))
 
     def action_back(self) -> None:
-        if self.words or self.typing:
-            self.typing = False
-            self.set_words("")
-        elif self.state.clear_choices():
+        if self.stop_typing():
+            return
+        if self.state.clear_choices():
             self.show_everything()
         else:
             self.app.exit()
@@ -184,8 +233,8 @@ class BrowserScreen(SessionListScreen):
             except (BranchlineError, OSError) as problem:
                 self.tell(f"not pinned: {problem}", wrong=True)
                 return
-            self.tell(f"{count(len(rows), 'session')} {'pinned' if pinned else 'unpinned'}")
             self.show_everything()
+            self.tell(f"{count(len(rows), 'session')} {'pinned' if pinned else 'unpinned'}")
 
     def action_rename(self) -> None:
         row = self.row
@@ -206,35 +255,41 @@ class BrowserScreen(SessionListScreen):
 
     def action_remove(self) -> None:
         rows = self._chosen()
-        others = sorted({self.source.agent(row) for row in rows} - {NATIVE_AGENT})
-        if not others:
-            self._remove(rows)
+        if not rows:
             return
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001
             if yes:
                 self._remove(rows)
 
-        question = (
-            f"Move {count(len(rows), 'session')} to the trash? "
-            f"Not all are branchline's own: there are some of {', '.join(others)}. "
-            "Their files are moved into a hidden folder beside them, where their programs do not see them; "
-            "u brings them back."
-        )
-        self.ask(ConfirmDialog(question, "move to the trash"), answered)
+        others = Counter(self.source.agent(row) for row in rows)
+        others.pop(NATIVE_AGENT, None)
+        question = f"Move {count(len(rows), 'session')} to the trash?"
+        if others:
+            owners = ", ".join(f"{number} of {agent}" for agent, number in others.items())
+            verb = "That program" if len(others) == 1 else "Those programs"
+            question += (
+                f" {owners}. {verb} will no longer list {'it' if sum(others.values()) == 1 else 'them'}."
+            )
+        self.ask(ConfirmDialog(f"{question} Ctrl+Z undoes it.", "move to the trash"), answered)
 
     def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, RemovedSession]] = []
+        problems = []
         for row in rows:
             try:
                 removed += [(row, moved) for moved in remove([row_name(row)])]
             except (BranchlineError, OSError) as problem:
-                self.tell(f"not removed: {problem}", wrong=True)
+                problems.append(str(problem))
         if removed:
             self._removed.append(removed)
             self.state.drop(row for row, _moved in removed)
-            self.tell(f"{count(len(removed), 'session')} moved to the trash; u to undo")
             self.show_everything()
+        if problems:
+            self.tell(f"not removed: {problems[0]}", wrong=True)
+        elif removed:
+            are = "is" if len(removed) == 1 else "are"
+            self.tell(f"{count(len(removed), 'session')} {are} in the trash.  Ctrl+Z undo")
 
     def action_undo(self) -> None:
         if not self._removed:
@@ -306,33 +361,116 @@ class BrowserScreen(SessionListScreen):
     # -- going elsewhere ------------------------------------------------------------------------------
 
     def on_row_list_chosen(self) -> None:
-        self.action_go_on()
+        self.action_open()
 
-    def _going(self) -> ResumePlan | None:
+    def hint_words(self) -> dict[str, str]:
+        """What keys do for the session under the cursor."""
         row = self.row
-        if row is None or row.problem is not None:
+        if row is None:
+            return {"open": "", "transcript": "", "tree": "", "actions": "", "rename": ""}
+        words = {"open": self.branchline.picking or best_words(self._facts(row))}
+        if words["open"] == "read":
+            words["transcript"] = ""
+        if self.state.places:
+            words |= {"hit(1)": "next hit", "transcript": "", "rename": "", "back": "clear"}
+        if self.words:
+            words["back"] = "clear"
+        if self.state.grouped:
+            words["group"] = "ungroup"
+        return words
+
+    def _plan(self, row: SessionRow, *, here: bool = False) -> ResumePlan | None:
+        if row.problem is not None:
             return None
-        with self.branchline.telling():  # an id or a path that cannot be part of a command
+        try:
             return plan_resume(
                 self.source.agent(row),
                 path=None if row.path is None else absolute_path(row.path),
                 id=row.id,
                 cwd=row.cwd,
+                here=here,
             )
-        return None
+        except (BranchlineError, ValueError):  # an id or a path that cannot be part of a command
+            return None
+
+    def _facts(self, row: SessionRow) -> ActionFacts:
+        plan = self._plan(row)
+        return ActionFacts(
+            agent=self.source.agent(row),
+            program=None if plan is None or plan.not_installed is not None else plan.program,
+            writable=_is_writable(row.format),
+            demo=self.state.demo,
+            has_hit=self.hit is not None,
+            unreadable=row.problem is not None,
+            titled=bool(row.title),
+            pinned=row_name(row) in self.state.pins,
+            marked=len(self.state.marked),
+        )
+
+    def action_open(self) -> None:
+        """Do the best that can be done with the session under the cursor."""
+        row, hit = self.row, self.hit
+        if row is None:
+            return
+        if self.branchline.picking and row.problem is None:
+            self.branchline.picked = row
+            self.app.exit()
+            return
+        match best_action(self._facts(row)):
+            case "hit" if hit is not None:
+                self.branchline.open_transcript(row, at=hit.entry, words=" ".join(self.state.query.words))
+            case "continue":
+                self.action_go_on()
+            case "ask":
+                self._go_on_here(row)
+            case "nothing":
+                self.action_reasons()
+            case _:
+                self.branchline.open_transcript(row)
+
+    def action_actions(self) -> None:
+        row = self.row
+        if row is None:
+            return
+        others = agent_menu(destinations(self.source.agent(row)))
+        facts = self._facts(row)._replace(others=bool(others))
+
+        def picked(name: str | None) -> None:
+            if name == "fork":
+                self._go_on_here(row, asked=True)
+            elif name is not None:
+                self.call_later(self.run_action, name)
+
+        title = row.title or row.first_prompt or row.id
+        self.ask(
+            SelectDialog(one_line(title)[:60], session_options(facts), note=missing_words(facts)), picked
+        )
 
     def action_copy(self) -> None:
-        if (going := self._going()) is not None:
+        if self.row is not None and (going := self._plan(self.row)) is not None:
             self.copy(going.shell_command, "command")
 
-    def action_go_on(self) -> None:
-        going = self._going()
+    def _go_on_here(self, row: SessionRow, *, asked: bool = False) -> None:
+        """Continue a fork in our own chat, after a question that says so."""
+        going = self._plan(row) if not asked else self._plan(row, here=True)
         if going is None:
             return
-        cwd = going.cwd if going.unusable is None else self.source.cwd
-        if going.unusable is None and going.not_installed is None:
-            self.branchline.go_on(going, cwd=cwd)
+        if asked and going.unusable is None:
+            self.branchline.go_on(going, cwd=going.cwd)
+        else:
+            self._confirm(going)
+
+    def action_go_on(self) -> None:
+        row = self.row
+        if row is None or (going := self._plan(row)) is None:
             return
+        if going.unusable is None and going.not_installed is None:
+            self.branchline.go_on(going, cwd=going.cwd)
+        else:
+            self._confirm(going)
+
+    def _confirm(self, going: ResumePlan) -> None:
+        cwd = going.cwd if going.unusable is None else self.source.cwd
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001
             if yes:
@@ -342,7 +480,7 @@ class BrowserScreen(SessionListScreen):
         if going.unusable is not None:
             words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
         words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
-        self.ask(ConfirmDialog("\n\n".join(words), "continue there"), answered)
+        self.ask(ConfirmDialog("\n\n".join(words), "continue"), answered)
 
     def action_hand_over(self) -> None:
         row = self.row
@@ -378,11 +516,42 @@ class BrowserScreen(SessionListScreen):
 
     def action_tree(self) -> None:
         if self.row is not None:
-            self.branchline.open_tree(self.row)
+            hit = self.hit
+            self.branchline.open_tree(self.row, at=None if hit is None else hit.entry)
 
     def action_transcript(self) -> None:
         if self.row is not None:
             self.branchline.open_transcript(self.row)
+
+    def action_files(self) -> None:
+        if self.row is not None:
+            self.branchline.with_session(self.row, self.branchline.show_files)
+
+    def action_export(self) -> None:
+        row = self.row
+        if row is None or row.problem is not None:
+            return
+
+        def named(path: str | None) -> None:
+            if path:
+                self.in_thread(partial(self._export, row, os.path.join(self.source.cwd, path)), "export")
+
+        self.ask(InputDialog("Export to which file?", f"{row.id[:8]}.md", hint=".md, .html or .jsonl"), named)
+
+    def _export(self, row: SessionRow, path: str) -> None:
+        from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
+
+        try:
+            with self.source.open(row) as session:
+                done = export(session, path, ExportRequest())
+        except Exception as problem:  # noqa: BLE001  as above
+            self.app.call_from_thread(self.tell, f"not exported: {problem}", wrong=True)
+            return
+        hidden = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
+        self.app.call_from_thread(self.tell, f"written: {done.path}{hidden}")
+
+    def action_statistics(self) -> None:
+        self.branchline.open_statistics(self.state.scope)
 
     def action_forest(self) -> None:
         self.branchline.open_forest(self.row, self.state.scope)
@@ -392,9 +561,13 @@ class BrowserScreen(SessionListScreen):
         if len(chosen) == 1 and self.row is not None and row_name(chosen[0]) != row_name(self.row):
             chosen.append(self.row)
         if len(chosen) != _TWO:
-            self.tell("select two sessions with Space, or select one and move to the other")
+            self.tell("mark two sessions with Insert, or mark one and move to the other")
             return
         self.branchline.compare_sessions(*chosen)
+
+    def search_for(self, words: str) -> None:
+        """Search for something that another screen has come upon."""
+        self.set_words(words)
 
     def go_to(self, row: SessionRow) -> None:
         """Put the cursor on a session, wherever it is; what hides it is cleared."""
@@ -408,3 +581,12 @@ class BrowserScreen(SessionListScreen):
         state.clear_choices()
         self.show_everything()
         self.list.move_to(state.place_of(name) or 0)
+
+
+@cache
+def _is_writable(format_: str | None) -> bool:
+    """Whether we write sessions of a format."""
+    try:
+        return format_ is not None and format_named(format_).writer is not None
+    except (BranchlineError, LookupError, ValueError):
+        return False

@@ -38,7 +38,6 @@ class CompareScreen(KeyedScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
     DEFAULT_CSS = """
     CompareScreen TextPanel { height: 1fr; padding: 0 1; }
-    CompareScreen #top, CompareScreen #hints { background: $panel; }
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class CompareScreen(KeyedScreen):
         return self.query_one(TextPanel)
 
     def _compare(self) -> None:
-        self.query_one("#seen", LineBar).say(Span(" comparing …", "dim"))
+        self.say_own(Span(" comparing …", "dim"))
         self.in_thread(self._work, "compare", exclusive=True)
 
     def _work(self) -> None:
@@ -111,15 +110,10 @@ class CompareScreen(KeyedScreen):
     def _show(self, view: CompareView) -> None:
         self.view = view
         left, right = self._names()
-        self.query_one("#top", LineBar).say(
-            Span(" compare ", "heading"),
-            Span(f" {left}", "removed"),
-            Span("  and  ", "dim"),
-            Span(right, "added"),
-        )
+        self.query_one("#top", LineBar).say_lines([self.place_line("Compare", f"{left}  and  {right}")])
         shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
         how = ", matched by text" if view.shared and view.by == "text" else ""
-        self.query_one("#seen", LineBar).say(
+        self.say_own(
             Span(
                 f" {shared}{how} · then {count(len(view.left.turns), 'turn')}"
                 f" and {count(len(view.right.turns), 'turn')}",

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Input
 
+from branchline.tui.widgets.field import Field
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
@@ -23,9 +23,9 @@ __all__ = ["BOX", "ConfirmDialog", "InputDialog", "SelectDialog"]
 
 BOX = """
 {name} {{ align: center middle; }}
-{name} > Vertical {{ width: 90%; max-width: 96; height: auto; max-height: 80%; border: round $primary;
-                     background: $panel; padding: 0 1; }}
-{name} LineBar, {name} RowList, {name} TextPanel, {name} Input {{ background: $panel; }}
+{name} > Vertical {{ width: 90%; max-width: 96; height: auto; max-height: 80%; background: $panel;
+                     padding: 1 2; }}
+{name} LineBar, {name} RowList, {name} TextPanel, {name} Field {{ background: $panel; }}
 """
 
 
@@ -34,11 +34,11 @@ _AROUND = 6
 
 
 class ConfirmDialog(ModalScreen[bool]):
-    """A question that Enter or ``y`` answers with yes, and anything else that leaves with no."""
+    """A question that Enter answers with yes and Escape with no. No letter does: it may be typed by habit."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("enter,y", "dismiss(True)", "yes"),
-        ("escape,n,q", "dismiss(False)", "no"),
+        ("enter", "dismiss(True)", "yes"),
+        ("escape", "dismiss(False)", "no"),
     ]
     DEFAULT_CSS = (
         BOX.format(name="ConfirmDialog") + "ConfirmDialog TextPanel { height: 1; margin-bottom: 1; }"
@@ -53,9 +53,9 @@ class ConfirmDialog(ModalScreen[bool]):
         with Vertical():
             yield TextPanel()
             yield LineBar(
-                Span("Enter", "active"),
+                Span("Enter", "title"),
                 Span(f" {self._yes}   ", "dim"),
-                Span("Esc", "active"),
+                Span("Esc", "title"),
                 Span(" no", "dim"),
             )
 
@@ -75,11 +75,11 @@ class ConfirmDialog(ModalScreen[bool]):
 class InputDialog(ModalScreen["str | None"]):
     """A line of text; None when the person left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
-    DEFAULT_CSS = (
-        BOX.format(name="InputDialog")
-        + "InputDialog Input, InputDialog Input:focus { border: none; height: 1; padding: 0; }"
-    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "dismiss(None)", "leave"),
+        ("enter", "keep", "keep"),
+    ]
+    DEFAULT_CSS = BOX.format(name="InputDialog") + "InputDialog Field { margin: 1 0; }"
 
     def __init__(self, question: str, value: str = "", *, hint: str = "") -> None:
         super().__init__()
@@ -90,77 +90,122 @@ class InputDialog(ModalScreen["str | None"]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield LineBar(Span(self._question, "heading"))
-            yield Input(one_line(self._value), select_on_focus=False)
+            yield Field(one_line(self._value))
             yield LineBar(
-                Span("Enter", "active"),
+                Span("Enter", "title"),
                 Span(" keeps it   ", "dim"),
-                Span("Esc", "active"),
+                Span("Esc", "title"),
                 Span(f" leaves   {self._hint}", "dim"),
             )
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        self.query_one(Field).focus()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.dismiss(event.value)
+    def action_keep(self) -> None:
+        self.dismiss(self.query_one(Field).edit.text)
 
 
 class _Options:
     def __init__(self, options: Sequence[MenuItem]) -> None:
-        self._options = options
-        self._words = max(width(option.words) for option in options)
-        self._about = max(width(option.about) for option in options)
+        self.options = options
+        self._words = max((width(option.words) for option in options), default=0)
+        self._about = max((width(option.about) for option in options), default=0)
 
     def __len__(self) -> int:
-        return len(self._options)
+        return len(self.options)
 
     def line(self, index: int, columns: int) -> Line:
-        option = self._options[index]
+        option = self.options[index]
         room = max(columns - self._about - 4, columns // 2)
-        words = pad_line((Span(option.words, "title"),), min(self._words, room))
+        words = pad_line((Span(option.words),), min(self._words, room))
         return make_line(" ", *words, "  ", Span(option.about, "dim"))
 
 
 class SelectDialog(ModalScreen["str | None"]):
-    """One of several things; its name, or None when the person left."""
+    """One of several things, filtered by typing; its name, or None when the person left.
+
+    ``note`` is a sentence below them.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q", "dismiss(None)", "leave"),
-        ("up,k", "step(-1)", "up"),
-        ("down,j", "step(1)", "down"),
+        ("escape", "leave", "leave"),
+        ("up", "step(-1)", "up"),
+        ("down", "step(1)", "down"),
+        ("pageup", "step(-8)", "up"),
+        ("pagedown", "step(8)", "down"),
         ("enter", "choose", "choose"),
     ]
-    DEFAULT_CSS = BOX.format(name="SelectDialog") + "SelectDialog RowList { height: auto; max-height: 16; }"
+    DEFAULT_CSS = (
+        BOX.format(name="SelectDialog")
+        + "SelectDialog RowList { height: auto; max-height: 16; margin: 1 0 0 0; }"
+        + "SelectDialog TextPanel { height: auto; margin: 1 0 0 0; }"
+    )
 
-    def __init__(self, question: str, options: Sequence[MenuItem]) -> None:
+    def __init__(
+        self, question: str, options: Sequence[MenuItem], *, note: str = "", words: str = ""
+    ) -> None:
         super().__init__()
         self._question = question
-        self._options = options
+        self._all = options
+        self._note = note
+        self._words = words
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield LineBar(Span(self._question, "heading"))
-            yield RowList(wrapping=True)
+            yield Field(self._words, hint="type to filter")
+            yield RowList(wrapping=True, empty=" nothing matches")
+            if self._note:
+                yield TextPanel()
             yield LineBar(
-                Span("Enter", "active"),
+                Span("Enter", "title"),
                 Span(" choose   ", "dim"),
-                Span("Esc", "active"),
+                Span("Esc", "title"),
                 Span(" leave", "dim"),
             )
 
     def on_mount(self) -> None:
+        self._show()
+        self.query_one(Field).focus()
+        if self._note:
+            panel = self.query_one(TextPanel)
+            panel.styles.height = 2
+            panel.can_focus = False
+            panel.show(lambda columns: text_lines(self._note, columns, "dim"))
+
+    def _show(self) -> None:
+        words = self.query_one(Field).edit.text.lower().split()
+        found = [
+            option
+            for option in self._all
+            if all(word in f"{option.words} {option.about}".lower() for word in words)
+        ]
         rows = self.query_one(RowList)
-        rows.styles.height = min(len(self._options), 16)
-        rows.show(_Options(self._options), 0)
-        rows.focus()
+        rows.can_focus = False
+        most = max(3, min(16, self.app.size.height - _AROUND - 6))
+        rows.styles.height = min(len(self._all), most)
+        rows.show(_Options(found), 0)
+
+    def on_field_changed(self) -> None:
+        self._show()
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         event.stop()
-        self.dismiss(self._options[event.index].name)
+        options = event.list.rows
+        if isinstance(options, _Options):
+            self.dismiss(options.options[event.index].name)
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
+
+    def action_leave(self) -> None:
+        field = self.query_one(Field)
+        if field.edit.text:
+            field.edit.set("")
+            field.refresh()
+            self._show()
+        else:
+            self.dismiss(None)
 
     def action_step(self, by: int) -> None:
         self.query_one(RowList).step(by)

@@ -24,10 +24,10 @@ from branchline.views.browser.arrangement import (
     face_of,
     threads,
 )
+from branchline.views.browser.list_rows import RowLook, ScreenColumns, header_line, row_line, screen_columns
 from branchline.views.browser.source import Scope, Source
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
-from branchline.views.session_lines import SessionColumns, header_line, screen_columns, session_line
 from branchline.views.session_row import ListItem, row_name
 from branchline.views.spans import Line, Span, make_line
 
@@ -54,7 +54,6 @@ class ForestScreen(ListScreen):
 
     table = "forest"
     BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
-    DEFAULT_CSS = "ForestScreen #top, ForestScreen #hints { background: $panel; }"
 
     def __init__(self, source: Source[Session], scope: Scope, *, current: SessionRow | None = None) -> None:
         super().__init__()
@@ -133,11 +132,9 @@ class ForestScreen(ListScreen):
         self.list.show(_Rows(self))
         self.call_after_refresh(self._show_columns)
         roots = sum(not item.branch for item in self.items)
-        self.query_one("#top", LineBar).say(
-            Span(" forest ", "heading"),
-            Span(" this directory" if self.scope == "here" else " all directories", "dim"),
-        )
-        self.query_one("#seen", LineBar).say(
+        where = "this directory" if self.scope == "here" else "all directories"
+        self.query_one("#top", LineBar).say_lines([self.place_line("Forest", facts=where)])
+        self.say_own(
             Span(f" {count(len(self.items), 'session')}, {count(roots, 'root')}", "dim"),
             Span(f"   {query.problem}" if query.problem else "", "warning"),
         )
@@ -169,8 +166,8 @@ class ForestScreen(ListScreen):
             if why:
                 self.tell(why, wrong=True)
 
-    def _columns(self, width: int) -> SessionColumns:
-        return screen_columns(width, directory=self.scope == "all", cost=False)
+    def _columns(self, width: int) -> ScreenColumns:
+        return screen_columns(width, cost=False)
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -183,15 +180,14 @@ class ForestScreen(ListScreen):
         """One row of the forest."""
         item = self.items[index]
         current = row_name(item.row) == self.current
-        line = session_line(
-            item.row,
-            self._columns(columns),
-            now=self.branchline.now(),
+        look = RowLook(
+            self.branchline.now(),
             home=self._home,
             agent=item.agent,
             branch=item.branch,
             current=current,
         )
+        line = row_line(item.row, self._columns(columns), look)
         return make_line(*line, Span(f"  ({item.note})" if item.note else "", "warning"))
 
     @property
@@ -219,8 +215,5 @@ class ForestScreen(ListScreen):
         self._load()
 
     def action_back(self) -> None:
-        if self.words or self.typing:
-            self.typing = False
-            self.set_words("")
-        else:
+        if not self.stop_typing():
             self.dismiss(None)

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from branchline.tui.keymap import keys_of, shown_key
+from branchline.tui.keymap import keys_of, letter_name, shown_key
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.spans import Line, Span, make_line
@@ -17,7 +17,11 @@ from branchline.views.wrap import wrap_line
 
 __all__ = ["HelpScreen", "TextScreen"]
 
-_KEYS = 20
+_KEYS = 22
+_EDIT = (
+    "Letters are searched for. Ctrl+A E B F move in what is typed, Ctrl+H D W U K delete, Ctrl+Y puts back. "
+    'The setting keys = "letters" lets single letters act.'
+)
 _AROUND = 6
 """Rows that the frame, the title and the hints take, and one of what is below on either side."""
 
@@ -34,8 +38,7 @@ class TextScreen(ModalScreen[None]):
     ]
     DEFAULT_CSS = """
     TextScreen { align: center middle; }
-    TextScreen > Vertical { width: 90%; max-width: 100; height: auto; border: round $border;
-                            background: $panel; padding: 0 1; }
+    TextScreen > Vertical { width: 90%; max-width: 100; height: auto; background: $panel; padding: 1 2; }
     TextScreen TextPanel { height: 1; background: $panel; }
     TextScreen LineBar { background: $panel; }
     """
@@ -49,7 +52,7 @@ class TextScreen(ModalScreen[None]):
             yield LineBar(Span(self.title_words, "heading"))
             yield TextPanel()
             yield LineBar(
-                Span("Esc", "active"), Span(" closes   ", "dim"), Span("↑↓", "active"), Span(" scroll", "dim")
+                Span("Esc", "title"), Span(" closes   ", "dim"), Span("↑↓", "title"), Span(" scroll", "dim")
             )
 
     def on_mount(self) -> None:
@@ -88,15 +91,22 @@ class TextScreen(ModalScreen[None]):
 class HelpScreen(TextScreen):
     """The key map of the screen below."""
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, *, letters: bool = False) -> None:
         super().__init__(f"Keys: {table}")
         self._table = table
+        self._letters = letters
 
     def lines(self, columns: int) -> list[Line]:
         lines: list[Line] = []
         for key in keys_of(self._table):
-            name = f"{shown_key(key.keys):<{_KEYS}}"
-            lines += wrap_line(
-                make_line(Span(name, "active"), " ", Span(key.words)), columns, indent=_KEYS + 1
-            )
+            letter = letter_name(key.letter) if self._letters and key.letter else ""
+            name = " ".join(filter(None, (shown_key(key.keys), letter)))
+            if name:
+                lines += wrap_line(
+                    make_line(Span(f"{name:<{_KEYS}}", "title"), " ", Span(key.words)),
+                    columns,
+                    indent=_KEYS + 1,
+                )
+        if not self._letters:
+            lines += [(), *wrap_line(make_line(Span(_EDIT, "dim")), columns)]
         return lines

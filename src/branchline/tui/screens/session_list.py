@@ -1,25 +1,25 @@
-"""Sessions read in workers while a list shows them: rows, costs, what is inside, the last turns."""
+"""Sessions read in workers while a list shows them: rows, costs, what a search finds, the preview."""
 
 from __future__ import annotations
 
 import time
 from functools import partial
+from typing import NamedTuple
 
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
-from branchline.library.regex_worker import RegexTimeout, RegexWorker
-from branchline.library.search_cache import SearchTextCache
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.layout import BROWSER_BARS, PaneLayout, layout_for
-from branchline.views.browser.preview import last_cards, preview_lines
-from branchline.views.browser.source import Batch
-from branchline.views.browser.state import BrowserState, Pill, ScopeRows
+from branchline.views.browser.layout import BROWSER_BARS, PaneLayout, air_of, layout_for
+from branchline.views.browser.preview import cards_at, last_cards, preview_lines
+from branchline.views.browser.source import Batch, Scope
+from branchline.views.browser.state import BrowserState, Pill, ScopeRows, SessionCost, top_bar
 from branchline.views.cards import Card
-from branchline.views.query import Match, Query, Search
+from branchline.views.hits import Hit, Hits
+from branchline.views.query import Query
 from branchline.views.session_lines import facts_lines
 from branchline.views.session_row import row_name
 from branchline.views.spans import Line, Span, make_line
@@ -30,8 +30,15 @@ __all__ = ["SessionListScreen"]
 _REST = 0.06
 """Seconds that the cursor rests before the session under it is read for the preview."""
 _BREATH = 0.02
-_PAUSE = 0.1
-"""Seconds between two looks at what a search has found inside sessions."""
+_PLACES = 100
+"""Places that a search shows."""
+
+
+class _Question(NamedTuple):
+    """A search that is asked for; answers to another one are dropped."""
+
+    query: Query
+    scope: Scope
 
 
 class SessionListScreen(ListScreen):
@@ -41,55 +48,66 @@ class SessionListScreen(ListScreen):
         super().__init__()
         self.source = state.source
         self.state = state
-        self._contents = SearchTextCache(state.source)
+        self.edit.set(state.words)
         self._resting: Timer | None = None
-        self._previewed: tuple[str, int, int] | None = None
+        self._previewed: object = None
         self.wants_preview: bool | None = None
-        self._uncounted: list[SessionRow] = []
+        self._question: _Question | None = None
+        self._searching = False
         self._counting = False
 
     # -- what is shown --------------------------------------------------------------------------------
 
     @property
+    def item(self) -> int | None:
+        """The number of the session under the cursor."""
+        return self.state.item_at(self.list.cursor)
+
+    @property
     def row(self) -> SessionRow | None:
         """The session under the cursor."""
-        cursor, items = self.list.cursor, self.state.items
-        return items[cursor].row if 0 <= cursor < len(items) else None
+        item = self.item
+        return None if item is None else self.state.items[item].row
 
-    def show_everything(self) -> None:
-        """Arrange the rows anew, and say what is seen."""
+    @property
+    def hit(self) -> Hit | None:
+        """The place under the cursor, where something is searched for."""
+        return self.state.hit_of(self.item)
+
+    def show_everything(self, *, keep: bool = True) -> None:
+        """Arrange the rows anew, and say what is seen; the cursor stays on its session."""
         before, cursor = self.row, max(0, self.list.cursor)
+        self.state.height = self.size.height
         self.state.arrange()
-        if before is not None and cursor > 0:  # the first row stays first while others come in above it
+        if keep and before is not None and cursor > self.state.line_of(0):
+            # The first row stays first while others come in above it.
             place = self.state.place_of(row_name(before))
             cursor = cursor if place is None else place
+        self._show_lines(cursor if keep else 0)
+
+    def _show_lines(self, cursor: int) -> None:
         self.list.empty = self.state.empty_words()
-        self.list.show(self.state, cursor)
+        self.list.show(self.state, cursor, stops=self.state.stops)
         self._show_bars()
-        self._add_costs()
 
     def _show_bars(self) -> None:
-        state = self.state
-        self._show_pills()
+        state, width = self.state, self.size.width
+        top = top_bar("Sessions", demo=state.demo, width=width)
+        self.query_one("#top", LineBar).say_parts(self._parts(top))
+        self.query_one("#filters", LineBar).say_parts(self._parts(state.pills(width)))
         columns = self.pane_layout().room(len(state))
         self.query_one("#columns", LineBar).say_lines([state.columns_line(columns)])
-        self.query_one("#seen", LineBar).say_lines([state.seen_line()])
+        self.show_message()
         self.show_search()
         self.show_hints()
 
+    def own_message(self) -> Line:
+        return self.state.message_line()
+
     def pane_layout(self) -> PaneLayout:
         """How the list and the preview share the screen now."""
-        bars = BROWSER_BARS + bool(self.state.bars(self.size.width).programs)
-        return layout_for(*self.size, bars=bars, wanted=self.wants_preview)
-
-    def _show_pills(self) -> None:
-        bars = self.state.bars(self.size.width)
-        crowded = bool(bars.programs)
-        if crowded != self.has_class("crowded"):
-            self.set_class(crowded, "crowded")
-            self.fit_pane(self.query_one("#preview"), self.pane_layout())
-        self.query_one("#top", LineBar).say_parts(self._parts(bars.top))
-        self.query_one("#programs", LineBar).say_parts(self._parts(bars.programs))
+        width, height = self.size
+        return layout_for(width, height, bars=BROWSER_BARS + sum(air_of(height)), wanted=self.wants_preview)
 
     def _parts(self, pills: list[Pill]) -> list[BarItem]:
         return [
@@ -102,7 +120,7 @@ class SessionListScreen(ListScreen):
         raise NotImplementedError
 
     def search_line(self) -> Line:
-        return self.state.search_line(self.words, typing=self.typing)
+        return self.state.search_line(self.edit, self.size.width, typing=self.typing)
 
     # -- reading, in workers --------------------------------------------------------------------------
 
@@ -128,150 +146,143 @@ class SessionListScreen(ListScreen):
         if loaded is self.state.loaded:
             self.show_everything()
             if loaded.done:
-                self._look_inside()
+                self.ask_inside()
+                self.count_costs()
 
     def _failed(self, loaded: ScopeRows, problem: str) -> None:
         loaded.total = loaded.loaded
         self.tell(f"the sessions cannot be listed: {problem}", wrong=True)
         self.show_everything()
 
-    def _add_costs(self) -> None:
-        """Count what the sessions in view have cost; the others when they come into view."""
-        top = int(self.list.scroll_offset.y)
-        self._uncounted = [
-            item.row
-            for item in self.state.items[top : top + max(1, self.list.size.height)]
-            if item.row.problem is None and row_name(item.row) not in self.state.costs
-        ]
-        if self._uncounted and not self._counting:
+    def count_costs(self) -> None:
+        """Add up what the sessions have cost; one worker at a time."""
+        if not self._counting and self.state.loaded.done:
             self._counting = True
-            self.in_thread(self._count_costs, "costs")
+            self.in_thread(partial(self._count_costs, self.state.scope), "costs")
 
-    def _count_costs(self) -> None:
-        """Work off what is in view; one worker, so that a large session is never counted twice at once."""
-        worker = get_current_worker()
+    def _count_costs(self, scope: Scope) -> None:
+        costs: dict[str, SessionCost] = {}
         try:
-            while self._uncounted and not worker.is_cancelled:
-                row = self._uncounted.pop(0)
-                try:
-                    cost: float | None = self.source.describe(row).own_cost
-                except Exception:  # noqa: BLE001  as above
-                    cost = None
-                self.state.costs[row_name(row)] = cost
+            with self.source.statistics(scope) as found:
+                for group in found.groups("session"):
+                    figures = group.figures
+                    amount = figures.cost or None
+                    costs[group.keys[0]] = SessionCost(amount, estimated=bool(figures.estimated))
+        except Exception:  # noqa: BLE001  as above: a column stays empty
+            costs = {}
         finally:
             self._counting = False
-        if not worker.is_cancelled:
-            self.app.call_from_thread(self.list.redraw)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._show_costs, costs)
+
+    def _show_costs(self, costs: dict[str, SessionCost]) -> None:
+        self.state.costs.update(costs)
+        self.list.redraw()
 
     # -- searching ------------------------------------------------------------------------------------
 
     def search_changed(self) -> None:
-        self.state.search(self.words)
-        self.list.cursor = 0
-        self.show_everything()
-        self._look_inside()
-
-    def _look_inside(self) -> None:
-        """Read the sessions that only their contents can decide about, and show them as they are found."""
-        state = self.state
-        self.workers.cancel_group(self, "inside")
-        if state.arranged.undecided and state.query.problem is None:
-            work = partial(
-                self._judge,
-                state.arranged.undecided,
-                state.query,
-                state.decided,
-                fuzzy=state.sort == "relevance",
-            )
-            self.in_thread(work, "inside")
-
-    def _judge(self, rows: list[SessionRow], query: Query, decided: dict[str, Match], *, fuzzy: bool) -> None:
-        pattern = query.pattern
-        if pattern is None:
-            self._judge_all(rows, query, decided, fuzzy=fuzzy)
+        if self.words == self.state.words:
             return
-        try:
-            with RegexWorker(pattern) as search:
-                self._judge_all(rows, query, decided, fuzzy=fuzzy, search=search)
-        except RegexTimeout:
-            self.app.call_from_thread(self._give_up, decided, "pattern timed out; search stopped")
-        except OSError as problem:
-            self.app.call_from_thread(self._give_up, decided, f"cannot search with a pattern: {problem}")
+        self.state.search(self.words)
+        self.show_everything(keep=False)
+        self.ask_inside()
 
-    def _give_up(self, decided: dict[str, Match], why: str) -> None:
-        if decided is self.state.decided:
-            self.state.abort_search(why)
-            self.show_everything()
+    def ask_inside(self) -> None:
+        """Ask what is inside sessions; a worker asks one question at a time, and only the last one."""
+        query = self.state.query
+        if not query or query.problem is not None:
+            self._question = None
+            return
+        self._question = _Question(query, self.state.scope)
+        if not self._searching:
+            self._searching = True
+            self.in_thread(self._answer, "inside")
 
-    def _judge_all(
-        self,
-        rows: list[SessionRow],
-        query: Query,
-        decided: dict[str, Match],
-        *,
-        fuzzy: bool,
-        search: Search | None = None,
-    ) -> None:
+    def _answer(self) -> None:
         worker = get_current_worker()
-        due = time.monotonic() + _PAUSE
-        for row in rows:
-            if worker.is_cancelled:
-                return
-            decided[row_name(row)] = self._contents.judge(
-                row, self.state.search_fields(row), query, fuzzy=fuzzy, search=search
-            )
-            if time.monotonic() > due:
-                self.app.call_from_thread(self._found_inside, decided)
-                due = time.monotonic() + _PAUSE
-        if not worker.is_cancelled:
-            self.app.call_from_thread(self._found_inside, decided)
+        try:
+            while (asked := self._question) is not None and not worker.is_cancelled:
+                try:
+                    hits = self.source.search(asked.scope, asked.query, limit=_PLACES)
+                except Exception as problem:  # noqa: BLE001  as above
+                    hits = Hits(notes=[f"the sessions cannot be searched: {problem}"])
+                if self._question == asked:
+                    self._question = None
+                    if not worker.is_cancelled:
+                        self.app.call_from_thread(self._found, asked, hits)
+        finally:
+            self._searching = False
 
-    def _found_inside(self, decided: dict[str, Match]) -> None:
-        if decided is self.state.decided:
+    def _found(self, asked: _Question, hits: Hits) -> None:
+        if asked == _Question(self.state.query, self.state.scope):
+            self.state.take_hits(hits)
             self.show_everything()
+
+    def action_hit(self, by: int) -> None:
+        item = self.state.step_place(by)
+        if item is not None:
+            self._show_lines(self.state.line_of(item))
 
     # -- the pane beside ------------------------------------------------------------------------------
 
     def on_row_list_moved(self) -> None:
+        if (item := self.item) is not None and self.state.places:
+            size = len(self.state)
+            self.state.stand_on(item)
+            if len(self.state) != size or self.state.line_of(item) != self.list.cursor:
+                self.list.show(self.state, self.state.line_of(item), stops=self.state.stops)
+            else:
+                self.list.redraw()
+            self.show_search()
+        self.show_hints()
         if self._resting is not None:
             self._resting.stop()
         self._resting = self.set_timer(_REST, self._rested)
 
     def _rested(self) -> None:
-        self._add_costs()
-        row = self.row
+        row, hit = self.row, self.hit
         if row is None:
             self._previewed = None
             self.query_one("#preview", TextPanel).show(lambda _columns: [])
         elif self.pane_layout().has_pane:
-            now = (row_name(row), row.size, row.modified_ms)
+            now = (
+                row_name(row),
+                row.size,
+                row.modified_ms,
+                None if hit is None else hit.entry,
+                self.state.words,
+            )
             if now != self._previewed:  # rows that come in above must not have it read again and again
                 self._previewed = now
-                work = partial(self._read_preview, row)
+                work = partial(self._read_preview, row, hit)
                 self.in_thread(work, "preview", exclusive=True)
 
-    def _read_preview(self, row: SessionRow) -> None:
+    def _read_preview(self, row: SessionRow, hit: Hit | None) -> None:
         worker = get_current_worker()
         deck: list[Card] = []
         problem = row.problem
         if problem is None:
             try:
                 with self.source.open(row) as session:
-                    deck = last_cards(session, self.state.home)
+                    home = self.state.home
+                    deck = last_cards(session, home) if hit is None else cards_at(session, hit.entry, home)
             except Exception as failure:  # noqa: BLE001  as above
                 problem = str(failure) or type(failure).__name__
         if not worker.is_cancelled:
-            self.app.call_from_thread(self._show_preview, row, deck, problem)
+            self.app.call_from_thread(self._show_preview, row, deck, problem, hit)
 
-    def _show_preview(self, row: SessionRow, deck: list[Card], problem: str | None) -> None:
+    def _show_preview(self, row: SessionRow, deck: list[Card], problem: str | None, hit: Hit | None) -> None:
         panel, state = self.query_one("#preview", TextPanel), self.state
+        words = state.query.words
 
         def lines(columns: int) -> list[Line]:
             rows = panel.size.height
             if problem is not None:
-                return wrap_line(make_line(Span(problem, "error")), columns)
-            return preview_lines(
-                facts_lines(row, home=state.home, now=state.now(), rows=rows), deck, columns, rows
+                return wrap_line(make_line(" ", Span(problem, "error")), columns)
+            facts = facts_lines(
+                row, agent=state.source.agent(row), home=state.home, now=state.now(), columns=columns - 2
             )
+            return preview_lines(facts, deck, columns, rows, words=words, from_top=hit is not None)
 
         panel.show(lines)

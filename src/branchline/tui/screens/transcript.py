@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from branchline.entries import SIDE_TYPES
 from branchline.session import Session
 from branchline.tui.images import open_picture
 from branchline.tui.screens.base import ListScreen, bindings
@@ -16,40 +19,56 @@ from branchline.tui.screens.dialogs import SelectDialog
 from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
+from branchline.views.browser.branch_end import branch_end
 from branchline.views.browser.conversation import Conversation, images_of
 from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import one_line
+from branchline.views.tree_search import Search
 
 __all__ = ["TranscriptScreen"]
 
 _LOOK = 0.5
 
 
-_PLACES: dict[str, Line] = {
-    "leaf": (),
-    "above": (Span("   up to an earlier entry", "dim"),),
-    "elsewhere": (Span("   not on the active branch", "warning"),),
+_PLACES = {
+    "leaf": "",
+    "above": "up to an earlier entry",
+    "elsewhere": "not on the active branch",
 }
+_SLICE = 0.02
+"""Seconds that are spent looking for words before keys are listened to again."""
+_STEP = 2048
 
 
 class TranscriptScreen(ListScreen):
-    """The path to an entry. Reading another branch changes nothing in the session."""
+    """The path to an entry. Reading another branch changes nothing in the session.
+
+    ``at`` is the entry that the path leads to; or ``place`` is one to begin with, on its branch, with
+    ``words`` marked.
+    """
 
     table = "transcript"
     BINDINGS: ClassVar[list[BindingType]] = bindings("transcript")
-    DEFAULT_CSS = "TranscriptScreen #top, TranscriptScreen #hints { background: $panel; }"
 
-    def __init__(self, session: Session, *, at: str | None = None) -> None:
+    def __init__(
+        self, session: Session, *, at: str | None = None, place: str | None = None, words: str = ""
+    ) -> None:
         super().__init__()
         self._home = os.path.expanduser("~")
         self.living = SessionWatcher(session)
-        self._at = at
+        if place is not None and place not in session.index:
+            place = None
         leaf = session.leaf if at is None else at
+        if place is not None:
+            leaf = branch_end(session, place)
+        self._place = place
+        self.edit.set(words)
         self.conversation = Conversation(session, leaf, home=self._home)
-        self._follows_leaf = at is None or at == session.leaf
-        self._missed = False
+        self._follows_leaf = leaf == session.leaf
+        self._outcome = ""
+        self._hunt = 0
 
     @property
     def session(self) -> Session:
@@ -73,8 +92,13 @@ class TranscriptScreen(ListScreen):
         self.watch(self.app, "theme", self._theme_changed, init=False)
 
     def _begin(self) -> None:
+        self.view.mark(self.words.split())
         self.view.show(self.conversation)
-        self.view.go_to_end()
+        part = self.conversation.part_of(self._place)
+        if part is None:
+            self.view.go_to_end()
+        else:
+            self.view.go_to(part)
         self._show_bars()
 
     def on_unmount(self) -> None:
@@ -85,26 +109,35 @@ class TranscriptScreen(ListScreen):
 
     def _show_bars(self) -> None:
         session, conversation = self.session, self.conversation
-        self.query_one("#top", LineBar).say(
-            Span(" transcript ", "heading"),
-            Span(f" {session.title or session.id}", "title"),
-            *_PLACES[conversation.place],
-        )
-        part = self.view.selected[0] + 1 if len(conversation) else 0
-        live = self._follows_leaf and self.view.at_end
-        self.query_one("#seen", LineBar).say(
-            Span(f"  part {part:,} of {len(conversation):,}", "dim"),
-            Span(f"   {count(len(conversation.path), 'entry', 'entries')}", "dim"),
-            Span("   ● following" if live else "", "good"),
-        )
+        project = os.path.basename(session.cwd or "")
+        crumbs = [*([project] if project else []), session.title or session.id]
+        where = _PLACES[conversation.place]
+        facts = ", ".join(filter(None, (where, count(len(conversation.path), "entry", "entries"))))
+        self.query_one("#top", LineBar).say_lines([self.place_line(*crumbs, facts=facts)])
+        self.show_message()
         self.show_search()
         self.show_hints()
+
+    def own_message(self) -> Line:
+        part = self.view.selected[0] + 1 if len(self.conversation) else 0
+        live = self._follows_leaf and self.view.at_end
+        return make_line(
+            Span(f" part {part:,} of {len(self.conversation):,}", "dim"),
+            Span("   following what is appended" if live else "", "dim"),
+        )
+
+    def hint_words(self) -> dict[str, str]:
+        """Keys that find, while words are looked for; branches only where there are some."""
+        words = {} if self.conversation.branches_above(self.view.selected[0]) else {"branch(1)": ""}
+        if self.words:
+            words |= {"open_part": "next match", "find(-1)": "previous", "back": "clear"}
+        return words
 
     def on_conversation_view_selected(self) -> None:
         self._show_bars()
 
     def on_resize(self) -> None:
-        self.show_hints()
+        self._show_bars()
 
     # -- a session that lives -------------------------------------------------------------------------
 
@@ -174,7 +207,10 @@ class TranscriptScreen(ListScreen):
         self.view.step(by)
 
     def action_open_part(self) -> None:
-        self.view.toggle(*self.view.selected)
+        if self.words and not self.letters:
+            self.action_find(1)
+        else:
+            self.view.toggle(*self.view.selected)
 
     def action_fold_all(self) -> None:
         self.view.toggle_all()
@@ -182,29 +218,99 @@ class TranscriptScreen(ListScreen):
     # -- finding --------------------------------------------------------------------------------------
 
     def search_changed(self) -> None:
-        self.view.mark(self.words.lower().split())
-        self._missed = False
+        self.view.mark(self.words.split())
+        self._outcome = ""
+        self._hunt += 1
         if self.words.strip():
-            part = next(self.conversation.found(self.words, self.view.selected[0] - 1, 1), None)
-            if part is None:
-                part = next(self.conversation.found(self.words, -1, 1), None)
-            if part is not None:
-                self.view.go_to(part)
-            self._missed = part is None
+            here = self.view.selected[0]
+            parts = self.conversation.found(self.words, here - 1, 1)
+            around = self.conversation.found(self.words, -1, 1)
+            self._look_for(chain(parts, islice(around, max(0, here))), "not on this path; F3 looks on others")
         self.show_search()
 
     def action_find(self, by: int) -> None:
-        if self.words.strip():
-            self._to(self.conversation.found(self.words, self.view.selected[0], by), "places")
-        else:
-            self.action_search()
+        if not self.words.strip():
+            self.tell("type what you are looking for")
+            return
+        self._hunt += 1
+        parts = self.conversation.found(self.words, self.view.selected[0], by)
+        self._look_for(parts, "no more matches on this path", beyond=by > 0)
+
+    def _look_for(self, parts: Iterator[int | None], missed: str, *, beyond: bool = False) -> None:
+        """Go to the next part that was found; long conversations are gone through in slices."""
+        hunt = self._hunt
+
+        def look() -> None:
+            if hunt != self._hunt or not self.is_attached:
+                return
+            end = time.monotonic() + _SLICE
+            for part in parts:
+                if part is not None:
+                    self._outcome = ""
+                    self.view.go_to(part)
+                    return
+                if time.monotonic() > end:
+                    self.set_timer(0.001, look)
+                    return
+            if beyond:
+                self._look_elsewhere(hunt)
+            else:
+                self._missed(missed)
+
+        look()
+
+    def _missed(self, words: str) -> None:
+        self._outcome = words
+        self.show_search()
+
+    def _look_elsewhere(self, hunt: int) -> None:
+        """Go to the next match on another branch; changes nothing in the session."""
+        session = self.session
+        search = Search(session.transcript, session.transcript.reading.labels)
+        own = set(self.conversation.path)
+
+        def look() -> None:
+            if hunt != self._hunt or not self.is_attached:
+                return
+            if not search.collect(_STEP):
+                self.set_timer(0.001, look)
+                return
+            found = sorted((search.find(self.words) or set()) - own)
+            types = session.index.types
+            found = [position for position in found if types[position] not in SIDE_TYPES]
+            if not found:
+                self._missed("no more matches, here or on other branches")
+                return
+            end = self.conversation.path[-1] if self.conversation.path else -1
+            position = next((place for place in found if place > end), found[0])
+            self._read_branch(session.index.keys[position])
+            self.tell("this match is on another branch")
+
+        look()
+
+    def _read_branch(self, key: str) -> None:
+        """Read the branch of an entry, from there on."""
+        conversation = Conversation(self.session, branch_end(self.session, key), home=self._home)
+        self._follows_leaf = conversation.leaf == self.session.leaf
+        self._show(conversation, at_end=False, part=conversation.part_of(key) or 0)
 
     def search_line(self) -> Line:
-        missed = "   not in this conversation" if self._missed and self.words.strip() else ""
-        return make_line(*super().search_line(), Span(missed, "warning"))
+        found = self._outcome if self.words.strip() else ""
+        return make_line(*super().search_line(), Span(f"   {found}" if found else "", "warning"))
 
     def search_hint(self) -> str:
-        return " press / to search; . and , go to the next and previous match"
+        return "type to find" if self.typing else "press / to find"
+
+    def action_branch(self, by: int) -> None:
+        key = self.conversation.neighbour(self.view.selected[0], by)
+        if key is None:
+            self.tell("no other branch at or above this entry")
+        else:
+            self._read_branch(key)
+
+    def action_files(self) -> None:
+        leaf = self.conversation.leaf
+        self.branchline.reopen(self.session, lambda session: self.branchline.show_files(session, leaf))
 
     # -- elsewhere ------------------------------------------------------------------------------------
 
@@ -281,10 +387,7 @@ class TranscriptScreen(ListScreen):
                 self.copy(card.body or card.title, "text")
 
     def action_back(self) -> None:
-        if self.words or self.typing:
-            self.typing = False
-            self.set_words("")
-        else:
+        if not self.stop_typing():
             self.app.pop_screen()
 
 

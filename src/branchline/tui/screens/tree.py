@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -44,7 +45,6 @@ class TreeScreen(EntryActionsScreen):
     TreeScreen #body.wide { layout: horizontal; }
     TreeScreen #detail { border-top: solid $border; padding: 0 1; }
     TreeScreen #body.wide #detail { border-top: none; border-left: solid $border; }
-    TreeScreen #top, TreeScreen #hints { background: $panel; }
     """
 
     def __init__(self, session: Session, *, at: str | None = None, filter: Filter = "default") -> None:  # noqa: A002
@@ -81,21 +81,25 @@ class TreeScreen(EntryActionsScreen):
         self._show_bars()
 
     def _show_bars(self) -> None:
-        session, state = self.session, self.tree_state
-        self.query_one("#top", LineBar).say(
-            Span(" tree ", "heading"),
-            Span(f" {session.title or session.id}", "title"),
-            Span(f"   {self._program}", "program"),
-            Span(f"   read-only: {session.read_only}" if session.read_only else "", "warning"),
-        )
-        findings = len(session.findings)
-        self.query_one("#seen", LineBar).say(
-            Span(counter(state.outline, state.cursor), "dim"),
-            Span(f"   {count(len(session), 'entry', 'entries')}", "dim"),
-            Span(f"   ⚠ {count(findings, 'finding')} (F3 shows them)" if findings else "", "warning"),
-        )
+        session = self.session
+        facts = f"{self._program}, {count(len(session), 'entry', 'entries')}"
+        if session.read_only:
+            facts += ", read-only"
+        project = os.path.basename(session.cwd or "")
+        crumbs = [*([project] if project else []), session.title or session.id, "Tree"]
+        self.query_one("#top", LineBar).say_lines([self.place_line(*crumbs, facts=facts)])
+        self.show_message()
         self.show_search()
         self.show_hints()
+
+    def own_message(self) -> Line:
+        session, state = self.session, self.tree_state
+        findings = len(session.findings)
+        return make_line(
+            Span(counter(state.outline, state.cursor), "dim"),
+            Span(f"   read-only: {session.read_only}" if session.read_only else "", "dim"),
+            Span(f"   {count(findings, 'finding')}, F3 shows them" if findings else "", "warning"),
+        )
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.tree_state.move_to(event.index)
@@ -179,10 +183,12 @@ class TreeScreen(EntryActionsScreen):
     def action_branch(self, by: int) -> None:
         self._act(f"branch({by})")
 
+    def action_files(self) -> None:
+        key = self.key
+        self.branchline.reopen(self.session, lambda session: self.branchline.show_files(session, key))
+
     def action_back(self) -> None:
-        if self.words:
-            self.set_words("")
-        else:
+        if not self.stop_typing():
             self.app.pop_screen()
 
     def action_damage(self) -> None:

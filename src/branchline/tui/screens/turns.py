@@ -28,11 +28,11 @@ class TurnPickerScreen(ListScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings("turns")
     DEFAULT_CSS = """
     TurnPickerScreen #detail { height: 6; border-top: solid $border; padding: 0 1; }
-    TurnPickerScreen #top, TurnPickerScreen #hints { background: $panel; }
     """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
+        self._title = session.title or session.id
         self._turns = turns_of(session)
         self.shown = TurnList(self._turns)
 
@@ -45,18 +45,14 @@ class TurnPickerScreen(ListScreen):
         yield LineBar(id="hints")
 
     def on_mount(self) -> None:
-        self.query_one("#top", LineBar).say(
-            Span(" turns ", "heading"), Span(" go to one, or fork before it", "dim")
-        )
+        self.query_one("#top", LineBar).say_lines([self.place_line(self._title, "Turns")])
         self.list.focus()
         self.show_hints()
         self._show(len(self._turns) - 1)
 
     def _show(self, cursor: int) -> None:
         self.list.show(self.shown, cursor)
-        self.query_one("#seen", LineBar).say(
-            Span(f"  {len(self.shown):,} of {count(len(self._turns), 'turn')}", "dim")
-        )
+        self.say_own(Span(f"  {len(self.shown):,} of {count(len(self._turns), 'turn')}", "dim"))
         self.show_search()
 
     def search_changed(self) -> None:
@@ -87,7 +83,5 @@ class TurnPickerScreen(ListScreen):
             self.copy(self.shown.turns[self.list.cursor].text, "prompt")
 
     def action_back(self) -> None:
-        if self.words:
-            self.set_words("")
-        else:
+        if not self.stop_typing():
             self.dismiss(None)

@@ -16,7 +16,7 @@ from branchline.tui.widgets.line_view import LineView
 from branchline.views.browser.conversation import Conversation
 from branchline.views.browser.height_index import HeightIndex
 from branchline.views.humanize import count
-from branchline.views.spans import Span
+from branchline.views.spans import Span, make_line
 
 __all__ = ["ConversationView"]
 
@@ -176,18 +176,22 @@ class ConversationView(LineView):
         assert self.conversation is not None
         look = self._look()
         rows: list[CardLine] = []
-        others = self.conversation.other_branches(part)
-        if others > 0:
-            words = f"  ├ {count(others, 'other branch', 'other branches')} from here (s switches)"
-            rows.append(CardLine(self.draw((Span(words, "active"),), look.ground), 0))
+        at, ways = self.conversation.way(part)
+        if ways > 1:
+            words = make_line(
+                "  ",
+                Span(f"‹ {at}/{ways} ›", "active"),
+                Span(f"  {count(ways - 1, 'other branch', 'other branches')} from here", "dim"),
+            )
+            rows += [CardLine(self.draw((), look.ground), 0), CardLine(self.draw(words, look.ground), 0)]
         deck = self.conversation.cards(part)
-        spoken = False
+        after: str | None = None
         for number, card in enumerate(deck):
             opened = self.all_open ^ (self._card_name(part, number) in self.opened)
             rows += card_rows(
-                card, number, look, opened=opened, selected=self.selected == (part, number), first=not spoken
+                card, number, look, opened=opened, selected=self.selected == (part, number), after=after
             )
-            spoken = spoken or card.kind == "assistant"
+            after = card.kind
         return rows
 
     def _measure(self, part: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Protocol
 
 from rich.style import Style
@@ -64,15 +66,20 @@ class RowList(LineView):
         self.rows: RowSource | None = None
         self.cursor = -1
         self.empty = empty
+        self._stops: Sequence[int] | None = None
         self._centred = centred
         self._wrapping = wrapping
 
-    def show(self, rows: RowSource, cursor: int | None = None) -> None:
-        """Show other rows; the cursor goes to a given one, or stays as near as it can."""
+    def show(self, rows: RowSource, cursor: int | None = None, *, stops: Sequence[int] | None = None) -> None:
+        """Show other rows; the cursor goes to a given one, or stays as near as it can.
+
+        ``stops`` are the rows on which the cursor can stand, in order; None for all of them.
+        """
         self.rows = rows
+        self._stops = stops
         self.virtual_size = Size(self.size.width, len(rows))
         wanted = self.cursor if cursor is None else cursor
-        self.cursor = min(max(wanted, 0), len(rows) - 1)
+        self.cursor = self._stop(min(max(wanted, 0), len(rows) - 1))
         self._bring_into_view()
         self.refresh()
         self.post_message(self.Moved(self, self.cursor))
@@ -84,7 +91,7 @@ class RowList(LineView):
     def move_to(self, index: int) -> None:
         """Put the cursor on a row; beyond the ends, on the last one there."""
         size = 0 if self.rows is None else len(self.rows)
-        index = min(max(index, 0), size - 1)
+        index = self._stop(min(max(index, 0), size - 1))
         if index != self.cursor:
             before, self.cursor = self.cursor, index
             self._bring_into_view()
@@ -95,13 +102,23 @@ class RowList(LineView):
     def step(self, by: int) -> None:
         """Move the cursor by so many rows."""
         size = 0 if self.rows is None else len(self.rows)
-        if self._wrapping and abs(by) == 1 and size:
+        if self._stops:
+            at = bisect_right(self._stops, self.cursor) - 1 + by
+            self.move_to(self._stops[min(max(at, 0), len(self._stops) - 1)])
+        elif self._wrapping and abs(by) == 1 and size:
             self.move_to((self.cursor + by) % size)
         else:
             self.move_to(self.cursor + by)
 
+    def _stop(self, index: int) -> int:
+        """The row at or above an index on which the cursor can stand."""
+        if not self._stops or index < 0:
+            return index
+        return self._stops[max(0, bisect_right(self._stops, index) - 1)]
+
     def page(self, by: int) -> None:
-        self.step(by * max(1, self.size.height - 1))
+        """Move the cursor by so many screenfuls."""
+        self.move_to(self.cursor + by * max(1, self.size.height - 1))
 
     def choose(self) -> None:
         """Choose the row under the cursor."""
@@ -131,6 +148,14 @@ class RowList(LineView):
         if 0 <= y < self.size.height:
             self.refresh(Region(0, y, self.size.width, 1))
 
+    def _last_of_cursor(self) -> int:
+        """The last row that belongs to the one under the cursor: those up to the next stop."""
+        if not self._stops:
+            return self.cursor
+        at = bisect_right(self._stops, self.cursor)
+        end = self._stops[at] if at < len(self._stops) else len(self.rows or ())
+        return max(self.cursor, min(end - 1, self.cursor + self.size.height // 2))
+
     def _bring_into_view(self) -> None:
         height, size = self.size.height, 0 if self.rows is None else len(self.rows)
         if height <= 0 or self.cursor < 0:
@@ -140,8 +165,8 @@ class RowList(LineView):
             top = window(size, self.cursor, height).start
         elif self.cursor < top:
             top = self.cursor
-        elif self.cursor >= top + height:
-            top = self.cursor - height + 1
+        elif (last := self._last_of_cursor()) >= top + height:
+            top = min(self.cursor, last - height + 1)
         top = max(0, min(top, size - height))
         if top != int(self.scroll_offset.y):
             self.scroll_to(y=top, animate=False, immediate=True)

@@ -7,7 +7,7 @@ take a few milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -18,24 +18,35 @@ from branchline.views.session_row import ListItem, SessionRow, row_name
 __all__ = [
     "SORTS",
     "Arrangement",
+    "Hide",
     "ListOptions",
+    "Shape",
     "Sort",
     "arrange",
+    "by_project",
     "defer_patterns",
     "face_of",
     "threads",
 ]
 
-Sort = Literal["recent", "threaded", "relevance"]
-SORTS: tuple[Sort, ...] = ("recent", "threaded", "relevance")
+Sort = Literal["recent", "created", "threaded", "relevance"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
+Shape = Literal["branches", "fork", "titled"]
+Hide = Literal["nothing", "empty", "one-shot"]
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a person has chosen to see; ``agents`` empty means those of all programs."""
 
     sort: Sort = "recent"
-    named_only: bool = False
     agents: frozenset[str] = frozenset()
+    since_ms: int = 0
+    """The last activity is at least this."""
+    shape: Shape | None = None
+    hide: Hide = "nothing"
+    """What is left out while nothing is searched for: sessions without messages, or with one prompt."""
+    grouped: bool = False
+    """Whether the sessions of one working directory stand together."""
     query: Query = Query()
 
 
@@ -44,6 +55,8 @@ class Arrangement(NamedTuple):
 
     items: list[ListItem]
     undecided: list[SessionRow]
+    left_out: int = 0
+    """How many were hidden because there is next to nothing in them."""
 
 
 def defer_patterns(_texts: Sequence[str]) -> None:
@@ -84,14 +97,18 @@ def arrange(
     query, fuzzy = choice.query, choice.sort == "relevance"
     chosen: list[tuple[float, SessionRow, str]] = []
     undecided: list[SessionRow] = []
+    left_out = 0
     for row in rows:
         program = agent(row)
         if choice.agents and program not in choice.agents:
             continue
-        if choice.named_only and not row.title:
+        if (choice.shape and not _has_shape(row, choice)) or (choice.since_ms and _is_older(row, choice)):
             continue
         if not query:
-            chosen.append((0.0, row, program))
+            if _is_slight(row, choice.hide):
+                left_out += 1
+            else:
+                chosen.append((0.0, row, program))
             continue
         verdict = query.match(faces(row), fuzzy=fuzzy, search=search)
         if verdict.open:
@@ -100,7 +117,41 @@ def arrange(
             chosen.append((verdict.score, row, program))
         elif verdict.open and row.problem is None:
             undecided.append(row)
-    return Arrangement(_ordered(chosen, choice, agent, pinned), undecided)
+    items = _ordered(chosen, choice, agent, pinned)
+    return Arrangement(by_project(items) if choice.grouped else items, undecided, left_out)
+
+
+def _has_shape(row: SessionRow, choice: ListOptions) -> bool:
+    match choice.shape:
+        case "branches":
+            return (row.branches or 0) > 1
+        case "fork":
+            return row.parent_session is not None
+        case "titled":
+            return bool(row.title)
+        case None:
+            return True
+
+
+def _is_older(row: SessionRow, choice: ListOptions) -> bool:
+    return choice.since_ms > (row.modified_ms if row.last_activity_ms is None else row.last_activity_ms)
+
+
+def _is_slight(row: SessionRow, hide: Hide) -> bool:
+    """Whether a list leaves a session out: nothing was said in it, or one thing was asked and answered."""
+    if hide == "nothing" or row.problem is not None or row.messages is None or row.title or row.draft:
+        return False
+    if row.messages == 0:
+        return True
+    return hide == "one-shot" and row.prompts == 1 and (row.branches or 1) == 1
+
+
+def by_project(items: Sequence[ListItem]) -> list[ListItem]:
+    """The items of each working directory together, in the order in which the first of each comes."""
+    groups: dict[str | None, list[ListItem]] = {}
+    for item in items:
+        groups.setdefault(item.row.cwd, []).append(item)
+    return [item for group in groups.values() for item in group]
 
 
 def _ordered(
@@ -111,16 +162,15 @@ def _ordered(
 ) -> list[ListItem]:
     if choice.sort == "threaded" and not choice.query:
         return threads(build_forest(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
-    by_score = choice.sort != "recent"
-    chosen.sort(
-        key=lambda item: (
-            not pinned(item[1]),
-            item[0] if by_score else 0.0,
-            -item[1].modified_ms,
-            item[1].key,
-        )
-    )
-    return [ListItem(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
+    if choice.sort == "created":
+        chosen.sort(key=lambda item: item[1].created or "", reverse=True)
+    elif choice.sort == "recent":
+        chosen.sort(key=lambda item: (-item[1].modified_ms, item[1].key))
+    else:
+        chosen.sort(key=lambda item: (item[0], -item[1].modified_ms, item[1].key))
+    items = [ListItem(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
+    items.sort(key=lambda item: not item.pinned)
+    return items
 
 
 def threads(

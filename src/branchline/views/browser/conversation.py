@@ -16,11 +16,14 @@ from branchline.errors import BranchlineError
 from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
+from branchline.views.hits import matches_all
 from branchline.views.session_source import SessionSource
 
 __all__ = ["Branch", "Conversation", "images_of"]
 
 _Session = TypeVar("_Session", bound=SessionSource)
+_NEAR = 200
+"""Parts that are looked at for a fork point while a screen is drawn."""
 
 
 class Branch(NamedTuple):
@@ -106,15 +109,12 @@ class Conversation(Generic[_Session]):
         """The parts in which something failed or is damaged; their words are read on the way."""
         return (part for part in self._onward(start, by) if any(card.error for card in self.cards(part)))
 
-    def found(self, words: str, start: int, by: int) -> Iterator[int]:
-        """The parts in which all words occur; their texts are read on the way."""
-        wanted = words.lower().split()
+    def found(self, words: str, start: int, by: int) -> Iterator[int | None]:
+        """The parts in which all words occur, None for each other one: their texts are read on the way."""
+        wanted = words.split()
         for part in self._onward(start, by):
-            text = "\n".join(
-                f"{card.title}\n{card.body}\n{card.label or ''}" for card in self.cards(part)
-            ).lower()
-            if wanted and all(word in text for word in wanted):
-                yield part
+            text = "\n".join(f"{card.title}\n{card.body}\n{card.label or ''}" for card in self.cards(part))
+            yield part if wanted and matches_all(text, wanted) else None
 
     def _onward(self, start: int, by: int) -> range:
         return range(start + by, len(self.parts) if by > 0 else -1, by)
@@ -123,9 +123,33 @@ class Conversation(Generic[_Session]):
 
     def other_branches(self, part: int) -> int:
         """How many other ways there are from where this part hangs."""
-        tree = self.session.index
+        return len(self._ways(part)) - 1
+
+    def way(self, part: int) -> tuple[int, int]:
+        """Which of the ways from where this part hangs it is, and how many there are."""
+        ways = self._ways(part)
+        own = self.session.index.keys[self.parts[part][0]]
+        return (ways.index(own) + 1 if own in ways else 1), len(ways)
+
+    def _ways(self, part: int) -> list[str]:
         parent = self._above(self.parts[part][0])
-        return len(self.session.children(None if parent == ROOT else tree.keys[parent])) - 1
+        return self.session.children(None if parent == ROOT else self.session.index.keys[parent])
+
+    def branches_above(self, part: int) -> bool:
+        """Whether there is another way from the fork point above a part."""
+        return 0 <= part < len(self.parts) and any(
+            self.other_branches(at) > 0 for at in range(part, max(-1, part - _NEAR), -1)
+        )
+
+    def neighbour(self, part: int, by: int) -> str | None:
+        """The first entry of the next or previous way from the nearest fork point at or above a part."""
+        while part >= 0 and self.other_branches(part) < 1:
+            part -= 1
+        if part < 0:
+            return None
+        ways = self._ways(part)
+        at, _number = self.way(part)
+        return ways[(at - 1 + by) % len(ways)]
 
     def _above(self, position: int) -> int:
         """The conversation entry from which an entry hangs."""

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BROWSER_BARS", "SMALLEST", "TREE_BARS", "PaneLayout", "layout_for"]
+__all__ = ["BROWSER_BARS", "SMALLEST", "TREE_BARS", "PaneLayout", "air_of", "layout_for"]
 
 SMALLEST = (40, 10)
 """Columns and rows below which nothing can be read."""
-BROWSER_BARS = 5
-"""Lines that the browser always has: scope, search, column names, what was seen, hints."""
+BROWSER_BARS = 6
+"""Lines that the browser always has: place, search, filters, column names, messages, keys."""
 TREE_BARS = 4
+_BESIDE = 160
 _LIST_COLUMNS = 120
-"""Columns that a list has before a pane is put beside it."""
-_PANE_COLUMNS = 40
-_LIST_ROWS = 11
+"""Columns that a list has before a pane is put beside it: enough for all it can show."""
+_LIST_ROWS = 10
 """Rows that a list has before a pane is put below it."""
-_PANE_ROWS = 8
+_PANE_ROWS = 7
+_MOST_PANE_ROWS = 13
+_AIR = (28, 32, 40)
+"""Heights from which there is a blank line: before the search, the column names, the filters."""
 
 
 class PaneLayout(NamedTuple):
@@ -42,17 +45,30 @@ class PaneLayout(NamedTuple):
         return self.columns - (1 if items > self.rows else 0)
 
 
+class Air(NamedTuple):
+    """Blank lines that a high screen can afford."""
+
+    search: int = 0
+    columns: int = 0
+    filters: int = 0
+
+
+def air_of(height: int) -> Air:
+    """The blank lines between the bars of the browser."""
+    return Air(*(int(height >= least) for least in _AIR))
+
+
 def layout_for(width: int, height: int, *, bars: int, wanted: bool | None = None) -> PaneLayout:
     """The layout for a screen with so many lines of bars; ``wanted`` is the user's choice about the pane."""
     rows = height - bars
     if wanted is False:
         return PaneLayout(0, 0, width, rows)
-    if width >= _LIST_COLUMNS + _PANE_COLUMNS:
-        columns = max(_LIST_COLUMNS, width * 3 // 5)
+    if width >= _BESIDE:
+        columns = _LIST_COLUMNS + (width - _BESIDE) // 3
         return PaneLayout(width - columns, 0, columns, rows)
     spare = rows - _LIST_ROWS
-    below = min(_PANE_ROWS, spare) if spare <= _PANE_ROWS else _PANE_ROWS + (spare - _PANE_ROWS) // 3
+    below = spare if spare <= _PANE_ROWS else _PANE_ROWS + (spare - _PANE_ROWS) // 3
+    below = max(0, min(_MOST_PANE_ROWS, below))
     if wanted:
         below = max(below, min(_PANE_ROWS, rows // 2))
-    below = max(0, below)
     return PaneLayout(0, below, min(width, _LIST_COLUMNS), rows - below)

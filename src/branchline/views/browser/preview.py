@@ -1,31 +1,29 @@
-"""The last turns of a session, for the pane beside the list."""
+"""A piece of a conversation for the pane beside the list: its end, or the place that a search has found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from branchline.views.cards import Card, cards, outcome
+from branchline.views.browser.branch_end import branch_end
+from branchline.views.browser.conversation import Conversation
+from branchline.views.call_lines import call_row, diff_lines, short_diff
+from branchline.views.cards import Card, cards
+from branchline.views.hits import find_ranges
 from branchline.views.humanize import count
 from branchline.views.session_source import SessionSource
-from branchline.views.spans import Line, Span, StyleRole, make_line
+from branchline.views.spans import Line, Span, StyleRole, line_text, line_width, make_line, marked_line
 from branchline.views.wrap import text_lines
 
-__all__ = ["last_cards", "preview_lines"]
+__all__ = ["cards_at", "last_cards", "preview_lines"]
 
 _ENTRIES = 12
+_PARTS = 6
 _LONGEST = 1500
 _FEWEST = 2
 """Lines of a conversation below which none of it is shown."""
-_ROLES: dict[str, tuple[StyleRole, str]] = {
-    "user": ("user", "you"),
-    "assistant": ("assistant", "assistant"),
-    "bash": ("bash", "$"),
-    "tool": ("tool", "tool"),
-    "compaction": ("summary", "compaction"),
-    "branch": ("summary", "branch summary"),
-    "custom": ("custom", "note"),
-    "damage": ("error", "damaged"),
-}
+_MEASURE = 96
+"""Columns of a text: longer lines are hard to read."""
+_NAMES = {"compaction": "compacted", "branch": "branch summary", "custom": "note"}
 
 
 def last_cards(session: SessionSource, home: str = "") -> list[Card]:
@@ -34,46 +32,87 @@ def last_cards(session: SessionSource, home: str = "") -> list[Card]:
     return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
 
 
-def preview_lines(facts: Sequence[Line], deck: Sequence[Card], columns: int, rows: int) -> list[Line]:
-    """Facts, then as much of the end of the conversation as there are rows; results of tools left out."""
-    room = rows - len(facts)
+def cards_at(session: SessionSource, entry: str, home: str = "") -> list[Card]:
+    """The cards of an entry and of what follows it, on its branch."""
+    if entry not in session.index:
+        return last_cards(session, home)
+    conversation = Conversation(session, branch_end(session, entry), home=home)
+    first = conversation.part_of(entry) or 0
+    return [
+        card
+        for part in range(first, min(first + _PARTS, len(conversation)))
+        for card in conversation.cards(part)
+    ]
+
+
+def preview_lines(
+    facts: Sequence[Line],
+    deck: Sequence[Card],
+    columns: int,
+    rows: int,
+    *,
+    words: Sequence[str] = (),
+    from_top: bool = False,
+) -> list[Line]:
+    """Facts, then as much of the conversation as there are rows: its end, or from the top its beginning.
+
+    ``words`` are marked, the first of them as the place that was looked for.
+    """
+    room = rows - len(facts) - (1 if rows > _ENTRIES else 0)
+    head = [make_line(" ", *fact) for fact in facts] + [()] * (1 if rows > _ENTRIES else 0)
     if room < _FEWEST:
-        return list(facts)
-    said = _said(deck, columns)
-    if len(said) > room:
-        said = [make_line(Span("…", "dim")), *said[1 - room :]]
-    return [*facts, *said]
+        return head[:rows]
+    width = min(columns - 2, _MEASURE)
+    said = _said(deck, width, spare=from_top or rows > _ENTRIES)
+    while said and not line_text(said[0]).strip():
+        said.pop(0)
+    if words:
+        said = _marked(said, words, from_top=from_top)
+    said = said[:room] if from_top else said[-room:]
+    while said and not line_text(said[0]).strip():
+        said.pop(0)
+    return [*head, *said]
 
 
-def _said(deck: Sequence[Card], columns: int) -> list[Line]:
+def _said(deck: Sequence[Card], width: int, *, spare: bool) -> list[Line]:
+    """The cards as lines of this width, each with a free column before it."""
     lines: list[Line] = []
+    blank: list[Line] = [()] if spare else []
     for card in deck:
-        known = _ROLES.get(card.kind)
-        if known is None:
-            continue
-        role, name = known
-        if card.kind == "damage":  # its bytes are for the tree, which has the reason as well
-            lines += [
-                (),
-                make_line(Span(f"⚠ {card.title.lower()}, {count(len(card.body), 'character')}", role)),
-            ]
-            continue
-        if card.kind in ("tool", "bash"):
-            lines.append(
-                make_line(
-                    Span("  $ " if card.kind == "bash" else "  ⚙ ", "dim"),
-                    Span(card.title, role),
-                    *outcome(card),
-                )
-            )
-            continue
-        lines += [
-            (),
-            make_line(
-                Span(name, "user" if role == "user" else "heading"),
-                Span(f"  [{card.label}]" if card.label else "", "label"),
-            ),
-        ]
-        body = card.body if len(card.body) <= _LONGEST else card.body[:_LONGEST] + "…"
-        lines += text_lines(body.strip(), columns, "error" if card.error else "plain")
+        body = (card.body if len(card.body) <= _LONGEST else card.body[:_LONGEST] + "…").strip()
+        match card.kind:
+            case "tool" | "bash":
+                lines.append(make_line(" ", *call_row(card, width)))
+                if diff := short_diff(card):
+                    lines += [make_line("   ", *line) for line in diff_lines(diff, width - 2)]
+            case "user":
+                lines += blank
+                for line in text_lines(body, width):
+                    fill = " " * (width - line_width(line) + 1)
+                    lines.append(make_line(Span(" ", "prompt"), Span(line_text(line) + fill, "prompt")))
+            case "assistant":
+                role: StyleRole = "error" if card.error else "plain"
+                lines += [make_line(" ", *line) for line in text_lines(body, width, role)]
+            case "damage":
+                # Its bytes are for the tree, which has the reason as well.
+                words = f" {card.title.lower()}, {count(len(card.body), 'character')}"
+                lines += [*blank, make_line(Span(words, "error"))]
+            case "compaction" | "branch" | "custom":
+                lines += [*blank, make_line(Span(f" {_NAMES[card.kind]}", "heading"))]
+                lines += [make_line(" ", *line) for line in text_lines(body, width, "summary")]
+            case _:
+                continue
     return lines
+
+
+def _marked(lines: list[Line], words: Sequence[str], *, from_top: bool) -> list[Line]:
+    first = from_top
+    marked: list[Line] = []
+    for line in lines:
+        spans: list[Span] = []
+        for text, role in line:
+            ranges = find_ranges(text, words)
+            spans += marked_line(text, ranges, role, "found" if first and ranges else "match")
+            first = first and not ranges
+        marked.append(tuple(spans))
+    return marked

@@ -6,17 +6,34 @@ Rows come in batches, newest files first, so that a screen has something to show
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from branchline.views.forest import Forest
-from branchline.views.query import Query, SearchText
-from branchline.views.session_row import Description, SessionRow, SkippedFile
+from branchline.views.hits import Hits
+from branchline.views.query import Query
+from branchline.views.session_row import SessionRow, SkippedFile
+from branchline.views.stats import Dimension, Group, StatsTotals
 
-__all__ = ["Batch", "Scope", "Source"]
+__all__ = ["Batch", "Scope", "Source", "SpendingSource"]
 
 _Session_co = TypeVar("_Session_co", covariant=True)
 
 Scope = Literal["here", "all"]
+
+
+class SpendingSource(Protocol):
+    """What was said and spent, by any key."""
+
+    notes: list[str]
+
+    def total(self) -> StatsTotals:
+        """Everything together."""
+        ...
+
+    def groups(self, *by: Dimension) -> tuple[Group, ...]:
+        """By one or two keys."""
+        ...
 
 
 class Batch(NamedTuple):
@@ -60,12 +77,12 @@ class Source(Protocol[_Session_co]):
         """Whether a session is not as its row says any more. A quick question, asked again and again."""
         ...
 
-    def contents(self, row: SessionRow, query: Query) -> SearchText | None:
-        """What is said inside; None when a quick look shows that the query cannot match."""
+    def search(self, scope: Scope, query: Query, *, limit: int) -> Hits:
+        """The best places in the sessions of a scope."""
         ...
 
-    def describe(self, row: SessionRow) -> Description:
-        """Cost, tokens and branches of a session."""
+    def statistics(self, scope: Scope) -> AbstractContextManager[SpendingSource]:
+        """Sums over the sessions of a scope; what the index lacks is read first."""
         ...
 
     def rename(self, row: SessionRow, title: str) -> None:

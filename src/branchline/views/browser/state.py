@@ -1,7 +1,8 @@
-"""What the session browser knows and shows, without a screen: rows read so far, choices, marks, costs."""
+"""What the session browser knows and shows, without a screen: rows read so far, choices, marks, hits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
@@ -9,39 +10,76 @@ from typing import Any, Literal, NamedTuple, Protocol
 from branchline.views.browser.arrangement import (
     SORTS,
     Arrangement,
+    Hide,
     ListOptions,
+    Shape,
     Sort,
     arrange,
     defer_patterns,
     face_of,
 )
+from branchline.views.browser.line_edit import LineEdit
+from branchline.views.browser.list_rows import (
+    NOT_COUNTED,
+    RowLook,
+    ScreenColumns,
+    detail_lines,
+    group_line,
+    header_line,
+    hit_line,
+    project_name,
+    row_line,
+    screen_columns,
+    second_line,
+    spread,
+)
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.browser.source import Batch, Scope, Source
+from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
-from branchline.views.session_lines import (
-    NOT_COUNTED,
-    SessionColumns,
-    header_line,
-    screen_columns,
-    session_line,
-)
 from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
-from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
+from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line
 from branchline.views.tool_calls import short_path
 
-__all__ = ["Bars", "BrowserState", "Pill", "PinnedNames", "ScopeRows"]
+__all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "SessionCost", "top_bar"]
 
-
-_NOT_FOUND = Match(found=False)
+_TYPE = 'type; words, "a phrase", agent:pi, after:2w, file:parse.py'
+_TELLING = frozenset({"role", "tool", "label", "file", "in"})
+"""Fields whose matches are places worth showing; the others choose whole sessions."""
+_DAY_MS = 86_400_000
+_PERIODS: dict[str, int] = {"any time": 0, "today": 1, "7 days": 7, "30 days": 30}
+_SHAPES: dict[Shape | None, str] = {
+    None: "any shape",
+    "branches": "with branches",
+    "fork": "forks",
+    "titled": "with a title",
+}
+_FEW_LINES = 30
+_PROGRESS = 12
 
 
 class Pill(NamedTuple):
     """A choice in the bars above the list: how it is shown, and what a click on it chooses."""
 
     span: Span
-    choice: Literal["scope", "sort", "named", "program"] | None = None
+    choice: Literal["agent", "scope", "period", "shape", "screen"] | None = None
     value: str = ""
+
+
+class SessionCost(NamedTuple):
+    """What a session cost; ``estimated`` where its program did not record it."""
+
+    amount: float | None
+    estimated: bool = False
+
+
+class ListLine(NamedTuple):
+    """A line of the list: a session, or something about it."""
+
+    item: int
+    kind: Literal["row", "second", "detail", "hit", "heading"]
+    number: int = 0
 
 
 class PinnedNames(Protocol):
@@ -52,13 +90,6 @@ class PinnedNames(Protocol):
 
     def __contains__(self, name: object, /) -> bool: ...
     def toggle(self, names: Iterable[str], /) -> bool: ...
-
-
-class Bars(NamedTuple):
-    """The pills above the list; ``programs`` is empty where one line is enough."""
-
-    top: list[Pill]
-    programs: list[Pill]
 
 
 class ScopeRows:
@@ -94,6 +125,16 @@ def _failing(problem: Exception) -> Iterator[Batch]:
     raise problem
 
 
+def top_bar(here: str, *, demo: bool, width: int) -> list[Pill]:
+    """The first line of the screen: which of the two it is, and whether this is the demo."""
+    names = ("Sessions", "Statistics")
+    tabs = [Pill(Span(name, "cursor" if name == here else "dim"), "screen", name.lower()) for name in names]
+    pills = [Pill(Span(" branchline   ", "active")), tabs[0], Pill(Span("   ")), tabs[1]]
+    used = sum(len(pill.span.text) for pill in pills)
+    badge = " demo " if demo else ""
+    return [*pills, Pill(Span(" " * max(1, width - used - len(badge) - 1))), Pill(Span(badge, "prompt"))]
+
+
 class BrowserState:
     """The rows of a list, arranged by what a person has chosen."""
 
@@ -107,23 +148,45 @@ class BrowserState:
         sort: Sort = "recent",
         now: Callable[[], float],
         home: str = "",
+        hide: Hide = "nothing",
+        two_lines: bool = False,
+        letters: bool = False,
+        demo: bool = False,
     ) -> None:
         self.source = source
         self.scope: Scope = scope
         self.pins = pins
         self.now = now
         self.sort: Sort = sort
-        self.named_only = False
+        self.hide: Hide = hide
+        self.shape: Shape | None = None
+        self.period = "any time"
+        self.grouped = False
+        self.two_lines = two_lines
         self.paths = False
+        self.letters = letters
+        """Whether single letters act and a search begins with ``/``."""
+        self.demo = demo
+        """Whether these are the sessions of the demo, which nobody wants to continue."""
         self.agent: str | None = None
         self.query = Query()
         self.marked: dict[str, SessionRow] = {}
-        self.costs: dict[str, float | None] = {}
+        self.expanded: set[str] = set()
+        self.costs: dict[str, SessionCost] = {}
         self.decided: dict[str, Match] = {}
+        self.answer: Hits | None = None
+        self.hits: dict[str, list[Hit]] = {}
+        self.place = 0
         self.arranged = Arrangement([], [])
         self.scopes: dict[Scope, ScopeRows] = {}
         self.home = home
+        self.height = 0
+        self.lines: list[ListLine] = []
+        self.stops: list[int] = []
+        self.places: list[tuple[int, int]] = []
+        """Every hit that is known, in the order of the list: the item, and which of its hits."""
         self._faces: dict[str, SearchFields] = {}
+        self._agents: tuple[tuple[Scope, int], list[tuple[str, int]]] | None = None
         self.search(words)
 
     @property
@@ -156,57 +219,107 @@ class BrowserState:
             face = self._faces[name] = face_of(row, self.source.agent(row))
         return face
 
-    def agents(self) -> list[str]:
-        """The programs whose sessions are here."""
-        rows = self.loaded.rows.values()
-        return sorted({self.source.agent(row) for row in rows if row.problem is None})
+    def agents(self) -> list[tuple[str, int]]:
+        """The programs whose sessions are here, and how many each has; most first."""
+        rows = self.loaded.rows
+        if self._agents is None or self._agents[0] != (self.scope, len(rows)):
+            counts = Counter(self.source.agent(row) for row in rows.values() if row.problem is None)
+            found = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+            self._agents = (self.scope, len(rows)), found
+        return self._agents[1]
 
     # -- choosing -------------------------------------------------------------------------------------
 
     def search(self, words: str) -> None:
-        """Look for other words."""
+        """Look for other words. What is inside sessions is known when :meth:`take_hits` has told."""
         self.words = words
         self.given_up = ""
         self.query = parse_query(words, now=datetime.fromtimestamp(self.now()).astimezone())
         self.decided = {}
+        self.answer = None
+        self.hits = {}
+        self.place = 0
+
+    def take_hits(self, hits: Hits) -> None:
+        """What the words of this search were found in."""
+        self.answer = hits
+        self.hits = {}
+        for hit in hits:
+            self.hits.setdefault(row_name(hit.row), []).append(hit)
+        rows = self.loaded.rows
+        self.decided = {name: Match(found=name in self.hits) for name in rows}
+        for found in self.hits.values():
+            found[:] = [hit for hit in found if hit.role != "title"]
+        fields = {term.field for term in self.query.terms}
+        if not self.query.words and self.query.pattern is None and not fields & _TELLING:
+            self.hits = {}
+        self.given_up = "" if not hits.notes else hits.notes[0]
 
     def next_sort(self) -> None:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
-        self.decided = {}  # relevance also finds letters in their order
 
-    def next_agent(self) -> None:
-        choices: list[str | None] = [None, *self.agents()]
-        place = choices.index(self.agent) if self.agent in choices else 0
-        self.agent = choices[(place + 1) % len(choices)]
+    def choose(self, choice: str, value: str) -> None:
+        """Filter by something: an agent, a time, a shape; the same once more takes it back."""
+        match choice:
+            case "agent":
+                self.agent = None if value in ("", self.agent) else value
+            case "period":
+                self.period = value if value in _PERIODS and value != self.period else "any time"
+            case "shape":
+                found = next((shape for shape, words in _SHAPES.items() if words == value), None)
+                self.shape = None if found == self.shape else found
+            case "hide":
+                self.hide = "nothing" if self.hide == value else value  # type: ignore[assignment]
+
+    def filter_choices(self) -> list[tuple[str, str, str]]:
+        """Everything that can be filtered by: what it is, its value, and how many sessions there are."""
+        rows = [row for row in self.loaded.rows.values() if row.problem is None]
+        found = [("agent", name, f"{number:,}") for name, number in self.agents()]
+        where = "all" if self.scope == "here" else "here"
+        words = {"all": "all directories", "here": f"only {short_path(self.source.cwd, self.home)}"}
+        found.append(("scope", where, words[where]))
+        for period, days in _PERIODS.items():
+            since = self.now() * 1000 - days * _DAY_MS
+            number = (
+                sum((row.last_activity_ms or row.modified_ms) >= since for row in rows) if days else len(rows)
+            )
+            found.append(("period", period, f"{number:,}"))
+        shapes = {
+            "branches": sum((row.branches or 0) > 1 for row in rows),
+            "fork": sum(row.parent_session is not None for row in rows),
+            "titled": sum(bool(row.title) for row in rows),
+            None: len(rows),
+        }
+        found += [("shape", words, f"{shapes[shape]:,}") for shape, words in _SHAPES.items()]
+        empty = sum(row.messages == 0 for row in rows)
+        once = sum(row.prompts == 1 and bool(row.messages) for row in rows)
+        found.append(("hide", "empty", f"{empty:,}"))
+        found.append(("hide", "one-shot", f"{once:,}"))
+        return found
 
     def clear_choices(self) -> bool:
         """Show everything again; whether anything was chosen."""
-        chosen = bool(self.marked or self.agent or self.named_only)
+        chosen = bool(self.marked or self.agent or self.shape or self.period != "any time")
         self.marked.clear()
-        self.agent, self.named_only = None, False
+        self.agent, self.shape, self.period = None, None, "any time"
         return chosen
-
-    def abort_search(self, why: str) -> None:
-        """Search no further, and say why; what was found stays."""
-        self.given_up = why
-        self.decided.update(
-            (row_name(row), _NOT_FOUND)
-            for row in self.arranged.undecided
-            if row_name(row) not in self.decided
-        )
 
     def toggle_mark(self, row: SessionRow) -> None:
         if self.marked.pop(row_name(row), None) is None:
             self.marked[row_name(row)] = row
 
     def arrange(self) -> None:
-        """Put the rows in order."""
+        """Put the rows in order, and lay out the lines of the list."""
+        days = _PERIODS[self.period]
         self.arranged = arrange(
             self.loaded.rows.values(),
             ListOptions(
                 sort=self.sort,
-                named_only=self.named_only,
                 agents=frozenset() if self.agent is None else frozenset({self.agent}),
+                since_ms=round(self.now() * 1000 - days * _DAY_MS) if days else 0,
+                shape=self.shape,
+                hide=self.hide,
+                grouped=self.grouped,
                 query=self.query,
             ),
             agent=self.source.agent,
@@ -215,10 +328,96 @@ class BrowserState:
             decided=self.decided,
             search=defer_patterns,
         )
+        self.lay()
+
+    # -- lines and places -----------------------------------------------------------------------------
+
+    def lay(self) -> None:
+        """Lay out the lines of the list for the height of the screen."""
+        lines: list[ListLine] = []
+        stops: list[int] = []
+        self.places = []
+        if self.hits:
+            self.places = [
+                (at, number)
+                for at, item in enumerate(self.items)
+                for number in range(len(self.hits.get(row_name(item.row), ())))
+            ]
+        self.place = min(self.place, max(0, len(self.places) - 1))
+        group: str | object | None = object()
+        if not (self.grouped or self.two_lines or self.paths or self.hits or self.expanded):
+            self.lines = [ListLine(at, "row") for at in range(len(self.items))]
+            self.stops = list(range(len(self.items)))
+            return
+        for at, item in enumerate(self.items):
+            if self.grouped and item.row.cwd != group:
+                group = item.row.cwd
+                lines.append(ListLine(at, "heading"))
+            stops.append(len(lines))
+            lines.append(ListLine(at, "row"))
+            name = row_name(item.row)
+            if self.two_lines or self.paths:
+                lines.append(ListLine(at, "second"))
+            found = self.hits.get(name)
+            if name in self.expanded:
+                details = detail_lines(item.row, screen_columns(80), RowLook(self.now(), home=self.home))
+                lines += [ListLine(at, "detail", number) for number in range(len(details))]
+            if found:
+                lines += [ListLine(at, "hit", number) for number in self._shown_hits(at, name)]
+        self.lines, self.stops = lines, stops
+
+    def _shown_hits(self, item: int, name: str) -> range:
+        """The hits of a session that have a line: all of one that is expanded, else the current one's."""
+        total = len(self.hits[name])
+        if name in self.expanded:
+            return range(total)
+        few = 1 if self.height < _FEW_LINES else 2
+        at, number = self.places[self.place] if self.places else (-1, 0)
+        first = max(0, min(number, total - few)) if at == item else 0
+        return range(first, min(total, first + few))
+
+    def item_at(self, line: int) -> int | None:
+        """The item that a line of the list belongs to."""
+        return self.lines[line].item if 0 <= line < len(self.lines) else None
+
+    def line_of(self, item: int) -> int:
+        """The line on which an item begins."""
+        return self.stops[item] if 0 <= item < len(self.stops) else 0
 
     def place_of(self, name: str) -> int | None:
-        """Where a session stands among the rows that are shown."""
-        return next((place for place, item in enumerate(self.items) if row_name(item.row) == name), None)
+        """The line on which a session stands; None where it is not shown."""
+        found = next((at for at, item in enumerate(self.items) if row_name(item.row) == name), None)
+        return None if found is None else self.line_of(found)
+
+    def step_place(self, by: int) -> int | None:
+        """Go to the next or previous hit, around the ends; the item that it is in."""
+        if not self.places:
+            return None
+        self.place = (self.place + by) % len(self.places)
+        self.lay()
+        return self.places[self.place][0]
+
+    def stand_on(self, item: int) -> None:
+        """The cursor is on an item: its first hit is the current one, unless another of its hits is."""
+        if self.places and self.places[self.place][0] != item:
+            found = next((at for at, place in enumerate(self.places) if place[0] == item), None)
+            if found is not None:
+                self.place = found
+                self.lay()
+
+    def hit_of(self, item: int | None) -> Hit | None:
+        """The current hit, if it is in this item; else the first that is."""
+        if item is None or not 0 <= item < len(self.items):
+            return None
+        found = self.hits.get(row_name(self.items[item].row))
+        if not found:
+            return None
+        at, number = self.places[self.place] if self.places else (-1, 0)
+        return found[number if at == item and number < len(found) else 0]
+
+    def toggle_expanded(self, row: SessionRow) -> None:
+        self.expanded ^= {row_name(row)}
+        self.lay()
 
     # -- sessions that change -------------------------------------------------------------------------
 
@@ -233,7 +432,6 @@ class BrowserState:
         """Take a session as it is now; one that is not in the list only if it is ``back`` from the trash."""
         name = row_name(row)
         self._faces.pop(name, None)
-        self.costs.pop(name, None)
         for scope, loaded in self.scopes.items():
             if name in loaded.rows or (back and scope == self.scope):
                 loaded.rows[name] = row
@@ -242,120 +440,182 @@ class BrowserState:
         """Read this scope again from the beginning."""
         self.scopes.pop(self.scope, None)
         self._faces.clear()
-        self.costs.clear()
 
-    # -- lines ----------------------------------------------------------------------------------------
+    # -- what is drawn --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.lines)
 
     def line(self, index: int, columns: int) -> Line:
-        """One row of the list."""
-        item = self.items[index]
-        name = row_name(item.row)
-        return session_line(
-            item.row,
-            self._columns(columns),
-            now=self.now(),
-            home=self.home,
-            agent=item.agent,
-            cost=self.costs.get(name, NOT_COUNTED),
-            branch=item.branch,
-            marked=name in self.marked,
-            pinned=item.pinned,
-        )
+        """One line of the list."""
+        at, kind, number = self.lines[index]
+        item = self.items[at]
+        row, name = item.row, row_name(item.row)
+        widths = self._columns(columns)
+        match kind:
+            case "second":
+                return second_line(row, widths, home=self.home, path=self.paths)
+            case "detail":
+                details = detail_lines(row, widths, RowLook(self.now(), home=self.home))
+                return details[number] if number < len(details) else ()
+            case "hit":
+                found, shown = self.hits[name], self._shown_hits(at, name)
+                more = len(found) - len(shown) if number == shown[-1] else 0
+                current = bool(self.places) and self.places[self.place] == (at, number)
+                return hit_line(found[number], widths, more=more, current=current)
+            case "heading":
+                mine = [one.row for one in self.items if one.row.cwd == row.cwd]
+                cost = sum(self.costs.get(one.id, SessionCost(0)).amount or 0 for one in mine)
+                directory = short_path(row.cwd or "(no directory)", self.home)
+                return group_line(project_name(row) or "(no directory)", directory, len(mine), cost, widths)
+            case "row":
+                cost_ = self.costs.get(row.id, SessionCost(NOT_COUNTED))
+                return row_line(
+                    row,
+                    widths,
+                    RowLook(
+                        self.now(),
+                        home=self.home,
+                        agent=item.agent,
+                        cost=cost_.amount,
+                        estimated=cost_.estimated,
+                        branch=item.branch,
+                        indent=2 if self.grouped else 0,
+                        marked=name in self.marked,
+                        pinned=item.pinned,
+                        by_created=self.sort == "created",
+                        words=self.query.words,
+                    ),
+                )
 
-    def _columns(self, width: int) -> SessionColumns:
-        return screen_columns(width, directory=self.scope == "all", path=self.paths)
+    def _columns(self, width: int) -> ScreenColumns:
+        return screen_columns(width, project=not self.grouped)
 
-    def search_line(self, words: str, *, typing: bool = False) -> Line:
-        """The words of a search as they are typed, and why the last ones could not be searched for."""
-        problem = (self.query.problem or self.given_up) if words else None
-        return make_line(
-            *search_line(words, PRESS_TO_SEARCH, typing=typing),
+    def search_line(self, edit: LineEdit, width: int, *, typing: bool = True) -> Line:
+        """The words of a search as they are typed, why they cannot be searched for, and what was found."""
+        problem = self.query.problem if edit.text and edit.text == self.words else None
+        hint = PRESS_TO_SEARCH if self.letters and not typing else _TYPE
+        counts = self.counts_line(width)
+        room = width - line_width(counts) - 12
+        left = make_line(
+            *search_line(edit, hint if room >= len(hint) else "", typing=typing),
             Span(f"   {problem}" if problem else "", "warning"),
         )
+        return spread(left, counts if problem is None else (), width)
 
     def columns_line(self, width: int) -> Line:
         """The names of the columns."""
-        return header_line(self._columns(width))
+        return header_line(self._columns(width), sort=self.sort)
 
-    def top_pills(self) -> list[Pill]:
-        """Where one is: scope, sort, and what else was chosen."""
-        scopes: tuple[tuple[Scope, str], ...] = (
-            ("here", f" {short_path(self.source.cwd, self.home)} "),
-            ("all", " all "),
-        )
-        here, everywhere = (
-            Pill(Span(words, "cursor" if self.scope == scope else "dim"), "scope", scope)
-            for scope, words in scopes
-        )
-        return [
-            Pill(Span(" branchline ", "heading")),
-            here,
-            Pill(Span("│", "dim")),
-            everywhere,
-            Pill(Span(f"  sort: {self.sort}", "dim"), "sort"),
-            Pill(Span("  named" if self.named_only else "", "label"), "named"),
+    def pills(self, width: int) -> list[Pill]:
+        """The filters: programs on the left, as many as fit; where, when and of what shape on the right."""
+        where = short_path(self.source.cwd, self.home) if self.scope == "here" else "all directories"
+        choices: list[tuple[Literal["scope", "period", "shape"], str, bool]] = [
+            ("scope", where if len(where) <= 24 else "this directory", self.scope == "here"),
+            ("period", self.period, self.period != "any time"),
+            ("shape", _SHAPES[self.shape], self.shape is not None),
         ]
-
-    def program_pills(self) -> list[Pill]:
-        """The programs whose sessions are here, where there are several."""
+        right: list[Pill] = []
+        for choice, words, chosen in choices[: 3 if width >= 100 else 1 if width < 60 else 2]:
+            right += [
+                Pill(Span("   ")),
+                Pill(Span(words, "plain" if chosen else "tool"), choice),
+                Pill(Span(" ▾", "dim"), choice),
+            ]
         agents = self.agents()
+        everything = sum(number for _name, number in agents)
+        known = [("All", "", everything), *((name, name, number) for name, number in agents)]
         if len(agents) < 2:
-            return []
-        return [
-            Pill(
-                Span(
-                    f"[{agent}] " if agent == self.agent else f" {agent}  ",
-                    "program" if self.agent in (None, agent) else "dim",
-                ),
-                "program",
-                agent,
-            )
-            for agent in agents
-        ]
+            known = known[:1]
+        room = width - _pills_width(right) - 3
+        left = [Pill(Span(" "))]
+        for at, (words, value, number) in enumerate(known):
+            role: StyleRole = "cursor" if (self.agent or "") == value else "tool"
+            more = f"+{len(known) - at}"
+            if (
+                _pills_width(left)
+                + len(words)
+                + len(f"{number:,}")
+                + 5
+                + (len(more) if at + 1 < len(known) else 0)
+                > room
+            ):
+                left.append(Pill(Span(more, "dim"), "agent", "?"))
+                break
+            left += [
+                Pill(Span(words, role), "agent", value),
+                Pill(Span(f" {number:,}", "dim"), "agent", value),
+                Pill(Span("   ")),
+            ]
+        gap = width - _pills_width(left) - _pills_width(right) - 1
+        return [*left, Pill(Span(" " * max(0, gap))), *right]
 
-    def bars(self, width: int) -> Bars:
-        """All pills in one line; where they do not fit, the programs have a line of their own."""
-        top, programs = self.top_pills(), self.program_pills()
-        gap = [Pill(Span("   "))] if programs else []
-        together = [*top, *gap, *programs]
-        if not programs or line_width(shown_line(pill.span for pill in together)) <= width:
-            return Bars(together, [])
-        return Bars(top, [*gap, *programs])
-
-    def seen_line(self) -> Line:
-        """What was seen, what of it is shown, and what is still going on."""
+    def counts_line(self, width: int) -> Line:
+        """How much there is, how much of it is shown, and what is still going on."""
         loaded = self.loaded
-        unreadable = len(loaded.unreadable)
-        other = len(loaded.rows) - len(self.items)
-        seen = count(len(loaded.rows) + len(loaded.hidden), "session")
-        pieces: list[Piece] = [Span(f" {seen} seen · {len(self.items):,} shown", "dim")]
-        if other > 0:
-            pieces.append(Span(f" · {other:,} filtered out", "dim"))
-        if loaded.hidden:
-            pieces.append(Span(f" · {len(loaded.hidden):,} hidden", "dim"))
-        if unreadable:
-            pieces.append(Span(f" · {unreadable:,} unreadable", "warning"))
-        if loaded.hidden or unreadable:
-            pieces.append(Span(" (! says why)", "dim"))
-        if self.marked:
-            pieces.append(Span(f" · {len(self.marked)} marked", "label"))
         if not loaded.done:
-            pieces.append(Span(f" · reading {loaded.loaded:,}/{loaded.total or 0:,}", "active"))
-        elif self.arranged.undecided:
-            pieces.append(Span(f" · searching messages, {len(self.arranged.undecided):,} left", "active"))
-        return make_line(*pieces)
+            total = loaded.total or 0
+            done = _PROGRESS * loaded.loaded // total if total else 0
+            return make_line(
+                Span(f"{loaded.loaded:,} of {total:,} read ", "tool"),
+                Span("━" * done, "active"),
+                Span("━" * (_PROGRESS - done), "dim"),
+            )
+        if self.query:
+            return self._found_line()
+        told = count(len(loaded.rows), "session")
+        if len(self.items) + self.arranged.left_out < len(loaded.rows):
+            told = f"{len(self.items):,} of {told}"
+        if self.grouped:
+            projects = len({item.row.cwd for item in self.items})
+            told += f" in {count(projects, 'project')}"
+        unreadable = len(loaded.unreadable)
+        what = {"empty": "empty", "one-shot": "empty or one-shot"}.get(self.hide, "")
+        rest = f", {self.arranged.left_out:,} {what} hidden" if self.arranged.left_out else ""
+        rest += f", {len(loaded.hidden):,} left out" if loaded.hidden else ""
+        rest += f", {unreadable:,} unreadable" if unreadable else ""
+        if len(told) + len(rest) + 40 > width:
+            rest = ""
+        return make_line(Span(told, "tool"), Span(rest, "dim"))
+
+    def _found_line(self) -> Line:
+        waiting = self.answer is None and self.query.problem is None
+        if self.places and self.answer is not None:
+            total = max(len(self.places), self.answer.total)
+            plus = "+" if self.answer.at_least else ""
+            pieces: list[Piece] = [
+                Span(f"place {self.place + 1:,} of {total:,}{plus}", "tool"),
+                Span(f" in {count(len(self.items), 'session')}", "dim"),
+            ]
+        else:
+            pieces = [Span(f"{len(self.items):,} of {count(len(self.loaded.rows), 'session')}", "tool")]
+        return make_line(*pieces, Span(" …" if waiting else "", "active"))
+
+    def message_line(self) -> Line:
+        """What there is to say besides the list: marks, and what a search has left out."""
+        if self.marked:
+            return make_line(
+                Span(f" {len(self.marked):,} marked", "title"),
+                Span("   F6 compare   Delete trash   Ctrl+O more   Esc unmark", "dim"),
+            )
+        return make_line(Span(f" {self.given_up}" if self.given_up else "", "dim"))
 
     def empty_words(self) -> str:
         """What an empty list says."""
         if self.query.problem is not None:
-            return f"   {self.query.problem}"
-        if not self.loaded.done or self.arranged.undecided:
-            return "   reading …"
-        if self.query or self.named_only or self.agent:
-            return "   no matches; Esc clears the search"
+            return f" {self.query.problem}"
+        if not self.loaded.done or (self.query and self.answer is None):
+            return " reading …"
+        if self.query:
+            return (
+                f" No session matches {self.words.strip()}.  Esc clears the search, Tab changes the filters"
+            )
+        if self.agent or self.shape or self.period != "any time":
+            return " No session matches these filters.  Esc clears them"
         if self.scope == "here":
-            return "   no sessions in this directory yet; Tab shows all sessions"
-        return "   no sessions yet"
+            return " No sessions in this directory yet.  Shift+Tab shows those of all directories"
+        return " No sessions yet."
+
+
+def _pills_width(pills: list[Pill]) -> int:
+    return line_width(shown_line(pill.span for pill in pills))

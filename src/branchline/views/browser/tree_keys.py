@@ -8,12 +8,16 @@ __all__ = ["TREE_FILTER_KEYS", "TREE_LETTERS", "TREE_MOVE_KEYS", "Key"]
 
 
 class Key(NamedTuple):
-    """Keys, what they do, and in one word for the hint line (empty: not hinted at)."""
+    """Keys, what they do, and in one word for the hint line (empty: not hinted at).
+
+    ``letter`` does the same where the setting ``keys`` is ``letters`` and nothing is being typed.
+    """
 
     keys: str
     action: str
     words: str
     hint: str = ""
+    letter: str = ""
 
 
 TREE_MOVE_KEYS = (
@@ -25,17 +29,17 @@ TREE_MOVE_KEYS = (
     Key("alt+down,shift+down", "turn(1)", "to the next prompt"),
     Key("tab", "branch(1)", "to the next end of a branch", "next branch"),
     Key("shift+tab", "branch(-1)", "to the previous end of a branch"),
-    Key("L,shift+l", "label", "label this entry; empty removes the label", "label"),
+    Key("L,shift+l,ctrl+l", "label", "label this entry; empty removes the label", "label"),
     Key("T,shift+t", "times", "show when labels were set"),
 )
 TREE_FILTER_KEYS = (
-    Key("ctrl+o", "filter(1)", "next filter", "filter"),
-    Key("shift+ctrl+o,ctrl+shift+o", "filter(-1)", "previous filter"),
-    Key("ctrl+d", "only('default')", "filter: default"),
-    Key("ctrl+t", "only('no-tools')", "filter: without tool results"),
-    Key("ctrl+u", "only('user-only')", "filter: only prompts"),
-    Key("ctrl+l", "only('labeled-only')", "filter: only labelled entries"),
-    Key("ctrl+a", "only('all')", "filter: everything"),
+    Key("f8", "filter(1)", "next filter", "filter"),
+    Key("shift+f8", "filter(-1)", "previous filter"),
+    Key("alt+d", "only('default')", "filter: default"),
+    Key("alt+t", "only('no-tools')", "filter: without tool results"),
+    Key("alt+u", "only('user-only')", "filter: only prompts"),
+    Key("alt+l", "only('labeled-only')", "filter: only labelled entries"),
+    Key("alt+a", "only('all')", "filter: everything"),
 )
 TREE_LETTERS = frozenset("LT")
 """Letters that act; all others are searched for."""

@@ -7,15 +7,14 @@ characters and direction overrides are visible in a page too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
 from branchline.views.text import safe
 
-__all__ = ["EMPTY", "Html", "Template", "Value", "escape", "join"]
+__all__ = ["EMPTY", "Html", "Template", "Value", "escape", "is_visible", "join"]
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_PLAIN = bytes([9, 10, *range(32, 127)])
 
 
 class Html(str):
@@ -35,8 +34,16 @@ def escape(text: str) -> Html:
     return Html(_escaped(text))
 
 
+def is_visible(text: str) -> bool:
+    """Whether everything in a text can be seen, so that nothing of it has to be made visible."""
+    if text.isascii():
+        # Deleting all plain characters is several times as fast as searching for another one.
+        return text.isprintable() or not text.encode().translate(None, _PLAIN)
+    return safe(text) == text
+
+
 def _escaped(text: str) -> str:
-    if not text.isascii() or not (text.isprintable() or _CONTROL.search(text) is None):
+    if not (text.isascii() and is_visible(text)):
         text = safe(text)
     if "&" in text:
         text = text.replace("&", "&amp;")

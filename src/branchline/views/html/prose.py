@@ -22,12 +22,15 @@ __all__ = ["is_plain", "prose"]
 
 _LONGEST = 16_000
 """Characters of one text that are shown at once; the rest is folded."""
+_LONGEST_SHOWN = 1_000_000
 _LONGEST_MARKDOWN = 400_000
 """Characters of one text that are read as Markdown; longer ones are shown as they are written."""
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|~!&\t\r]")
+_SPECIAL = b"\\`*_[]<>|~!&\t\r"
+_ORDINARY = bytes(set(range(256)) - set(_SPECIAL))
 _LINE_START = re.compile(r"\n(?:[ #=+\-]|\d{1,9}[.)])")
 _PARAGRAPHS = re.compile(r"\n{2,}")
 _REMOTE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
+_MISSING = Template('<p class="omitted">{} more characters are not shown</p>')
 _P = Template("<p>{}</p>\n")
 _PRE = Template('<pre class="plain" tabindex="0">{}</pre>')
 _FOLD = Template(
@@ -36,8 +39,11 @@ _FOLD = Template(
 
 
 def prose(text: str) -> Html:
-    """Somebody's Markdown as HTML. The end of a long text is folded."""
+    """Somebody's Markdown as HTML. The end of a long text is folded, that of a huge one is only counted."""
     text = text.strip("\n")
+    if len(text) > _LONGEST_SHOWN:
+        missing = len(text) - _LONGEST_SHOWN
+        return join((prose(text[:_LONGEST_SHOWN]), _MISSING(f"{missing:,}")))
     if len(text) <= _LONGEST:
         return _rendered(text)
     end = text.rfind("\n\n", _LONGEST // 2, _LONGEST)
@@ -57,7 +63,7 @@ def is_plain(text: str) -> bool:
 def _has_markdown(text: str) -> bool:
     """Whether Markdown may give anything in a text a meaning. Text without it consists of paragraphs."""
     return (
-        _SPECIAL.search(text) is not None
+        text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY) != b""
         or _LINE_START.match("\n" + text[:16]) is not None
         or _LINE_START.search(text) is not None
         or "  \n" in text

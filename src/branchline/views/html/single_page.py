@@ -21,12 +21,11 @@ import msgspec
 from branchline.errors import NotASession
 from branchline.formats import EntryLog
 from branchline.formats.log_index import ByteRange, LogIndex
-from branchline.views.html.markup import Html, Template, join
+from branchline.views.html.markup import Html, Template, is_visible, join
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
 from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_heading
 from branchline.views.humanize import count
-from branchline.views.text import safe
 
 __all__ = [
     "Provenance",
@@ -42,7 +41,6 @@ _CHUNK = 1 << 20
 _LARGE = 32 << 20
 """Bytes of lines from which on compressing fast matters more than compressing well."""
 _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
-_ESCAPED = (b"\\u00", b"\\r", b"\\b", b"\\f", b"\x7f")
 
 Read = Callable[[int, int], bytes]
 
@@ -210,14 +208,11 @@ class _Packer:
 
     def _reference(self, position: int, text: str) -> int | None:
         line = self._lines.get(position)
-        if line is None:
+        if line is None or not is_visible(text):
             return None
         try:
             literal = msgspec.json.encode(text)
         except (UnicodeError, msgspec.MsgspecError):
-            return None
-        # JSON escapes control characters, which is quicker to see than the characters themselves.
-        if (not text.isascii() or any(map(literal.__contains__, _ESCAPED))) and safe(text) != text:
             return None
         at = line.find(literal)
         return None if at < 0 else at

@@ -90,9 +90,16 @@ export class SessionPage {
     if (known.piece) {
       const template = document.createElement("template"); template.innerHTML = known.piece;
       this.prepare(template.content, at, known.paragraphs);
-      const label = template.content.querySelector("article")?.getAttribute("aria-label"), clock = clockOf(time);
-      if (label) template.content.querySelector("article").setAttribute("aria-label", `${label}, ${clock}`);
-      for (const link of template.content.querySelectorAll(".margin > a")) { link.href = "#e-" + encodeURIComponent(this.tree.ids[at]); link.title = "Link to this entry"; link.firstChild.textContent = clock; link.firstChild.dateTime = time === null ? "" : new Date(time).toISOString(); }
+      const article = template.content.querySelector("article"), clock = clockOf(time);
+      if (article) {
+        article.setAttribute("aria-label", [article.getAttribute("aria-label"), clock].filter(Boolean).join(", "));
+        article.setAttribute("aria-posinset", index + 1); article.setAttribute("aria-setsize", this.path.length);
+      }
+      for (const link of template.content.querySelectorAll(".margin > a")) {
+        const shown = link.querySelector("time");
+        link.href = "#e-" + encodeURIComponent(this.tree.ids[at]); link.title = "Link to this entry";
+        if (shown && time !== null) { shown.textContent = clock; shown.dateTime = new Date(time).toISOString(); }
+      }
       if (clock && clock === clockOf(last) && this.tree.kinds[at] !== "u") node.classList.add("same-minute");
       if (known.model && known.model === this.modelBefore(index)) node.classList.add("same-model");
       node.append(template.content);

@@ -1,0 +1,277 @@
+"""The rows of the session list on a screen: title first, then columns as there is room for them.
+
+Titles are cut at the same width on every screen, and a column joins only where the title keeps it: a wider
+screen never shows less.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from branchline.views.hits import Hit, find_ranges
+from branchline.views.humanize import age, as_float, count
+from branchline.views.session_lines import reason_words
+from branchline.views.session_row import SessionRow
+from branchline.views.spans import (
+    Line,
+    Piece,
+    Span,
+    StyleRole,
+    cut_line,
+    line_width,
+    make_line,
+    marked_line,
+    shown_line,
+)
+from branchline.views.text import cut, cut_start, one_line, width
+from branchline.views.tool_calls import short_path
+
+__all__ = [
+    "NOT_COUNTED",
+    "WIDEST",
+    "RowLook",
+    "ScreenColumns",
+    "cost_cell",
+    "detail_lines",
+    "group_line",
+    "header_line",
+    "hit_line",
+    "project_name",
+    "row_line",
+    "screen_columns",
+    "second_line",
+    "spread",
+]
+
+NOT_COUNTED = -1.0
+"""The cost of a session that was not added up yet: its cell is empty."""
+TITLE = 56
+"""Columns of a title; longer ones are cut, on every screen."""
+WIDEST = 119
+"""Columns of a row with all it can show; what would fill more is cut there, so that no screen shows less."""
+_AGENT, _PROJECT, _BRANCH, _MESSAGES, _COST, _AGE = 11, 10, 12, 5, 7, 4
+_GAP = 2
+_ROLE = 8
+_ROLES = {"user": "you", "assistant": "answer", "bashExecution": "bash", "title": "title"}
+_NARROW, _WITH_PROJECT, _WITH_BRANCH = 54, 105, 119
+
+
+class ScreenColumns(NamedTuple):
+    """How wide a row is, and which columns stand behind the title; 0 is a column that is not shown."""
+
+    width: int
+    agent: int = 0
+    project: int = 0
+    branch: int = 0
+    messages: int = _MESSAGES
+    cost: int = 0
+    age: int = _AGE
+
+    @property
+    def title(self) -> int:
+        """The columns that are left for the title and what is noted behind it."""
+        taken = sum(each + _GAP for each in self[1:] if each)
+        return min(TITLE, self.width - 2 - taken)
+
+
+class RowLook(NamedTuple):
+    """What is to be known of a row besides the session itself."""
+
+    now: float
+    home: str = ""
+    agent: str = ""
+    cost: float | None = NOT_COUNTED
+    """What it cost; negative while that is not known, None where nobody can know."""
+    estimated: bool = False
+    branch: str = ""
+    """What is drawn before the title where rows are threaded."""
+    indent: int = 0
+    marked: bool = False
+    pinned: bool = False
+    current: bool = False
+    by_created: bool = False
+    words: Sequence[str] = ()
+    """What is searched for: marked in the title."""
+
+
+def screen_columns(width: int, *, project: bool = True, cost: bool = True) -> ScreenColumns:
+    """The columns for a list of this width."""
+    return ScreenColumns(
+        width,
+        agent=_AGENT if width >= _NARROW else 0,
+        project=_PROJECT if project and width >= _WITH_PROJECT else 0,
+        branch=_BRANCH if width >= _WITH_BRANCH - (0 if project else _PROJECT + _GAP) else 0,
+        cost=_COST if cost and width >= _NARROW else 0,
+    )
+
+
+def header_line(columns: ScreenColumns, *, sort: str = "recent") -> Line:
+    """The names of the columns; the one that orders the list is marked."""
+    titles = {"threaded": "Title, forks below ▾", "relevance": "Title, best match first ▾"}
+    aged = {"recent": "Age▾", "created": "New▾"}
+    cells = _cells(columns, "Agent", "Project", "Git branch", "Msgs", "Cost", aged.get(sort, "Age"))
+    title = cut_line((Span(titles.get(sort, "Title")),), columns.title)
+    return tuple(Span(span.text, "dim") for span in spread(make_line(" ", *title), cells, columns.width))
+
+
+def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
+    """One session."""
+    moment = row.modified_ms
+    if look.by_created and row.created:
+        moment = _milliseconds(row.created) or moment
+    cells = _cells(
+        columns,
+        look.agent,
+        project_name(row),
+        row.git_branch or "",
+        "" if row.messages is None else f"{row.messages:,}",
+        "" if look.cost is not None and look.cost < 0 else cost_cell(look.cost, estimated=look.estimated),
+        age(moment, look.now),
+    )
+    signs = ("✓ " if look.marked else "") + ("★ " if look.pinned else "") + ("● " if look.current else "")
+    before = make_line(" " * (1 + look.indent), Span(signs, "active"), Span(look.branch, "dim"))
+    notes = _notes(row, threaded=bool(look.branch))
+    room = columns.title - line_width(before) + 1 - sum(width(note.text) + 2 for note in notes)
+    title = _title(row, look.words)
+    noted = [piece for note in notes for piece in ("  ", note)]
+    return spread(make_line(*before, *cut_line(title, max(8, room)), *noted), cells, columns.width)
+
+
+def _title(row: SessionRow, words: Sequence[str]) -> Line:
+    if row.problem is not None:
+        known = row.title or row.first_prompt or posixpath.basename(row.path or row.key)
+        return make_line(known, "  ", Span(f"unreadable: {reason_words(row)}", "error"))
+    title = row.title or row.first_prompt
+    if not title:
+        return make_line(Span("(no messages)" if row.messages is not None else row.key, "dim"))
+    text = one_line(title[: TITLE * 16])
+    return marked_line(text, find_ranges(text, words) if words else (), "plain", "match")
+
+
+def _notes(row: SessionRow, *, threaded: bool) -> list[Span]:
+    notes = []
+    if row.branches is not None and row.branches > 1:
+        notes.append(Span(f"‹{row.branches}›", "dim"))
+    if row.draft:
+        notes.append(Span("no reply yet", "warning"))
+    if row.parent_session and not threaded:
+        notes.append(Span("fork", "dim"))
+    if row.findings:
+        notes.append(Span(count(row.findings, "problem"), "error"))
+    return notes
+
+
+def _cells(
+    columns: ScreenColumns, agent: str, project: str, branch: str, messages: str, cost: str, old: str
+) -> Line:
+    cells: tuple[tuple[int, str, StyleRole, bool], ...] = (
+        (columns.agent, agent, "program", False),
+        (columns.project, project, "dim", False),
+        (columns.branch, branch, "dim", False),
+        (columns.messages, messages, "number", True),
+        (columns.cost, cost, "cost", True),
+        (columns.age, old, "time", True),
+    )
+    pieces: list[Piece] = []
+    for room, text, role, right in cells:
+        if room:
+            cell = cut_line((Span(text, role),), room)
+            blanks = " " * (room - line_width(cell) + _GAP)
+            pieces += [blanks, *cell] if right else ["  ", *cell, blanks[_GAP:]]
+    return make_line(*pieces)
+
+
+def spread(left: Line, right: Line, columns: int) -> Line:
+    """Two ends of a line of this width, the last column left free."""
+    fitting = cut_line(left, max(0, columns - line_width(shown_line(right)) - 1))
+    gap = columns - line_width(fitting) - line_width(shown_line(right)) - 1
+    return make_line(*fitting, " " * max(0, gap), *right)
+
+
+def project_name(row: SessionRow) -> str:
+    """What the working directory of a session is called."""
+    return one_line(posixpath.basename((row.cwd or "").rstrip("/"))) or (row.cwd or "")
+
+
+def cost_cell(cost: float | None, *, estimated: bool = False) -> str:
+    """A cost in a column: ``–`` where none is known, else cents, or tenths of them below one."""
+    if not cost:
+        return "–"
+    cost = as_float(cost)
+    sign = "≈" if estimated else ""
+    return f"{sign}${cost:,.0f}" if cost >= 1000 else f"{sign}${cost:.{2 if cost >= 0.00995 else 3}f}"
+
+
+def second_line(row: SessionRow, columns: ScreenColumns, *, home: str, path: bool = False) -> Line:
+    """Where a session ran and with what, and how it began; or where its file is."""
+    room = min(columns.width, WIDEST) - 4
+    if path:
+        return make_line("   ", Span(cut_start(short_path(row.path or row.key, home), room), "dim"))
+    facts = [short_path(row.cwd or "", home), row.git_branch or "", row.model or ""]
+    told = ", ".join(one_line(fact) for fact in facts if fact)
+    began = one_line((row.first_prompt or "")[:400]) if row.title else ""
+    return cut_line(
+        make_line("   ", Span(told, "dim"), "  " if told and began else "", Span(began, "thinking")), room + 3
+    )
+
+
+def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list[Line]:
+    """A row that was expanded: everything that is known of a session, without opening it."""
+    home = look.home
+    counts = [count(row.messages or 0, "message"), count(row.branches or 0, "branch", "branches")]
+    facts = [
+        ("directory", short_path(row.cwd or "", home)),
+        ("git", row.git_branch or ""),
+        ("model", "/".join(part for part in (row.provider, row.model) if part)),
+        ("holds", ", ".join(counts) if row.messages is not None else ""),
+        ("created", (row.created or "")[:16].replace("T", " ")),
+        ("fork of", short_path(row.parent_session or "", home)),
+        ("file", short_path(row.path or row.key, home)),
+        ("id", row.id),
+        ("began", (row.first_prompt or "")[:1000]),
+    ]
+    room = min(columns.width, WIDEST) - 4
+    return [
+        cut_line(make_line("   ", Span(f"{name:<10}", "dim"), Span(one_line(text), "tool")), room + 3)
+        for name, text in facts
+        if text
+    ]
+
+
+def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool = False) -> Line:
+    """A place in a session where the words stand."""
+    name = hit.tool if hit.role == "toolResult" and hit.tool else _ROLES.get(hit.role, hit.role)
+    notes = [
+        "" if hit.on_path else "on another branch",
+        f"in {len(hit.places)} sessions" if len(hit.places) > 1 else "",
+        f"{more:,} more" if more else "",
+    ]
+    tail = ", ".join(filter(None, notes))
+    room = min(columns.width, WIDEST)
+    before = make_line("   ", Span(f"{cut(one_line(name), _ROLE - 1):<{_ROLE}}", "dim"))
+    snippet = hit.snippet
+    text = marked_line(snippet.text, snippet.ranges, "tool", "found" if current else "match")
+    return spread(make_line(*before, *text), make_line(Span(f"  {tail}" if tail else "", "dim")), room)
+
+
+def group_line(
+    project: str, directory: str, sessions: int, cost: float, columns: ScreenColumns, *, folded: bool = False
+) -> Line:
+    """The heading of the sessions of one project."""
+    left = make_line(
+        Span(f" {'▸' if folded else '▾'} {project}", "title"),
+        Span(f"  {directory}, {count(sessions, 'session')}", "dim"),
+    )
+    spent = cost_cell(cost) if cost else ""
+    return spread(left, make_line(Span(spent, "cost"), " " * (_AGE + _GAP)), columns.width)
+
+
+def _milliseconds(moment: str) -> int | None:
+    from datetime import datetime  # noqa: PLC0415  only one order needs it
+
+    try:
+        return round(datetime.fromisoformat(moment).timestamp() * 1000)
+    except ValueError:
+        return None

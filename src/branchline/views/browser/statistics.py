@@ -1,0 +1,373 @@
+"""The statistics screen as lines: figures, days with models stacked, tables, hours, a calendar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from itertools import accumulate, zip_longest
+from typing import Literal, get_args
+
+import msgspec
+
+from branchline.views.browser.list_rows import cost_cell
+from branchline.views.browser.source import SpendingSource
+from branchline.views.humanize import count, tokens
+from branchline.views.plots import sparkline
+from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, pad_line
+from branchline.views.stats import Group, StatsTotals, by_weight
+from branchline.views.text import cut, cut_start, one_line, width
+from branchline.views.tool_calls import short_path
+
+__all__ = ["MEASURES", "Measure", "StatisticsData", "read_statistics", "statistics_lines"]
+
+Measure = Literal["cost", "tokens", "messages"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+_STACKED = 4
+"""Models that have a shade of their own in the chart; the others share one."""
+_SHADES: tuple[StyleRole, ...] = ("heat4", "heat3", "heat2", "heat1", "dim")
+_AXIS = 7
+_ROWS = 8
+_MOST_DAYS = 365
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_HEAT = "·▂▄▆█"
+_HEAT_ROLES: tuple[StyleRole, ...] = ("dim", "heat1", "heat2", "heat3", "heat4")
+_TWO_TABLES, _THREE_TABLES = 104, 150
+_GAP = 4
+_TOP = 6
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class StatisticsData(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the screen shows, added up."""
+
+    total: StatsTotals
+    days: tuple[Group, ...] = ()
+    model_days: tuple[Group, ...] = ()
+    """By day and model."""
+    models: tuple[Group, ...] = ()
+    directories: tuple[Group, ...] = ()
+    agents: tuple[Group, ...] = ()
+    tools: tuple[Group, ...] = ()
+    hours: tuple[Group, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_statistics(sums: SpendingSource) -> StatisticsData:
+    """Add everything up. Waits for the disk."""
+    return StatisticsData(
+        total=sums.total(),
+        days=sums.groups("day"),
+        model_days=sums.groups("day", "model"),
+        models=sums.groups("model"),
+        directories=sums.groups("directory"),
+        agents=sums.groups("agent"),
+        tools=sums.groups("tool"),
+        hours=sums.groups("hour"),
+        notes=tuple(sums.notes),
+    )
+
+
+def _model_name(name: str) -> str:
+    """A model without its provider."""
+    return name.rpartition("/")[2]
+
+
+def _value(measure: Measure) -> Callable[[StatsTotals], float]:
+    return lambda figures: float(getattr(figures, measure))
+
+
+def _words(measure: Measure, value: float) -> str:
+    if measure == "cost":
+        return cost_cell(value)
+    return tokens(value) if measure == "tokens" else f"{value:,.0f}"
+
+
+def statistics_lines(
+    data: StatisticsData,
+    columns: int,
+    *,
+    today: date,
+    measure: Measure = "cost",
+    day: date | None = None,
+    home: str = "",
+) -> list[Line]:
+    """All lines for a width; ``day`` is the one that is looked at."""
+    if not data.total.messages and not data.total.tokens:
+        return [make_line(Span(" Nothing was said here yet.", "dim"))]
+    lines = [*_figures(data, columns, today), (), *_chart(data, columns, today, measure, day or today), ()]
+    tables = [
+        _table("Models", data.models, measure, _model_name),
+        _table("Projects", data.directories, measure, lambda name: short_path(name, home)),
+        _table("Agents", data.agents, measure, lambda name: name),
+        _calls(data.tools),
+    ]
+    across = 3 if columns >= _THREE_TABLES else 2 if columns >= _TWO_TABLES else 1
+    room = (columns - 2 - _GAP * (across - 1)) // across
+    for start in range(0, len(tables), across):
+        drawn = [make(room) for make in tables[start : start + across]]
+        for parts in zip_longest(*drawn, fillvalue=()):
+            pieces: list[Piece] = [" "]
+            for number, part in enumerate(parts):
+                pieces += [" " * _GAP if number else "", *pad_line(part, room)]
+            lines.append(make_line(*pieces))
+        lines.append(())
+    lines += [*_hours(data, measure), (), *_calendar(data, columns, today)]
+    return [*lines, *(make_line(Span(f" {note}", "dim")) for note in data.notes)]
+
+
+# -- figures ----------------------------------------------------------------------------------------------
+
+
+def _figures(data: StatisticsData, columns: int, today: date) -> list[Line]:
+    total = data.total
+    sent = total.input + total.cache_read + total.cache_write
+    cached = f", {total.cache_read / sent:.0%} of the input from cache" if sent else ""
+    active = sum(bool(group.name) for group in data.days)
+    first = min((group.name for group in data.days if group.name), default="")
+    span = (today - date.fromisoformat(first)).days + 1 if first else 0
+    about = "≈ " if total.estimated else ""
+    figures = [
+        (cost_cell(total.cost), f"{about and 'estimated in part, '}forks counted once"),
+        (tokens(total.tokens), f"tokens{cached}"),
+        (f"{total.sessions:,}", f"sessions, {count(total.prompts, 'prompt')}"),
+        (f"{active:,}", f"active {'day' if active == 1 else 'days'} of {span:,}"),
+        (f"{total.tool_calls:,}", "tool calls"),
+    ]
+    if total.unpriced:
+        figures.append((tokens(total.unpriced), "tokens without a price"))
+    lines: list[Line] = []
+    row: list[Piece] = []
+    for number, words in figures:
+        piece = make_line("    " if row else " ", Span(number, "title"), Span(f" {words}", "dim"))
+        if row and line_width(make_line(*row, *piece)) > columns - 1:
+            lines.append(make_line(*row))
+            row, piece = [], make_line(" ", *piece[1:])
+        row += piece
+    return [*lines, make_line(*row)]
+
+
+# -- the chart --------------------------------------------------------------------------------------------
+
+
+def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, day: date) -> list[Line]:
+    """One column for each day, as many as there is room for; the models that weigh most are stacked."""
+    number = max(7, min(_MOST_DAYS, columns - _AXIS - 2))
+    end = max(today, day)
+    days = [end - timedelta(days=back) for back in range(number - 1, -1, -1)]
+    value = _value(measure)
+    ranked = [group.keys[0] for group in sorted(data.models, key=lambda group: -value(group.figures))]
+    shades = {name: min(place, _STACKED) for place, name in enumerate(ranked)}
+    stacks: dict[str, list[float]] = {}
+    for group in data.model_days:
+        stack = stacks.setdefault(group.keys[0], [0.0] * (_STACKED + 1))
+        stack[shades.get(group.keys[1], _STACKED)] += value(group.figures)
+    for group in data.days:  # what no model said: prompts, and costs of nobody
+        stack = stacks.setdefault(group.name, [0.0] * (_STACKED + 1))
+        stack[_STACKED] += max(0.0, value(group.figures) - sum(stack))
+    heights = [stacks.get(one.isoformat(), [0.0] * (_STACKED + 1)) for one in days]
+    top = _round_up(max(map(sum, heights), default=0.0))
+    chosen = stacks.get(day.isoformat(), [])
+    told = f"{_words(measure, sum(chosen))}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
+    title = {"cost": "Cost", "tokens": "Tokens", "messages": "Messages"}[measure]
+    head = make_line(
+        Span(f" {title} per day", "title"),
+        Span(f"  the last {number} days", "dim"),
+        Span(f"    {told}", "tool"),
+    )
+    lines: list[Line] = [head]
+    for level in range(_ROWS - 1, -1, -1):
+        label = (
+            _words(measure, top * (level + 1) / _ROWS) if top and level in (_ROWS - 1, _ROWS // 2 - 1) else ""
+        )
+        spans: list[Piece] = [Span(f" {label:>{_AXIS - 2}} ", "dim")]
+        for one, stack in zip(days, heights, strict=True):
+            letter, role = _cell(stack, top, level)
+            if one == day:
+                letter, role = (letter if letter != " " else "┊"), "active"
+            spans.append(Span(letter, role))
+        lines.append(make_line(*spans))
+    lines.append(_months(days))
+    legend: list[Piece] = [" " * _AXIS]
+    for place, name in enumerate(ranked[:_STACKED]):
+        legend.append(Span("■ ", _SHADES[place]))
+        legend.append(Span(f"{one_line(_model_name(name)) or '(not said)'}   ", "dim"))
+    if len(ranked) > _STACKED:
+        legend += [Span("■ ", "dim"), Span(f"{len(ranked) - _STACKED} others", "dim")]
+    return [*lines, make_line(*legend)]
+
+
+def _cell(stack: Sequence[float], top: float, level: int) -> tuple[str, StyleRole]:
+    """What one cell of a column shows: the largest model stands at the bottom."""
+    total = sum(stack)
+    if not top or not total or not math.isfinite(total):
+        return " ", "dim"
+    filled = max(1, round(total / top * _ROWS * 8)) - level * 8
+    if filled <= 0:
+        return " ", "dim"
+    middle = (level + min(filled, 8) / 16) * top / _ROWS
+    place = next((at for at, reached in enumerate(accumulate(stack)) if middle < reached), _STACKED)
+    return _EIGHTHS[min(8, filled)], _SHADES[place]
+
+
+def _round_up(value: float) -> float:
+    """A round number at or above a value."""
+    if value <= 0 or not math.isfinite(value):
+        return 0.0
+    unit = 10.0 ** math.floor(math.log10(value))
+    return next(step * unit for step in (1, 2, 2.5, 5, 10) if step * unit >= value * 0.999)
+
+
+def _months(days: Sequence[date]) -> Line:
+    letters = [" "] * len(days)
+    free = 0
+    for place, one in enumerate(days):
+        if one.day == 1 and place >= free and place + 3 <= len(days):
+            letters[place : place + 3] = _MONTHS[one.month - 1]
+            free = place + 4
+    return make_line(" " * _AXIS, Span("".join(letters), "dim"))
+
+
+# -- tables -----------------------------------------------------------------------------------------------
+
+
+def _table(
+    title: str, groups: Sequence[Group], measure: Measure, shown: Callable[[str], str]
+) -> Callable[[int], list[Line]]:
+    value = _value(measure)
+
+    def lines(columns: int) -> list[Line]:
+        ranked = sorted(groups, key=lambda group: (-value(group.figures), by_weight(group)))
+        rows = [
+            (shown(group.name) or "(not said)", value(group.figures), group.figures.sessions)
+            for group in ranked[:_TOP]
+        ]
+        if others := ranked[_TOP:]:
+            rows.append(
+                (
+                    f"{len(others):,} others",
+                    sum(value(group.figures) for group in others),
+                    sum(group.figures.sessions for group in others),
+                )
+            )
+        return _bars(
+            title,
+            ("sessions", measure),
+            [
+                (
+                    name,
+                    amount,
+                    f"{sessions:,}",
+                    _words(measure, amount) if amount else "no price" if measure == "cost" else "0",
+                )
+                for name, amount, sessions in rows
+            ],
+            columns,
+        )
+
+    return lines
+
+
+def _calls(groups: Sequence[Group]) -> Callable[[int], list[Line]]:
+    def lines(columns: int) -> list[Line]:
+        ranked = sorted(groups, key=lambda group: -group.figures.tool_calls)
+        return _bars(
+            "Tools",
+            ("sessions", "calls"),
+            [
+                (
+                    group.name or "(not said)",
+                    float(group.figures.tool_calls),
+                    f"{group.figures.sessions:,}",
+                    f"{group.figures.tool_calls:,}",
+                )
+                for group in ranked[: _TOP + 1]
+            ],
+            columns,
+        )
+
+    return lines
+
+
+def _bars(
+    title: str, heads: tuple[str, str], rows: Sequence[tuple[str, float, str, str]], columns: int
+) -> list[Line]:
+    """A table of names, bars and two numbers."""
+    name_room = max(10, min(24, columns - 34))
+    bar_room = max(0, columns - name_room - 24)
+    largest = max((amount for _name, amount, _left, _right in rows), default=0.0)
+    lines = [
+        make_line(
+            *pad_line((Span(title, "title"),), columns - 22),
+            Span(f"{heads[0]:>10}{heads[1]:>11}", "dim"),
+        )
+    ]
+    for name, amount, left, right in rows:
+        words = one_line(name)
+        words = cut(words, name_room) if width(words) <= name_room else cut_start(words, name_room)
+        halves = max(1, round(amount / largest * bar_room * 2)) if amount > 0 and largest > 0 else 0
+        bar = "━" * (halves // 2) + "╸" * (halves % 2)
+        lines.append(
+            make_line(
+                *pad_line((Span(words),), name_room),
+                " ",
+                *pad_line((Span(bar, "bar"),), bar_room),
+                " ",
+                Span(f"{left:>10}", "dim"),
+                Span(f"{right:>11}", "tool"),
+            )
+        )
+    return lines
+
+
+# -- hours and days ---------------------------------------------------------------------------------------
+
+
+def _hours(data: StatisticsData, measure: Measure) -> list[Line]:
+    value = _value(measure)
+    by_hour = {group.name[:2]: value(group.figures) for group in data.hours if group.name[:2].isdigit()}
+    values = [by_hour.get(f"{hour:02}", 0.0) for hour in range(24)]
+    if not any(values):
+        return []
+    busiest = max(range(24), key=values.__getitem__)
+    drawn = "".join(letter * 2 for letter in sparkline(values))
+    marks = "".join(f"{hour:02}" if hour % 3 == 0 else "  " for hour in range(24))
+    return [
+        make_line(
+            Span(" Hours", "title"), Span(f"  busiest {busiest:02}:00 to {(busiest + 1) % 24:02}:00", "dim")
+        ),
+        make_line(" ", Span(drawn, "bar")),
+        make_line(" ", Span(marks, "dim")),
+    ]
+
+
+def _calendar(data: StatisticsData, columns: int, today: date) -> list[Line]:
+    """A year of weeks, Monday on top; heights and shades say how many messages there were."""
+    weeks = max(4, min(53, (columns - 6) // 2))
+    messages = {group.name: group.figures.messages for group in data.days if group.name}
+    monday = today - timedelta(days=today.weekday()) - timedelta(weeks=weeks - 1)
+    largest = max(messages.values(), default=0)
+    legend: list[Piece] = [Span(" Days", "title"), Span("  messages per day    fewer ", "dim")]
+    for letter, role in zip(_HEAT, _HEAT_ROLES, strict=True):
+        legend += [Span(letter, role), " "]
+    lines = [make_line(*legend, Span("more", "dim"))]
+    names = [" "] * (weeks * 2)
+    free = 0
+    for week in range(weeks):
+        first = monday + timedelta(weeks=week)
+        if first.day <= 7 and week * 2 >= free and week * 2 + 3 <= len(names):
+            names[week * 2 : week * 2 + 3] = _MONTHS[first.month - 1]
+            free = week * 2 + 4
+    lines.append(make_line("     ", Span("".join(names), "dim")))
+    for weekday, name in enumerate(("Mon", "", "Wed", "", "Fri", "", "Sun")):
+        pieces: list[Piece] = [Span(f" {name:<4}", "dim")]
+        for week in range(weeks):
+            one = monday + timedelta(weeks=week, days=weekday)
+            if one > today:
+                break
+            said = messages.get(one.isoformat(), 0)
+            level = min(4, math.ceil(4 * math.sqrt(said / largest))) if said and largest else 0
+            pieces += [Span(_HEAT[level], _HEAT_ROLES[level]), " "]
+        lines.append(make_line(*pieces))
+    return lines
