@@ -277,6 +277,20 @@ def test_a_conversion_lies_where_its_agent_finds_it(ask, talk):
     assert [row["id"] for row in found] == [made["session"]]
 
 
+def test_a_store_is_served_like_the_sessions_of_a_project(world):
+    with SessionLibrary(world / "app.db") as library, library.get_or_create("user:42") as session:
+        session.append_messages(["Why is the checkout slow?", answer("It loads every picture.")])
+    server = build_server(lambda: SessionLibrary(world / "app.db"), allow_write=True)
+
+    (row,) = asked(server, "list_sessions").structured_content["sessions"]
+    found = asked(server, "search", query="picture").structured_content["hits"]
+    made = asked(server, "branch_session", session=row["id"]).structured_content
+
+    assert (row["id"], row["agent"]) == ("user%3a42", "branchline")
+    assert [hit["role"] for hit in found] == ["assistant"]
+    assert (made["parent"], made["entries"], made["agent"]) == (row["id"], 2, "branchline")
+
+
 def test_a_session_is_also_a_markdown_resource(world, talk, key):
     server = build_server(this_project)
 

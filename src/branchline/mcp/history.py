@@ -188,7 +188,9 @@ class History:
     def fork(self, name: str, entry: str | None) -> NewSession:
         """Copy the path to an entry into a new session; the old one does not change."""
         with self._opened(name) as session, session.fork(entry) as made:
-            return NewSession(session=made.id, parent=session.id, entries=len(made), agent=made.format)
+            return NewSession(
+                session=made.id, parent=session.id, entries=len(made), agent=_agent(made.format) or ""
+            )
 
     def convert(self, name: str, to: str, entry: str | None) -> ConvertAnswer:
         """Write a session, or the path to an entry, for another agent. ValueError for an unknown agent."""
@@ -256,7 +258,7 @@ def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
     prompt = None if row.first_prompt is None else _line(row.first_prompt, redactor)
     return ListedSession(
         id=row.id,
-        agent=row.agent or row.format,
+        agent=row.agent or _agent(row.format),
         title=_title(row.title, redactor),
         first_prompt=prompt,
         project=row.cwd,
@@ -276,9 +278,14 @@ def _found(hit: Hit, redactor: Redactor) -> FoundEntry:
         time=None if hit.ms is None else _iso(hit.ms),
         on_active_path=hit.on_path,
         title=_title(hit.row.title, redactor),
-        agent=hit.row.agent or hit.row.format,
+        agent=hit.row.agent or _agent(hit.row.format),
         project=hit.row.cwd,
     )
+
+
+def _agent(format_: str | None) -> str | None:
+    """The agent of a session in a store, which only its format tells; native sessions have that of pi."""
+    return "branchline" if format_ == "pi" else format_
 
 
 def _title(title: str | None, redactor: Redactor) -> str | None:
