@@ -209,7 +209,7 @@ def test_each_branch_gets_a_file_in_a_directory_that_exists(session: Session, wo
 
 @pytest.mark.parametrize(
     ("target", "kind", "words"),
-    [("claude-code", NotSupported, "read-only"), ("nonsense", ValueError, "choose one of")],
+    [("gemini", NotSupported, "read-only"), ("nonsense", ValueError, "choose one of")],
 )
 def test_a_target_that_cannot_be_written_is_refused(
     target: str, kind: type[Exception], words: str, session: Session, world: Path

@@ -18,7 +18,7 @@ from branchline.formats import COPILOT, QWEN, EntryLog, Format
 from formats.conversion_kit import read, samples
 from interop import peers
 from interop.model_server import ModelServer, model_server
-from interop.test_codex import PICTURE, PROMPT, Item, _joined, said
+from interop.test_codex import PICTURE, PROMPT, Item, joined, said
 from support import CORPUS
 
 GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
@@ -129,11 +129,11 @@ def sent(messages: list[dict[str, Any]]) -> list[Item]:
                 found.append(("result", calls[message["tool_call_id"]], "".join(words)))
             case _:
                 continue
-    last = _joined(found)[-1]
+    last = joined(found)[-1]
     assert last[0] == "user"
     assert last[1][-1] == PROMPT
     last[1].pop()
-    return plain([*_joined(found)[:-1], *([last] if last[1] else [])])
+    return plain([*joined(found)[:-1], *([last] if last[1] else [])])
 
 
 def plain(items: list[Item]) -> list[Item]:

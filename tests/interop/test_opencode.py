@@ -36,7 +36,7 @@ from interop.model_server import ModelServer, model_server
 from support import CORPUS, SHARED, load
 
 GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
-FEW = {"g009", "g033"}  # tools, thoughts and images; two compactions, one that keeps messages
+FEW = {"g009", "g012"}  # tools, thoughts and images; an edit, and a compaction that keeps messages
 SAMPLES = SHARED / "opencode" / "more"
 MODEL = {"providerID": "fake", "modelID": "fake-model"}
 ASKED = "What did we do so far?"  # what opencode puts before the summary of a compaction

@@ -107,3 +107,11 @@ def test_a_stub_that_gemini_leaves_is_neither_listed_nor_taken_for_the_session(h
     assert str(stub) not in listed
     assert str(session) in listed
     assert "A limerick." in shown
+
+
+def test_an_export_is_named_for_the_session_where_all_files_have_one_name(home, tmp_path):
+    (path,) = session_files(home, "copilot")
+
+    run(home, "export", path, "-o", f"{tmp_path}/", "--format", "md")
+
+    assert [found.stem for found in tmp_path.iterdir()] == ["0c0b1107-2222-4a6b-9c3d-000000000002"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline.errors import InvalidId
@@ -13,6 +13,7 @@ from branchline.stores.files import FilesStore
 PARTS = st.lists(st.text(st.characters(), max_size=30), min_size=1, max_size=4).map(tuple)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PARTS)
 def test_every_text_gets_a_valid_key_and_comes_back_from_it(parts):
     key = key_for(*parts)
@@ -23,6 +24,7 @@ def test_every_text_gets_a_valid_key_and_comes_back_from_it(parts):
         assert parts_of(key) == parts
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PARTS, PARTS)
 def test_different_parts_have_different_keys(one, other):
     assert (key_for(*one) == key_for(*other)) == (one == other)

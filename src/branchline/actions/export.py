@@ -130,6 +130,14 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
         return sum(each.count for each in self.redacted or ())
 
 
+def _stem(session: Session) -> str:
+    """The name of an export: that of the session, which a program may give to a folder."""
+    file = session.file
+    if file is None or not os.path.isfile(file):
+        return session.key
+    return session.transcript.format.traits.key_of(file)
+
+
 def export(
     session: Session,
     path: str | os.PathLike[str],
@@ -149,7 +157,7 @@ def export(
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     draft = _draft(session, request, "" if names_directory else target)
     if (directory := output_directory(path)) is not None:
-        target = os.path.join(directory, session.key + _ending(session, draft.format))
+        target = os.path.join(directory, _stem(session) + _ending(session, draft.format))
     return _written(session, target, request, draft, force=force)
 
 
@@ -174,7 +182,8 @@ def export_branches(
     for number, leaf in enumerate(_leaves(session), 1):
         one = msgspec.structs.replace(request, entry=leaf, branch=True)
         draft = _draft(session, one, "", known)
-        name = f"{session.key}.{leaf}" if is_key(f"{session.key}.{leaf}") else f"{session.key}.{number}"
+        stem = _stem(session)
+        name = f"{stem}.{leaf}" if is_key(f"{stem}.{leaf}") else f"{stem}.{number}"
         target = os.path.join(directory, name + _ending(session, draft.format))
         results.append(_written(session, target, one, draft, force=force))
     return results
