@@ -397,7 +397,8 @@ def test_a_session_that_is_only_read_is_offered_nothing_that_writes(tmp_path: Pa
     (folder / source.name).write_bytes(source.read_bytes())
 
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "shift+tab", "ctrl+t")
+        await press(pilot, "shift+tab")
+        await press(pilot, "ctrl+t")
         assert isinstance(app.screen, TreeScreen)
         await press(pilot, "enter")
         shown = screen(app)
