@@ -66,7 +66,7 @@ def with_chat(file: str, output: Path) -> None:
 
 def with_browser(file: str, output: Path) -> None:
     async def export(_app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "t", "enter", *["down"] * 9, "enter")
+        await press(pilot, "ctrl+t", "enter", "=export", "enter")
         await press(pilot, "ctrl+u", f"={output}", "enter")
 
     drive(app_on(Path(file).parent), export)
