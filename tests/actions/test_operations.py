@@ -135,6 +135,13 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(session, call, pr
     assert len(session.entries()) == before
 
 
+def test_an_entry_outside_the_conversation_cannot_be_grafted(session):
+    note = session.append_custom("note")
+
+    with pytest.raises(ValueError, match=f"nothing to graft in {note}: it is not part of the conversation"):
+        graft(session, note)
+
+
 def test_nothing_to_undo_is_told():
     with pytest.raises(ValueError, match="nothing to undo"):
         undo(Session.in_memory())

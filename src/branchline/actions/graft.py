@@ -130,6 +130,8 @@ def _range(session: Session, first: str, last: str | None) -> list[str]:
     path = session.path()
     if first not in path:
         path = session.path(_newest_below(session, first))
+    if first not in path:
+        raise ValueError(f"there is nothing to graft in {first}: it is not part of the conversation")
     following = path[path.index(first) :]
     for number, entry in enumerate(session.entries(following)):
         if number and isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
