@@ -55,6 +55,18 @@ def test_a_page_gives_the_original_bytes_whatever_wrote_them(path: Path, world: 
             assert again.format == session.format
 
 
+def test_half_a_character_in_an_id_costs_no_page(world: Path) -> None:
+    lines = rb"""{"type":"session","version":3,"id":"s\ud800","timestamp":"2026-03-13T05:00:00Z","cwd":"/a"}
+{"type":"message","id":"m\udc00","parentId":null,"message":{"role":"user","content":"half"}}
+"""
+    Path("half.jsonl").write_bytes(lines)
+
+    with Session.open("half.jsonl") as session:
+        export(session, "page.html")
+
+    assert Path(import_file("page.html", directory="copies").path).read_bytes() == lines
+
+
 def test_import_copies_the_file_out_of_a_page(session: Session, world: Path) -> None:
     export(session, "page.html", ExportRequest(redact=False))
 

@@ -129,6 +129,23 @@ def test_sessions_are_listed_with_what_they_are_about(ask, talk):
     assert found["next_skip"] is None
 
 
+def test_half_a_character_in_an_id_hides_no_session(ask, talk, world):
+    with Session.create(world / "shop", title="half") as session:
+        session.append_messages(["prompt", answer("done")])
+        file = Path(str(session.file))
+        first = session.path()[0]
+    data = file.read_bytes()
+    file.write_bytes(data.replace(session.id.encode(), rb"s\ud800").replace(first.encode(), rb"m\ud800"))
+
+    rows = ask("list_sessions")["sessions"]
+    read = ask("read_session", session="half")
+    tree = ask("session_tree", session="half")
+
+    assert {row["id"] for row in rows} == {talk[0], "s?"}
+    assert "m?" in json.dumps(read)
+    assert "m?" in json.dumps(tree)
+
+
 def test_a_list_continues_where_it_ended(ask, world):
     for number in range(5):
         with Session.create(world / "shop", id=f"s{number}") as session:

@@ -110,6 +110,21 @@ def test_text_of_a_session_is_inert_on_every_page(viewer):
         assert "alert(1)" in shown
 
 
+def test_half_a_character_in_an_id_hides_no_session(viewer, sessions):
+    (sessions / "half.jsonl").write_text(
+        r"""{"type":"session","version":3,"id":"s\ud800","timestamp":"2026-03-13T05:00:00Z","cwd":"/a"}
+{"type":"message","id":"m\udc00","parentId":null,"message":{"role":"user","content":"half"}}
+"""
+    )
+
+    row = row_with(viewer, "half")
+    skeleton = viewer.get(f"/api/s/{row['id']}/skeleton")
+
+    assert viewer.get("/api/sessions").json["total"] == 3
+    assert skeleton.status == 200
+    assert "m?" in skeleton.text
+
+
 def test_finding_in_a_session_gives_places_and_words(viewer):
     row = row_with(viewer, "Lamp")
 

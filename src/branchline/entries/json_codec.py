@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -119,10 +119,11 @@ def bounded(text: bytes) -> bytes:
     return text if opened or not pieces else b"".join([*pieces, text[start:]])
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: Any, *, surrogates: Literal["backslashreplace", "replace"] = "backslashreplace") -> bytes:
     r"""Encode as JavaScript programs write: compactly, non-ASCII as it is, lone surrogates as ``\udXXX``.
 
-    Numbers that JSON has no text for (NaN, infinity) become null.
+    With "replace", lone surrogates become question marks, for readers that accept no such escapes. Numbers
+    that JSON has no text for (NaN, infinity) become null.
     """
     try:
         return _encode(value)
@@ -133,7 +134,7 @@ def dumps(value: Any) -> bytes:
             _finite(msgspec.to_builtins(value)), ensure_ascii=False, separators=(",", ":"), allow_nan=False
         )
         # Python's name for a lone surrogate is JSON's escape for it.
-        return text.encode("utf-8", "backslashreplace")
+        return text.encode("utf-8", surrogates)
 
 
 def _finite(value: Any) -> Any:

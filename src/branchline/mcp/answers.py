@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from branchline.entries import json_codec
+
 __all__ = [
     "LARGEST_ANSWER",
     "NOTICE",
@@ -209,5 +211,5 @@ class Room:
 
 def size_of(value: Any) -> int:
     """The bytes of a value in an answer: once as JSON, once as JSON inside a JSON string."""
-    plain = msgspec.json.encode(value)
+    plain = json_codec.dumps(value, surrogates="replace")
     return len(plain) + len(msgspec.json.encode(plain.decode()))

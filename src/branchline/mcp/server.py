@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from branchline._version import __version__
+from branchline.entries import json_codec
 from branchline.errors import BranchlineError
 from branchline.library import SessionLibrary
 from branchline.mcp.answers import (
@@ -142,9 +142,9 @@ class _Tools:
 def _answer(ask: Callable[[], object]) -> CallToolResult:
     """An answer as structured content, and as JSON for clients that read only text."""
     record = _explained(ask, ToolError)
-    text = msgspec.json.encode(record).decode()
+    text = json_codec.dumps(record, surrogates="replace")
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=msgspec.to_builtins(record)
+        content=[TextContent(type="text", text=text.decode())], structured_content=json_codec.loads(text)
     )
 
 

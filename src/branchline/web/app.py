@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from branchline.entries import json_codec
 from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.tree import Tree
@@ -188,7 +189,7 @@ class _Viewer:
     async def _ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
         def ask() -> bytes:
             with self.viewed.using(request.path_params["id"]) as session:
-                return msgspec.json.encode(answer(session, request))
+                return json_codec.dumps(answer(session, request), surrogates="replace")
 
         return Response(await _work(ask), media_type="application/json")
 
@@ -248,7 +249,7 @@ async def _work(call: Callable[..., T], *arguments: Any, seconds: float = _SECON
 
 
 def _json(value: Any) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")
+    return Response(json_codec.dumps(value, surrogates="replace"), media_type="application/json")
 
 
 def _wants_page(request: Request) -> bool:
@@ -262,7 +263,9 @@ async def _refused(request: Request, problem: Exception) -> Response:
     sentence = safe(problem.detail)
     if not _wants_page(request):
         return Response(
-            msgspec.json.encode({"problem": sentence}), problem.status_code, media_type="application/json"
+            json_codec.dumps({"problem": sentence}, surrogates="replace"),
+            problem.status_code,
+            media_type="application/json",
         )
     viewer: _Viewer = request.app.state.viewer
     return HTMLResponse(viewer.pages.render("problem", sentence=sentence), problem.status_code)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from starlette.concurrency import run_in_threadpool
 
+from branchline.entries import json_codec
 from branchline.errors import BranchlineError
 from branchline.web.viewed import ViewedLibrary, watched_file
 
@@ -63,7 +64,8 @@ def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | 
 
 
 def _event(name: str, data: dict[str, Any], known: int) -> bytes:
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), known, msgspec.json.encode(data))
+    text = json_codec.dumps(data, surrogates="replace")
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), known, text)
 
 
 async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:

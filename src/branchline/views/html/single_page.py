@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from branchline.entries import json_codec
 from branchline.errors import NotASession
 from branchline.formats import EntryLog
 from branchline.formats.log_index import ByteRange, LogIndex
@@ -91,12 +92,12 @@ def single_page(
     after = join((_provenance_block(provenance), _NOSCRIPT(markdown)))
     body = session_body(title=provenance.title, facts=facts, path=first, after=after)
     yield _encoded(_HEAD(provenance.branchline, policy, provenance.title, Html(style), body))
-    yield _data("provenance", msgspec.json.encode(provenance), "application/json")
+    yield _data("provenance", json_codec.dumps(provenance, surrogates="replace"), "application/json")
     chunks = _chunks(source)
     yield _data("chunks", msgspec.json.encode([chunk.start for chunk in chunks]), "application/json")
     columns = skeleton_columns(source, leaf, labels=labels, home=options.home)
     level = 1 if provenance.size > _LARGE else 9
-    yield _packed("skeleton", [msgspec.json.encode(columns)], level)
+    yield _packed("skeleton", [json_codec.dumps(columns, surrogates="replace")], level)
     packer = _Packer(source, options)
     for number, positions in enumerate(chunks):
         frames = packer.frames(positions, last=number == len(chunks) - 1)
