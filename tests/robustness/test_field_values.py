@@ -71,6 +71,9 @@ FOUND = [
     ("pi", "version", "minus ten to the 400th", "stats --dir DIR"),
     ("zot", "cumulative.cost_usd", "ten to the 400th", "tree FILE --search x"),
     ("claude-code", "message.usage.output_tokens", "NaN", "show FILE"),
+    ("pi", "tokensBefore", "ten to the 400th", "tree FILE"),
+    ("pi", "message.usage.input", "ten to the 400th", "export FILE --format atif"),
+    ("pi", "message.usage.cost.total", "ten to the 400th", "export FILE --format atif"),
 ]
 
 

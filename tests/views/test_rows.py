@@ -139,6 +139,8 @@ def test_a_call_with_odd_fields_is_still_found():
         (record("custom_message", customType="note", content="hi\nyou"), "[note]: hi you"),
         (record("compaction", summary="s", tokensBefore=1500), "[compaction: 2k tokens]"),
         (record("compaction", summary="s"), "[compaction: 0k tokens]"),
+        (record("compaction", summary="s", tokensBefore=10**400), "[compaction: infk tokens]"),
+        (record("compaction", summary="s", tokensBefore=float("inf")), "[compaction: infk tokens]"),
         (record("branch_summary", summary="went\twrong"), "[branch summary]: went wrong"),
         (record("model_change", provider="p", modelId="m"), "[model: m]"),
         (record("thinking_level_change", thinkingLevel="high"), "[thinking: high]"),

@@ -36,6 +36,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import EntrySource
+from branchline.views.humanize import as_float
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.tool_calls import Call, ToolCallLookup, single_line
 from branchline.views.tool_results import result_view
@@ -93,8 +94,8 @@ def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
         case CustomMessage():
             return f"[{entry.custom_type}]: {single_line(blocks_text(entry.content))}".strip()
         case Compaction():
-            thousands = math.floor((entry.tokens_before or 0) / 1000 + 0.5)
-            return f"[compaction: {thousands}k tokens]"
+            thousands = as_float(entry.tokens_before or 0) / 1000 + 0.5
+            return f"[compaction: {math.floor(thousands) if math.isfinite(thousands) else thousands}k tokens]"
         case BranchSummary():
             return f"[branch summary]: {single_line(entry.summary)}".strip()
         case ModelChange():

@@ -26,6 +26,7 @@ from branchline.entries import (
     Usage,
     blocks_text,
 )
+from branchline.views.humanize import as_float
 from branchline.views.trajectories.turns import Trajectory, TrajectoryTurn
 
 __all__ = ["ATIF_VERSION", "atif"]
@@ -133,7 +134,7 @@ def _metrics(usage: Usage) -> Fields | None:
         "completion_tokens": _whole(usage.output),
         "cached_tokens": _whole(usage.cache_read),
     }
-    cost = float(usage.cost.total)
+    cost = as_float(usage.cost.total)
     if not any(counted.values()):
         return None
     return counted | ({"cost_usd": cost} if cost and math.isfinite(cost) else {})
@@ -154,7 +155,7 @@ def _totals(steps: list[Fields]) -> Fields:
 
 
 def _whole(number: float) -> int:
-    return int(number) if math.isfinite(number) and number > 0 else 0
+    return int(number) if math.isfinite(as_float(number)) and number > 0 else 0
 
 
 def _time(text: str) -> str | None:
