@@ -317,7 +317,8 @@ def test_rows_nodes_and_turns_are_frozen_and_hold_no_message(tmp_path):
 
     for record in records:
         values = [getattr(record, name) for name in record.__struct_fields__]
-        assert all(value is None or isinstance(value, str | int | float) for value in values)
+        flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+        assert all(value is None or isinstance(value, str | int | float) for value in flat)
         with pytest.raises(AttributeError):
             record.id = "other"
 
