@@ -28,7 +28,9 @@ def decided(agent: str, *installed: str, there: bool = True, here: bool = False)
 
 
 def test_every_program_whose_sessions_are_read_has_a_command() -> None:
-    assert {format_.name for format_ in formats()} <= set(RESUME_COMMANDS)
+    unknown = {"goose"}  # read from its source alone: how it resumes a session was never tried
+
+    assert {format_.name for format_ in formats()} - set(RESUME_COMMANDS) == unknown
 
 
 @pytest.mark.parametrize(

@@ -379,7 +379,8 @@ class BrowserScreen(SessionListScreen):
             words["group"] = "ungroup"
         return words
 
-    def _plan(self, row: SessionRow, *, here: bool = False) -> ResumePlan | None:
+    def _plan(self, row: SessionRow, *, here: bool = False, tell: bool = False) -> ResumePlan | None:
+        """How a session is continued; None where it cannot be, with the reason if ``tell`` is set."""
         if row.problem is not None:
             return None
         try:
@@ -390,7 +391,9 @@ class BrowserScreen(SessionListScreen):
                 cwd=row.cwd,
                 here=here,
             )
-        except (BranchlineError, ValueError):  # an id or a path that cannot be part of a command
+        except (BranchlineError, ValueError) as problem:  # an id or a path that cannot be part of a command
+            if tell:
+                self.branchline.tell(str(problem))
             return None
 
     def _facts(self, row: SessionRow) -> ActionFacts:
@@ -447,12 +450,12 @@ class BrowserScreen(SessionListScreen):
         )
 
     def action_copy(self) -> None:
-        if self.row is not None and (going := self._plan(self.row)) is not None:
+        if self.row is not None and (going := self._plan(self.row, tell=True)) is not None:
             self.copy(going.shell_command, "command")
 
     def _go_on_here(self, row: SessionRow, *, asked: bool = False) -> None:
         """Continue a fork in our own chat, after a question that says so."""
-        going = self._plan(row) if not asked else self._plan(row, here=True)
+        going = self._plan(row, here=asked, tell=True)
         if going is None:
             return
         if asked and going.unusable is None:
@@ -462,7 +465,7 @@ class BrowserScreen(SessionListScreen):
 
     def action_go_on(self) -> None:
         row = self.row
-        if row is None or (going := self._plan(row)) is None:
+        if row is None or (going := self._plan(row, tell=True)) is None:
             return
         if going.unusable is None and going.not_installed is None:
             self.branchline.go_on(going, cwd=going.cwd)
