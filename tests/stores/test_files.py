@@ -111,6 +111,19 @@ def test_files_are_private_whatever_the_umask(tmp_path, umask):
 # -- what lies in the directory ---------------------------------------------------------------------------------
 
 
+def test_a_compressed_session_is_hidden_with_a_reason_beside_others(store):
+    store.create("one", LINE).close()
+    with open(os.path.join(store.directory, "two.jsonl.zst"), "wb") as file:
+        file.write(b"(\xb5/\xfd")
+
+    scan = store.scan()
+
+    assert [found.key for found in scan.found] == ["one"]
+    assert [(item.name, item.reason.split(";")[0]) for item in scan.hidden] == [
+        ("two.jsonl.zst", "it is compressed")
+    ]
+
+
 def test_what_is_not_a_session_is_hidden_with_a_reason_or_ignored(store):
     store.create("one", LINE).close()
     place = store.directory

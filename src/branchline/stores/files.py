@@ -49,6 +49,8 @@ __all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_a
 SIDE_FOLDER = ".branchline"
 """The hidden folder beside session files."""
 _FOLDER = "a folder; sessions are looked for in this directory alone, not in the folders below it"
+_PACKED = ".zst"
+_COMPRESSED = "it is compressed; unpack it, or name the file to read it"
 _OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
@@ -403,6 +405,8 @@ def _sort_in(
     if not name.endswith(SUFFIXES):
         if (reason := cloud_placeholder(name)) is not None:
             hidden.append(SkippedFile(name, reason))
+        elif name.removesuffix(_PACKED).endswith(SUFFIXES):
+            hidden.append(SkippedFile(name, _COMPRESSED))
         elif not name.startswith("."):
             others.append(SkippedFile(name, _FOLDER if item.is_dir() else _OTHER))
         return
