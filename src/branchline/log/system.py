@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ __all__ = [
     "problem_with",
     "random_name",
     "read_at",
+    "read_beginning",
     "write_all",
 ]
 
@@ -114,6 +116,22 @@ def read_at(system: System, descriptor: int, offset: int, size: int) -> bytes:
         pieces.append(data)
         have += len(data)
     return b"".join(pieces)
+
+
+def read_beginning(path: str, size: int) -> bytes:
+    """The first bytes of a regular file. OSError if it cannot be read, or is a pipe or a device.
+
+    It is looked at before it is opened, because opening a pipe waits and opening a device can act on it.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return os.read(descriptor, size)
+    finally:
+        os.close(descriptor)
 
 
 def close_quietly(system: System, descriptor: int) -> None:

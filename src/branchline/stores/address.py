@@ -17,6 +17,7 @@ import os
 import re
 import threading
 
+from branchline.log.system import read_beginning
 from branchline.stores.protocol import ClosableStore
 from branchline.stores.rows import APPLICATION
 
@@ -57,8 +58,7 @@ def is_address(where: str) -> bool:
     if is_server_address(where):
         return True
     try:
-        with open(os.path.expanduser(where), "rb") as file:
-            head = file.read(_APPLICATION_AT + 4)
+        head = read_beginning(os.path.expanduser(where), _APPLICATION_AT + 4)
     except FileNotFoundError:
         return where.endswith(DATABASE_SUFFIXES)
     except OSError:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from branchline.errors import BranchlineError, LogError, NotASession
 from branchline.formats import Query
-from branchline.log.system import opening
+from branchline.log.system import opening, read_beginning
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,8 +41,7 @@ _T = TypeVar("_T")
 def is_database(path: str) -> bool:
     """Whether a SQLite database is at this path."""
     try:
-        with open(path, "rb") as file:
-            return stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(MAGIC)) == MAGIC
+        return read_beginning(path, len(MAGIC)) == MAGIC
     except OSError:
         return False
 
