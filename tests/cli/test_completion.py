@@ -34,7 +34,7 @@ def test_commands_and_options_complete(complete):
 
 def test_agents_complete_as_lists_name_them_and_one_after_the_other(complete):
     assert {"branchline", "claude-code", "oh-my-pi"} <= set(complete("ls", "--agent", ""))
-    assert set(complete("ls", "--agent", "pi,cl")) == {"pi,claude-code"}
+    assert set(complete("ls", "--agent", "pi,cla")) == {"pi,claude-code"}
 
 
 def test_only_agents_whose_sessions_can_be_written_are_offered_as_targets(complete):
