@@ -225,7 +225,7 @@ def test_no_character_of_a_session_acts_in_a_list(command, hostile, world, run) 
 def test_a_program_of_another_package_may_be_called_anything(command, run, tmp_path, monkeypatch) -> None:
     """The format of the documentation, installed under a hostile name."""
     page = (ROOT / "docs" / "formats" / "writing-a-format.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(import json\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    example = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
     site = tmp_path / "site"
     about = site / "evil_sessions-1.0.dist-info"
     about.mkdir(parents=True)
