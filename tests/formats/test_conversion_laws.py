@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -67,3 +69,33 @@ def test_from_each_format_into_each_other_one(name, data, other):
 
     assert sum(made.fidelity.counted().values()) == made.fidelity.entries == len(source.tree)
     assert {finding.kind for finding in written(made.data, TARGETS[other]).findings} <= EXPECTED
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_compaction_that_keeps_nothing_to_say_is_converted_too(name):
+    """Its only kept message is of the system, which some programs do not store."""
+    time = "2026-01-01T00:00:00.000Z"
+    rows = [
+        {"type": "session", "version": 3, "id": "rich", "timestamp": time, "cwd": "/home/u"},
+        {
+            "type": "message",
+            "id": "a",
+            "parentId": None,
+            "timestamp": time,
+            "message": {"role": "user", "content": ""},
+        },
+        {
+            "type": "compaction",
+            "id": "b",
+            "parentId": "a",
+            "timestamp": time,
+            "summary": "",
+            "firstKeptEntryId": "a",
+            "retainedTail": [{"role": "system", "content": ""}],
+        },
+    ]
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    made = convert(read(data, PI), TARGETS[name], HEADER)
+
+    assert sum(made.fidelity.counted().values()) == made.fidelity.entries == 2

@@ -153,6 +153,8 @@ class EntryWriter(ConversionState):
             return
         refusal = ""
         for form in self._forms(position, entry):
+            if not form.entries:  # a compaction that kept nothing has no messages to stand for it
+                continue
             try:
                 made = self._write_form(position, form)
             except REFUSALS as reason:
