@@ -99,3 +99,28 @@ def test_a_compaction_that_keeps_nothing_to_say_is_converted_too(name):
     made = convert(read(data, PI), TARGETS[name], HEADER)
 
     assert sum(made.fidelity.counted().values()) == made.fidelity.entries == 2
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_a_conversion_adds_has_another_id_than_what_an_earlier_one_added(name):
+    time = "2026-01-01T00:00:00.000Z"
+    link = {"timestamp": time, "parentId": "a"}
+    rows = [
+        {"type": "session", "version": 3, "id": "rich", "timestamp": time, "cwd": "/home/u"},
+        {
+            **link,
+            "type": "message",
+            "id": "a",
+            "parentId": None,
+            "message": {"role": "user", "content": "one"},
+        },
+        {**link, "type": "message", "id": "b", "message": {"role": "user", "content": "two"}},
+        {**link, "type": "leaf", "id": "c", "targetId": "a"},
+    ]
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    first = written(convert(read(data, PI), TARGETS[name], HEADER).data, TARGETS[name])
+
+    for other in FOREIGN:
+        again = convert(first, TARGETS[other], HEADER)
+
+        assert "duplicate-id" not in {found.kind for found in written(again.data, TARGETS[other]).findings}

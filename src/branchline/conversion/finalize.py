@@ -114,8 +114,11 @@ def _add(conversion: ConversionState, entry: Entry) -> None:
 
 def _common(conversion: ConversionState, what: str, parent: str | None) -> dict[str, Any]:
     name = f"{conversion.header.id} {what}".encode("utf-8", "surrogatepass")
+    found = hashlib.sha256(name)
+    while found.hexdigest()[:16] in conversion.out.transcript.tree.positions:  # of an earlier conversion
+        found.update(b"again")
     return {
-        "id": hashlib.sha256(name).hexdigest()[:16],
+        "id": found.hexdigest()[:16],
         "parent": parent,
         "timestamp": conversion.header.timestamp,
     }
