@@ -30,9 +30,10 @@ def check_import(*, extras: bool) -> None:
 
     assert branchline.__file__ is not None
     assert Path(branchline.__file__).is_relative_to(sys.prefix), branchline.__file__
+    assert branchline.Session.in_memory().append_message("hello")
     loaded = {name.partition(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names
     expected = {"branchline", "msgspec"} | ({"typing_extensions"} if extras else set())
-    assert loaded == expected, f"`import branchline` loads {sorted(loaded)}"
+    assert loaded == expected, f"a session in memory loads {sorted(loaded)}"
     for name in branchline.__all__:
         getattr(branchline, name)
 
