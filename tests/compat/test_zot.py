@@ -139,3 +139,14 @@ def test_an_empty_new_session_leaves_no_file_and_pruning_takes_old_ones(tmp_path
 
     assert zot.list_sessions(tmp_path, "/proj") == [kept.path]
     zot.prune_empty_sessions(tmp_path, "/nowhere")
+
+
+def test_the_meta_row_of_a_new_session_names_its_model(tmp_path):
+    made = zot.new_session(tmp_path, "/proj", "anthropic", "opus", "test")
+    made.append_message("hello")
+    made.close()
+
+    meta = zot.read_session_meta(made.path)
+
+    assert (meta.provider, meta.model) == ("anthropic", "opus")
+    assert zot.describe_sessions(tmp_path, "/proj")[0].model == "opus"

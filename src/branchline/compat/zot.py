@@ -124,8 +124,13 @@ def sessions_dir(root: _Path, cwd: str) -> str:
 def new_session(root: _Path, cwd: str, provider_name: str, model: str, version: str = "") -> Session:
     """A new session, which is a file at once. branchline writes the version of zot whose form it writes."""
     del version
-    live = session.Session.create(cwd, directory=sessions_dir(root, cwd), format="zot", persist="at_once")
-    live.append_model_change(provider_name, model)
+    live = session.Session.create(
+        cwd,
+        directory=sessions_dir(root, cwd),
+        format="zot",
+        persist="at_once",
+        metadata={"provider": provider_name, "model": model},
+    )
     return Session(live)
 
 
