@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from branchline import library, session
+from branchline.compat._zot_records import SessionMeta, SessionSummary, TreeNode
 from branchline.entries import Header, Message, Usage
 from branchline.errors import NotASession
 from branchline.formats import peek
@@ -37,42 +37,6 @@ __all__ = [
 ]
 
 _Path = str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionMeta:
-    """What the meta row of a session says; only a fork has ``parent`` and ``fork_point``."""
-
-    id: str
-    cwd: str = ""
-    model: str = ""
-    provider: str = ""
-    started: str = ""
-    version: str = ""
-    parent: str = ""
-    fork_point: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """A session at a glance."""
-
-    path: str
-    started: str
-    model: str
-    provider: str
-    message_count: int
-    first_user_text: str
-    total_cost: float
-
-
-@dataclass(slots=True)
-class TreeNode:
-    """A session and its forks."""
-
-    meta: SessionMeta
-    path: str
-    children: list[TreeNode] = field(default_factory=list)
 
 
 class Session:
