@@ -25,6 +25,7 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.session import NewEntry, Session
+from branchline.tree import ROOT
 
 __all__ = ["GraftResult", "graft", "squash"]
 
@@ -129,7 +130,8 @@ def _range(session: Session, first: str, last: str | None) -> list[str]:
         return path[path.index(first) :]
     path = session.path()
     if first not in path:
-        path = session.path(_newest_below(session, first))
+        newest = session.index.newest_below(session.index.position(first))
+        path = session.path(first if newest == ROOT else session.index.keys[newest])
     if first not in path:
         raise ValueError(f"there is nothing to graft in {first}: it is not part of the conversation")
     following = path[path.index(first) :]
@@ -137,18 +139,6 @@ def _range(session: Session, first: str, last: str | None) -> list[str]:
         if number and isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
             return following[:number]
     return following
-
-
-def _newest_below(session: Session, key: str) -> str:
-    tree = session.index
-    below = {tree.position(key)}
-    newest = tree.position(key)
-    for position in range(newest + 1, len(tree)):
-        if tree.parent_position(position) in below:
-            below.add(position)
-            newest = position
-    found = tree.nearest_conversation_entry(newest)
-    return tree.keys[found]
 
 
 def _require_whole_exchanges(entries: Iterable[Entry]) -> None:

@@ -181,14 +181,7 @@ class SessionQueries:
         A program that does not record where it went on leaves a file that stands higher than it should.
         """
         index = self.index
-        here = ROOT if self._leaf is None else index.position(self._leaf)
-        waiting = list(index.root_positions() if here == ROOT else index.child_positions(here))
-        newest = ROOT
-        while waiting:
-            position = waiting.pop()
-            if position > newest and index.nearest_conversation_entry(position) == position:
-                newest = position
-            waiting += index.child_positions(position)
+        newest = index.newest_below(ROOT if self._leaf is None else index.position(self._leaf))
         return None if newest == ROOT else index.keys[newest]
 
     @property

@@ -246,6 +246,17 @@ class Tree:
         first = self._children()
         return [position for position in range(len(self.keys)) if first[position] == ROOT]
 
+    def newest_below(self, position: int) -> int:
+        """The youngest conversation entry below a position (ROOT: of all); ROOT if there is none."""
+        waiting = list(self.root_positions() if position == ROOT else self.child_positions(position))
+        newest = ROOT
+        while waiting:
+            below = waiting.pop()
+            if below > newest and self.nearest_conversation_entry(below) == below:
+                newest = below
+            waiting += self.child_positions(below)
+        return newest
+
     # -- asking by id ---------------------------------------------------------------------------------
 
     def parent(self, key: str) -> str | None:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from branchline.entries import json_codec
 from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary
-from branchline.tree import Tree
+from branchline.tree import ROOT
 from branchline.views.text import safe
 from branchline.web.changes import CHANGES
 from branchline.web.guard import Guard, Keys
@@ -290,20 +290,10 @@ def _position(session: ViewedSession, entry: str) -> int:
     index = session.session.index
     if not entry:
         leaf = session.session.leaf
-        return -1 if leaf is None else index.position(leaf)
-    return _newest_below(index, index.position(entry))
-
-
-def _newest_below(index: Tree, position: int) -> int:
-    """The end of the branch that begins with an entry: the last conversation entry below it."""
-    below = {position}
-    newest = position
-    for at in range(position + 1, len(index)):
-        if index.parents[at] in below:
-            below.add(at)
-            if index.nearest_conversation_entry(at) == at:
-                newest = at
-    return newest
+        return ROOT if leaf is None else index.position(leaf)
+    position = index.position(entry)
+    newest = index.newest_below(position)
+    return position if newest == ROOT else newest
 
 
 def _static(package: str) -> dict[str, bytes]:
