@@ -465,6 +465,36 @@ def head_lines(head: bytes, count: int = -1) -> Iterator[bytes]:
         yield head[start:]
 
 
+def begins_as(
+    head: bytes,
+    most: int,
+    *,
+    cut: re.Pattern[bytes],
+    is_ours: Callable[[dict[str, Any]], bool],
+    may_be_ours: Callable[[dict[str, Any]], bool],
+) -> bool:
+    """Whether a file begins with records of a program, among its first ``most`` lines.
+
+    The first object decides that ``is_ours`` accepts, or that not even ``may_be_ours`` does. A line that is
+    no JSON, such as the last one, which may be cut off, decides if it begins as ``cut`` says.
+    """
+    for line in head_lines(head, most):
+        if not line.strip():
+            continue
+        try:
+            fields = json_codec.loads(line)
+        except ValueError:
+            if cut.match(line):
+                return True
+            continue
+        if isinstance(fields, dict):
+            if is_ours(fields):
+                return True
+            if not may_be_ours(fields):
+                return False
+    return False
+
+
 def each_line(data: bytes, end: int, start: int = 0) -> Iterator[bytes]:
     """The lines in ``data[start:end]``, one after the other and without their newlines."""
     while start < end:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header, json_codec
+from branchline.entries import Entry, Header
 from branchline.formats.copilot.copies import copied_lines
 from branchline.formats.copilot.home import CopilotHome, WorkspaceFile
 from branchline.formats.copilot.log_index import CopilotLogIndex
@@ -17,7 +17,7 @@ from branchline.formats.copilot.records import record_of
 from branchline.formats.copilot.writer import CANNOT, CopilotWriter, header_line
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.lines import head_lines
+from branchline.formats.lines import begins_as
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
 from branchline.tree import ROOT
 
@@ -56,21 +56,7 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """An event with data and the id of the one before it."""
         del path
-        for line in head_lines(head, _LOOKED_AT):
-            if not line.strip():
-                continue
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                if _CUT.match(line):
-                    return True
-                continue
-            if isinstance(fields, dict):
-                if _is_ours(fields):
-                    return True
-                if not {"data", "id", "parentId"} & fields.keys():
-                    return False
-        return False
+        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
 
     def log_reader(self, path: str = "") -> CopilotReader:
         return CopilotReader(path)
@@ -102,6 +88,10 @@ class CopilotFormatWriter(FormatWriter[CopilotLogIndex]):
 
     def copy(self, transcript: EntryLog[CopilotLogIndex], header: Header) -> bytes:
         return b"".join(copied_lines(transcript, range(len(transcript.tree)), header))
+
+
+def _may_be_ours(fields: dict[str, Any]) -> bool:
+    return bool({"data", "id", "parentId"} & fields.keys())
 
 
 def _is_ours(fields: dict[str, Any]) -> bool:

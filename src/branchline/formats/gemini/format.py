@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header, json_codec
+from branchline.entries import Entry, Header
 from branchline.formats.gemini.documents import GeminiDocuments
 from branchline.formats.gemini.home import GeminiHome, ProjectRoot
 from branchline.formats.gemini.log_index import GeminiLogIndex
 from branchline.formats.gemini.reader import GeminiReader
 from branchline.formats.gemini.records import record_of
-from branchline.formats.lines import head_lines
+from branchline.formats.lines import begins_as
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, header_in
 
 __all__ = ["GEMINI"]
@@ -48,21 +48,7 @@ class GeminiFormatReader(FormatReader[GeminiLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """The metadata of a session, or a message or change of the list."""
         del path
-        for line in head_lines(head, _LOOKED_AT):
-            if not line.strip():
-                continue
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                if _CUT.match(line):
-                    return True
-                continue
-            if isinstance(fields, dict):
-                if _is_ours(fields):
-                    return True
-                if not _may_be_ours(fields):
-                    return False
-        return False
+        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
 
     def log_reader(self, path: str = "") -> GeminiReader:
         return GeminiReader(path)

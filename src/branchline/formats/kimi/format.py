@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header, json_codec
+from branchline.entries import Entry, Header
 from branchline.formats.kimi.home import KimiHome, StateFile
 from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
 from branchline.formats.kimi.reader import KimiReader
 from branchline.formats.kimi.records import record_of
-from branchline.formats.lines import head_lines
+from branchline.formats.lines import begins_as
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, header_in
 
 __all__ = ["KIMI"]
@@ -51,21 +51,7 @@ class KimiFormatReader(FormatReader[KimiLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """The line with the version of the protocol, or events of the program with their time."""
         del path
-        for line in head_lines(head, _LOOKED_AT):
-            if not line.strip():
-                continue
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                if _CUT.match(line):
-                    return True
-                continue
-            if isinstance(fields, dict):
-                if _is_ours(fields):
-                    return True
-                if not {"time", "protocol_version"} & fields.keys():
-                    return False
-        return False
+        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
 
     def log_reader(self, path: str = "") -> KimiReader:
         return KimiReader(path)
@@ -76,6 +62,10 @@ class KimiFormatReader(FormatReader[KimiLogIndex]):
 
     def decode(self, line: bytes, index: KimiLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
+
+
+def _may_be_ours(fields: dict[str, Any]) -> bool:
+    return bool({"time", "protocol_version"} & fields.keys())
 
 
 def _is_ours(fields: dict[str, Any]) -> bool:

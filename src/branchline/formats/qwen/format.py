@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header, json_codec
+from branchline.entries import Entry, Header
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
-from branchline.formats.lines import head_lines
+from branchline.formats.lines import begins_as
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
 from branchline.formats.qwen.copies import copied_lines
 from branchline.formats.qwen.home import QwenHome
@@ -49,22 +49,7 @@ class QwenFormatReader(FormatReader[QwenLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """A record with message parts or a payload of the program, before any line of another program."""
         del path
-        for line in head_lines(head, _LOOKED_AT):
-            if not line.strip():
-                continue
-            try:
-                fields = json_codec.loads(line)
-            except ValueError:
-                if _CUT.match(line):
-                    return True
-                continue
-            if not isinstance(fields, dict):
-                continue
-            if _is_ours(fields):
-                return True
-            if len(_RECORD & fields.keys()) < len(_RECORD) - 1 or "content" in _message(fields):
-                return False
-        return False
+        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
 
     def log_reader(self, path: str = "") -> QwenReader:
         return QwenReader(path)
@@ -96,6 +81,10 @@ class QwenFormatWriter(FormatWriter[QwenLogIndex]):
 
     def copy(self, transcript: EntryLog[QwenLogIndex], header: Header) -> bytes:
         return b"".join(copied_lines(transcript, range(len(transcript.tree)), header))
+
+
+def _may_be_ours(fields: dict[str, Any]) -> bool:
+    return len(_RECORD & fields.keys()) >= len(_RECORD) - 1 and "content" not in _message(fields)
 
 
 def _is_ours(fields: dict[str, Any]) -> bool:
