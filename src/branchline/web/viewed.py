@@ -7,6 +7,7 @@ import os
 import secrets
 import threading
 import time
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -94,15 +95,8 @@ class ViewedSession:
 
     def position_after(self, offset: int) -> int:
         """The first entry that lies at or behind this offset of the log."""
-        reading, count = self.session.transcript.reading, len(self.session.index)
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            if reading.span(middle).offset < offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        reading = self.session.transcript.reading
+        return bisect_left(range(len(self.session.index)), offset, key=lambda at: reading.span(at).offset)
 
     def find(self, words: str) -> list[tuple[int, str, int]]:
         """The entries whose text has all these words, each with a piece of it and where the first word is."""
