@@ -22,7 +22,6 @@ from branchline.entries import (
     Leaf,
     SessionInfo,
 )
-from branchline.errors import NotSupported
 from branchline.session import NewEntry, Session
 
 __all__ = ["BRANCH_RECORD", "OPERATION_RECORD", "Operation", "Verb", "operations", "redo", "undo"]
@@ -72,7 +71,7 @@ def operations(session: Session) -> list[Operation]:
 def undo(session: Session) -> Operation:
     """Take the last operation back that was not taken back yet, and return it.
 
-    ValueError if there is none; NotSupported where the format cannot hold the record.
+    ValueError if there is none; ReadOnly or NotSupported where the session cannot hold the record.
     """
     return _invert(session, "undo")
 
@@ -83,7 +82,6 @@ def redo(session: Session) -> Operation:
 
 
 def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
-    _require_records(session)
     chosen: list[Operation] = []
 
     def build(current: Session) -> list[NewEntry]:
@@ -257,8 +255,3 @@ class _State:
         if verb in ("graft", "squash"):
             return Operation(**common, verb=verb, leaf_before=before, entries=tuple(written))
         return None
-
-
-def _require_records(session: Session) -> None:
-    if session.read_only is not None:
-        raise NotSupported(f"cannot change session {session.id}: {session.read_only}")
