@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 from click.types import StringParamType
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 __all__ = [
+    "EXIT_CODES",
     "SETTINGS",
     "HelpPage",
+    "ProgramGroup",
     "add_output_options",
     "agent_option",
     "command",
@@ -27,7 +29,7 @@ __all__ = [
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-_EXIT_CODES = {
+EXIT_CODES: Mapping[str, str] = {
     "0": "done",
     "1": "failure: a file or session is missing, invalid or damaged, or an I/O error",
     "2": "usage error",
@@ -51,6 +53,7 @@ _RELATED: Mapping[str, str] = {
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
+    "man": "help, completion",
     "mcp": "search, show, plugins",
     "models": "chat, config",
     "name": "ls, label",
@@ -85,7 +88,7 @@ class HelpPage:
                 for line in inspect.cleandoc(self.epilog).splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
         with formatter.section("Exit codes"):
-            formatter.write_dl(list(_EXIT_CODES.items()))
+            formatter.write_dl(list(EXIT_CODES.items()))
         names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _FIRST_STEPS)
         related = ", ".join(f"branchline {name}" for name in names.split(", "))
         with formatter.section("See also"):
@@ -94,6 +97,13 @@ class HelpPage:
 
 def _parent(context: click.Context) -> str:
     return "" if context.parent is None else context.parent.command.name or ""
+
+
+class ProgramGroup(HelpPage, click.Group):
+    """The program: its commands in families, and the variables that it reads."""
+
+    families: ClassVar[Mapping[str, list[str]]]
+    environment: ClassVar[Mapping[str, str]]
 
 
 class _Command(HelpPage, click.Command):

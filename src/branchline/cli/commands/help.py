@@ -1,4 +1,4 @@
-"""``help`` and ``version``: what people type before they know the options."""
+"""``help``, ``man`` and ``version``: what people type before they know the options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from branchline._version import __version__
 from branchline.cli.options import command
 from branchline.cli.output import Output
 
-__all__ = ["help_command", "version_command"]
+__all__ = ["help_command", "man_command", "version_command"]
 
 
 @command(
@@ -38,6 +38,25 @@ def _help_of(program: click.Context, name: str) -> str:
     assert found is not None
     with click.Context(found, info_name=found_name, parent=program) as inner:
         return found.get_help(inner)
+
+
+@command(
+    "man",
+    examples="""
+    branchline man | man -l -
+    branchline man > ~/.local/share/man/man1/branchline.1
+    """,
+)
+@click.pass_context
+def man_command(context: click.Context, out: Output) -> None:
+    """Print the manual page of all commands, in roff: what --help says, for `man`."""
+    from branchline.cli.man_page import man_page
+
+    page = man_page(context.find_root())
+    if out.json:
+        out.result("man", {"page": page})
+    else:
+        out.data(page.encode())
 
 
 @command("version", examples="branchline version")
