@@ -304,7 +304,7 @@ class Catalog:
                     one.position,
                     one.offset,
                     one.length,
-                    _clean(one.type),
+                    one.type,
                     _clean(one.role),
                     _clean(one.tool_names),
                     _clean(one.model),
@@ -490,9 +490,12 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
 
 
 def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:
+    if text is None:
+        return []
     from branchline.catalog.words import prepared  # noqa: PLC0415  as above
 
-    return [] if text is None else [(prepared(one.said), prepared(one.tools)) for one in text.documents]
+    said = prepared([one.said for one in text.documents])
+    return list(zip(said, prepared([one.tools for one in text.documents]), strict=True))
 
 
 def _clean(text: Any) -> Any:
