@@ -34,7 +34,6 @@ BRANCH_RECORD = "branchline.branch"
 Verb = Literal[
     "branch", "reset", "summary", "label", "title", "compaction", "name", "graft", "squash", "undo", "redo"
 ]
-_TOGETHER = 512
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,10 +154,7 @@ def _read(session: Session) -> Iterator[Operation]:
     tree = session.index
     wanted = {"leaf", "label", "session_info", "compaction", "branch_summary", "custom"}
     noted = [position for position, kind in enumerate(tree.types) if kind in wanted]
-    decoded: dict[int, Entry] = {}
-    for start in range(0, len(noted), _TOGETHER):
-        some = noted[start : start + _TOGETHER]
-        decoded.update(zip(some, session.transcript.entries(some), strict=True))
+    decoded = dict(zip(noted, session.transcript.iter_entries(noted), strict=True))
     covered = _covered(decoded)
     state = _State()
     for position, kind in enumerate(tree.types):
