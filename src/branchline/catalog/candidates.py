@@ -84,10 +84,10 @@ def candidates(catalog: Catalog, query: Query, files: Collection[int] | None, *,
         run = catalog.connection.execute
         conditions, values = _conditions(query)
         if files is not None:
-            run("CREATE TEMP TABLE IF NOT EXISTS scope (file INTEGER PRIMARY KEY)")
-            run("DELETE FROM temp.scope")
-            catalog.connection.executemany("INSERT INTO temp.scope VALUES (?)", ((file,) for file in files))
-            conditions.append("doc.file IN temp.scope")
+            run("CREATE TEMP TABLE IF NOT EXISTS allowed (file INTEGER PRIMARY KEY)")
+            run("DELETE FROM temp.allowed")
+            catalog.connection.executemany("INSERT INTO temp.allowed VALUES (?)", ((file,) for file in files))
+            conditions.append("doc.file IN temp.allowed")
         words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
         if not words:
             found = _rows(run, "doc", conditions, values, "doc.id")
