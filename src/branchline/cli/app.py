@@ -79,7 +79,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "help": ("help", "Show the help of a command."),
         "man": ("help", "Print the manual page."),
         "version": ("help", "Show the version."),
-        "formats": ("formats", "List the programs whose sessions are known; start a format."),
+        "formats": ("formats", "List the agents whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),
         "sync": ("sync", "Bring two stores to the same sessions."),
         "store": ("store", "Prepare a database for sessions, or show what a store holds."),
