@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from datetime import date, timedelta
 
 import pytest
 
@@ -154,6 +155,23 @@ def test_the_statistics_are_drawn_on_the_server(viewer):
     assert "Sessions" in page
     assert 'style="' not in page
     assert viewer.get("/statistics?weeks=5").status == 400
+
+
+def test_the_statistics_open_with_the_shortest_period_that_holds_everything(viewer, sessions):
+    day = (date.today() - timedelta(days=100)).isoformat()
+    lines = [
+        {"type": "session", "version": 3, "id": "old", "timestamp": f"{day}T12:00:00Z", "cwd": "/old"},
+        {"type": "message", "id": "m1", "parentId": None, "timestamp": f"{day}T12:00:00Z"}
+        | {"message": {"role": "user", "content": "an old prompt"}},
+    ]
+    before = viewer.get("/statistics").text
+    (sessions / "old.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    page = viewer.get("/statistics").text
+
+    assert 'weeks=4" aria-current' in before
+    assert 'weeks=26" aria-current' in page
+    assert ">3</dd>" in page  # sessions
 
 
 @pytest.mark.parametrize(
