@@ -98,7 +98,10 @@ class FormatReader(Protocol[IndexT]):
         ...
 
     def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
-        """The records of a whole block from its lines, if they can be decoded together; else None."""
+        """The records of a whole block from its lines, if they can be decoded together; else None.
+
+        No value in them may be nested more than ``json_codec.DEEPEST`` levels deep.
+        """
         del data, index, block
         return None
 
