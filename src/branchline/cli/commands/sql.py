@@ -39,6 +39,8 @@ def sql_command(out: Output, statement: str, as_csv: bool) -> None:  # noqa: FBT
         found = library.sql(statement, seconds=_SECONDS)
     except SqlProblem as problem:
         raise click.UsageError(str(problem)) from None
+    if found.note:
+        remark(found.note)
     if out.json:
         rows = [dict(zip(found.columns, map(_plain, row), strict=True)) for row in found.rows]
         out.result("sql", {"columns": list(found.columns), "rows": rows, "cut": found.cut})
