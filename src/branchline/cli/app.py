@@ -6,7 +6,6 @@ on stderr and an exit code, never a traceback.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import os
@@ -146,6 +145,8 @@ class _Commands(ProgramGroup):
             name = _ALIASES[name]
             args = [name, *args[1:]]
         if name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
             close = difflib.get_close_matches(name, (*_COMMANDS, *_ALIASES), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
             ctx.fail(f"unknown command {name!r}{hint}")

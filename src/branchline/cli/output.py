@@ -8,7 +8,6 @@ control character and everything beyond ASCII escaped.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import sys
@@ -210,6 +209,8 @@ def _colors_welcome() -> bool:
 
 def _encoded(value: Any, *, pretty: bool) -> str:
     """JSON in ASCII. What JSON has no number for is null."""
+    import json
+
     try:
         return json.dumps(value, indent=2 if pretty else None, allow_nan=False)
     except ValueError:

@@ -116,6 +116,10 @@ class Converter(EntryWriter):
         if isinstance(entry, Damaged):
             self._drop(position, UNREADABLE)
             return
+        if position in self.source.reading.repeats:
+            self._pass(position)
+            self.ledger.carried(position)
+            return
         if self._is_said_otherwise(entry, position):
             return
         if isinstance(entry, Unknown) and self.source.format is not PI:

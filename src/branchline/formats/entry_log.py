@@ -177,24 +177,26 @@ class EntryLog(Generic[IndexT_co]):
 
     def raws(self, positions: Sequence[int]) -> list[bytes]:
         """The lines of many entries, in this order; lines that are near each other are read together."""
-        ordered = sorted((self.reading.span(position), position) for position in set(positions))
-        found: dict[int, bytes] = {}
-        number = 0
-        while number < len(ordered):
-            start = end = ordered[number][0].offset
-            together: list[tuple[int, int, int]] = []
-            while number < len(ordered):
-                span, position = ordered[number]
-                stop = span.offset + span.size
-                if together and (span.offset - end > _GAP or stop - start > _GATHER):
+        spans = self.reading.spans(positions)
+        order = sorted(range(len(spans)), key=spans.__getitem__)
+        found = [b""] * len(spans)
+        done = 0
+        while done < len(order):
+            start = end = spans[order[done]].offset
+            first = done
+            while done < len(order):
+                offset, size = spans[order[done]]
+                stop = offset + size
+                if done > first and (offset - end > _GAP or stop - start > _GATHER):
                     break
-                together.append((span.offset - start, stop - start, position))
                 end = max(end, stop)
-                number += 1
+                done += 1
             data = self._read(start, end - start)
-            for first, last, position in together:
-                found[position] = data[first:last] if last <= len(data) else self.raw(position)
-        return [found[position] for position in positions]
+            for number in order[first:done]:
+                offset, size = spans[number]
+                line = data[offset - start : offset - start + size]
+                found[number] = line if len(line) == size else self.raw(positions[number])
+        return found
 
     def entry(self, position: int) -> Entry:
         line = self.raw(position)
