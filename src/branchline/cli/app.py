@@ -6,7 +6,6 @@ on stderr and an exit code, never a traceback.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import os
@@ -80,7 +79,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "help": ("help", "Show the help of a command."),
         "man": ("help", "Print the manual page."),
         "version": ("help", "Show the version."),
-        "formats": ("formats", "List the programs whose sessions are known; start a format."),
+        "formats": ("formats", "List the agents whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),
         "sync": ("sync", "Bring two stores to the same sessions."),
         "store": ("store", "Prepare a database for sessions, or show what a store holds."),
@@ -146,6 +145,8 @@ class _Commands(ProgramGroup):
             name = _ALIASES[name]
             args = [name, *args[1:]]
         if name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
             close = difflib.get_close_matches(name, (*_COMMANDS, *_ALIASES), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
             ctx.fail(f"unknown command {name!r}{hint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -33,6 +34,8 @@ EXIT_CODES: Mapping[str, str] = {
     "0": "done",
     "1": "failure: a file or session is missing, invalid or damaged, or an I/O error",
     "2": "usage error",
+    "130": "interrupted",
+    "141": "the reader of the output has closed the pipe",
 }
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
@@ -114,11 +117,17 @@ class _Group(HelpPage, click.Group):
     """A command with commands of its own, and something to do without one."""
 
 
-def command(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a click command of a function that takes an Output first, then its own parameters."""
+def command(
+    name: str, *, examples: str, paged: bool = False
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a click command of a function that takes an Output first, then its own parameters.
+
+    What a ``paged`` one prints goes through a pager on a terminal.
+    """
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(_run(function))
+        run = _run(function, paged=paged)
+        made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(run)
         return _finished(made)
 
     return decorate
@@ -145,10 +154,11 @@ def group(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.
     return decorate
 
 
-def _run(function: Callable[..., None]) -> Callable[..., None]:
+def _run(function: Callable[..., None], *, paged: bool = False) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
         from branchline.cli.output import Output
+        from branchline.cli.streams import PagerClosed
 
         if (inner := own.pop("inner", None)) is not None:
             own["session"] = f"{own['session']}#{inner}"
@@ -157,8 +167,10 @@ def _run(function: Callable[..., None]) -> Callable[..., None]:
             json=json or bool(said.get("json")),
             plain=plain or bool(said.get("plain")),
             color=color or said.get("color"),  # type: ignore[arg-type]
+            paged=paged,
         )
-        function(output, **own)
+        with contextlib.closing(output), contextlib.suppress(PagerClosed):
+            function(output, **own)
 
     return run
 
@@ -179,6 +191,8 @@ _COMPLETED = {
     "at": "entry",
     "start": "entry",
     "branch": "entry",
+    "onto": "entry",
+    "part": "entry",
     "directory": "directory",
     "file": "file",
     "output": "file",

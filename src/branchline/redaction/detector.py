@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 import string
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
+from branchline.redaction.aws_keys import aws_secret_keys
 from branchline.redaction.names import NAME_SIGNS, assigned_value, secret_kind_by_name
 from branchline.redaction.places import PLACE_SIGNS, PLACES, Read, Secret
 from branchline.redaction.randomness import is_placeholder, looks_like_words
@@ -90,7 +92,7 @@ def _inner_by_sign() -> dict[str, list[tuple[Inner, re.Pattern[str], re.Pattern[
 
 
 _SEPARATORS = "~{}$|_-."
-_LEAST = {"_": r"(?=[\w+/-]{12})", "-": r"(?=[\w+/-]{12})", ".": r"(?=[\w.+/-]{16})"}
+_LEAST = {"_": r"(?=[\w.+/=-]{12})", "-": r"(?=[\w.+/=-]{8})", ".": r"(?=[\w.+/=-]{16})"}
 """What follows a separator at least; the fewer pass, the fewer heads are tried."""
 
 
@@ -229,9 +231,9 @@ def search(text: str) -> SecretSearch:
             end = here[-1].end
         elif sure and ("\\/" in text[max(0, place - 64) : place + _WINDOW] or _LISTED.match(text, place)):
             unsure.append(place)
-    found += _aws_secrets(text, found)
     found += (Secret(*span, "seed-phrase") for span in seed_phrases(narrow))
-    return SecretSearch(_apart(found), unsure)
+    keys = [Secret(*span, "aws-secret-key") for span in aws_secret_keys(narrow)]
+    return SecretSearch(_apart(_with(found, keys)), unsure)
 
 
 def _narrow(text: str) -> bytes:
@@ -244,6 +246,17 @@ def _narrow(text: str) -> bytes:
 
 _LISTED = re.compile(r"\w{1,16}\"[ \t]*:[ \t]*\[", re.ASCII)
 _WINDOW = 256
+
+
+def _with(found: list[Secret], keys: list[Secret]) -> list[Secret]:
+    """What was found, and those of the keys that are no part of it: they have no form of their own."""
+    found.sort()
+    starts = [secret.start for secret in found]
+    before = (bisect_right(starts, key.end - 1) - 1 for key in keys)
+    return [
+        *found,
+        *(key for key, place in zip(keys, before, strict=True) if place < 0 or found[place].end <= key.start),
+    ]
 
 
 def _apart(secrets: list[Secret]) -> list[Secret]:
@@ -266,25 +279,6 @@ def _named(text: str, place: int) -> Read:
     if value.kind is None:
         return Read([], value.until)
     return Read([Secret(value.start, value.end, value.kind)], value.until)
-
-
-_AWS_SECRET = re.compile(r"(?<![0-9A-Za-z+/=_-])[0-9A-Za-z+/]{40}(?![0-9A-Za-z+/=_-])")
-_NEAR = 240
-
-
-def _aws_secrets(text: str, found: list[Secret]) -> list[Secret]:
-    """The secret access keys near an access key id."""
-    near: list[Secret] = []
-    for _, end, kind in found:
-        if kind != "aws-access-key-id":
-            continue
-        for secret in _AWS_SECRET.finditer(text, max(0, end - _NEAR), end + _NEAR):
-            value = secret[0]
-            if any(map(str.isdigit, value)) and not (
-                value.islower() or value.isupper() or is_placeholder(value)
-            ):
-                near.append(Secret(*secret.span(), "aws-secret-key"))
-    return near
 
 
 # -- tokens -----------------------------------------------------------------------------------------------
