@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from branchline.conversion.entry_utils import (
+    has_native_form,
     message_of,
     with_edit,
     with_model,
@@ -97,6 +98,9 @@ class Converter(EntryWriter):
         order, source = self.plan.order, self.source
         for start in range(0, len(order), _CHUNK):
             positions = order[start : start + _CHUNK]
+            if source.format is PI:
+                lines = zip(positions, source.raws(positions), strict=True)
+                self._enveloped.update(position for position, line in lines if has_native_form(line))
             for position, entry in zip(positions, source.entries(positions), strict=True):
                 if self._restorer is None or not self._give_back(position):
                     self._take(position, entry)

@@ -14,6 +14,7 @@ _SHOWN = 3
 
 @command(
     "models",
+    paged=True,
     examples="""
     branchline models
     branchline models gateway

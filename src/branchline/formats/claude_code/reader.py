@@ -61,6 +61,7 @@ _TYPES = {
     RESUMED: "resume_mark",
 }
 _ROLES = {HUMAN: "user", QUEUED: "user", RESULT: "toolResult", ANSWER: "assistant", ERROR: "assistant"}
+_NO_CALLS = frozenset({HUMAN, BOOKKEEPING})
 _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
 _SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
 _NEVER_STARTS = frozenset({BOUNDARY, RESULT, ANSWER, ERROR, RESUMED})
@@ -183,16 +184,23 @@ class ClaudeCodeReader(LineReader):
             uuids,
             [row.parentUuid for row in rows],
             kinds,
-            types=["message"] * len(rows),
+            types=[_TYPES.get(kind, "custom") for kind in kinds],
             times=times,
             roles=list(map(_ROLES.get, kinds)),
             quiet=[place for place, shape in enumerate(shapes, first) if shape.quiet],
             marks=[shape.mark for shape in shapes],
         )
         for position, row, shape in zip(range(first, first + len(rows)), rows, shapes, strict=True):
-            if shape.kind != HUMAN:
+            if shape.kind not in _NO_CALLS:
                 self._note_calls(position, row, shape)
-        self._leaf = first + len(rows) - 1
+        self._leaf = next(
+            (
+                place
+                for place in range(first + len(rows) - 1, first - 1, -1)
+                if kinds[place - first] in _LEAVES
+            ),
+            self._leaf,
+        )
         reading.linker.exact.update([place for place, row in enumerate(rows, first) if row.branchline])
         return True
 
@@ -485,10 +493,14 @@ def _has_no_summary(row: Row) -> bool:
 
 
 def _is_plain(row: Row, shape: RowShape) -> bool:
-    """Whether a record is one entry of the main conversation: a prompt, an answer or a single result."""
-    if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.message is None:
+    """Whether a record is one entry in line: a prompt, an answer, a single result, bookkeeping."""
+    if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.logicalParentUuid:
         return False
-    if row.logicalParentUuid or isinstance(row.branchline, str):
+    if isinstance(row.branchline, str):
+        return False
+    if shape.kind == BOOKKEEPING:
+        return row.type not in _SPEAKING_TYPES
+    if row.message is None:
         return False
     if shape.kind == RESULT:
         content = row.message.content
