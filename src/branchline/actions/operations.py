@@ -8,7 +8,7 @@ ever removed from a log, so that everything that was undone can be done again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -55,7 +55,6 @@ Verb = Literal[
     "redo",
     "rewind",
 ]
-_TOGETHER = 512
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,13 +84,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 def operations(session: Session) -> list[Operation]:
     """The operations of a session in the order in which they were done."""
     found = list(_read(session))
-    undone = {operation.id for operation in _redoable(found)}
+    undone = _stacks(found).taken_back
     return [msgspec.structs.replace(each, undone=True) if each.id in undone else each for each in found]
 
 
 def last_undoable(session: Session) -> Operation | None:
     """The operation that :func:`undo` would take back."""
-    waiting = _undoable(list(_read(session)))
+    waiting = _stacks(list(_read(session))).done
     return waiting[-1] if waiting else None
 
 
@@ -123,7 +122,8 @@ def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
 
     def build(current: Session) -> list[NewEntry]:
         known = list(_read(current))
-        waiting = _undoable(known) if verb == "undo" else _redoable(known)
+        stacks = _stacks(known)
+        waiting = stacks.done if verb == "undo" else stacks.undone
         if not waiting:
             raise ValueError(f"there is nothing to {verb} in session {current.id}")
         operation = waiting[-1]
@@ -156,18 +156,18 @@ def _stating(operation: Operation, said: str | None) -> list[NewEntry]:
             return []
 
 
-def _undoable(known: list[Operation]) -> list[Operation]:
-    return _stacks(known)[0]
-
-
-def _redoable(known: list[Operation]) -> list[Operation]:
-    return _stacks(known)[1]
-
-
-def _stacks(known: list[Operation]) -> tuple[list[Operation], list[Operation]]:
+class _Stacks(NamedTuple):
     """What can be undone, and what can be redone; the next one is the last of its list."""
-    done: list[Operation] = []
-    undone: list[Operation] = []
+
+    done: list[Operation]
+    undone: list[Operation]
+    taken_back: set[str]
+    """Every operation that is undone, also where a later one has made redoing it impossible."""
+
+
+def _stacks(known: list[Operation]) -> _Stacks:
+    stacks = _Stacks([], [], set())
+    done, undone, taken_back = stacks
     for operation in known:
         if operation.verb == "undo":
             if done and done[-1].id == operation.target:
@@ -175,9 +175,11 @@ def _stacks(known: list[Operation]) -> tuple[list[Operation], list[Operation]]:
                 # Redoing goes back to where the session stood, with what was said there since.
                 leaf = operation.leaf_before if taken.moves else taken.leaf_after
                 undone.append(msgspec.structs.replace(taken, leaf_after=leaf))
+                taken_back.add(taken.id)
         elif operation.verb == "redo":
             if undone and undone[-1].id == operation.target:
                 done.append(undone.pop())
+                taken_back.discard(done[-1].id)
         elif operation.verb == "rewind":
             undone.append(
                 msgspec.structs.replace(
@@ -187,7 +189,7 @@ def _stacks(known: list[Operation]) -> tuple[list[Operation], list[Operation]]:
         else:
             done.append(operation)
             undone.clear()
-    return done, undone
+    return stacks
 
 
 def _read(session: Session) -> Iterator[Operation]:
@@ -195,10 +197,7 @@ def _read(session: Session) -> Iterator[Operation]:
     tree = session.index
     wanted = {"leaf", "label", "session_info", "compaction", "branch_summary", "custom"}
     noted = [position for position, kind in enumerate(tree.types) if kind in wanted]
-    decoded: dict[int, Entry] = {}
-    for start in range(0, len(noted), _TOGETHER):
-        some = noted[start : start + _TOGETHER]
-        decoded.update(zip(some, session.transcript.entries(some), strict=True))
+    decoded = dict(zip(noted, session.transcript.iter_entries(noted), strict=True))
     covered = _covered(decoded)
     state = _State()
     for position, kind in enumerate(tree.types):

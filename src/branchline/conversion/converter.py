@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from branchline.conversion.entry_utils import (
+    has_native_form,
     message_of,
     with_edit,
     with_model,
@@ -97,6 +98,9 @@ class Converter(EntryWriter):
         order, source = self.plan.order, self.source
         for start in range(0, len(order), _CHUNK):
             positions = order[start : start + _CHUNK]
+            if source.format is PI:
+                lines = zip(positions, source.raws(positions), strict=True)
+                self._enveloped.update(position for position, line in lines if has_native_form(line))
             for position, entry in zip(positions, source.entries(positions), strict=True):
                 if self._restorer is None or not self._give_back(position):
                     self._take(position, entry)
@@ -111,6 +115,10 @@ class Converter(EntryWriter):
             self._models[position] = (entry.provider, entry.model_id)
         if isinstance(entry, Damaged):
             self._drop(position, UNREADABLE)
+            return
+        if position in self.source.reading.repeats:
+            self._pass(position)
+            self.ledger.carried(position)
             return
         if self._is_said_otherwise(entry, position):
             return

@@ -27,6 +27,7 @@ from branchline.entries import (
     ToolResult,
     Usage,
     UserMessage,
+    json_codec,
 )
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "calls_with_long_numbers",
     "chained",
     "group_tool_results",
+    "has_native_form",
     "message_of",
     "missing_results",
     "one_by_one",
@@ -51,6 +53,15 @@ _EXACT = 2**53
 
 def message_of(entry: Entry) -> Message | None:
     return entry.message if isinstance(entry, MessageEntry) else None
+
+
+def has_native_form(line: bytes) -> bool:
+    """Whether a line holds a message with the form of an agent framework beside the canonical one."""
+    if b'"native"' not in line:
+        return False
+    message = (json_codec.loads_object(line) or {}).get("message")
+    native = message.get("native") if isinstance(message, dict) else None
+    return isinstance(native, dict) and isinstance(native.get("format"), str)
 
 
 def calls_with_long_numbers(entry: Entry) -> bool:

@@ -77,6 +77,9 @@ class EntryWriter(ConversionState):
         self._edited: set[int] = set()
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # what only the source's program understands
+        self._enveloped: set[int] = (
+            set()
+        )  # messages with the form of a framework, which no other format keeps
         self._models_apart = target is not PI and not names_models(target, self.header)
 
     def _pass(self, position: int) -> None:
@@ -266,6 +269,8 @@ class EntryWriter(ConversionState):
                 words.append("joined with the answer before it")
             if missing:
                 words.append("without " + ", ".join(missing))
+            if position in self._enveloped:
+                words.append("without the native form that its framework reads")
             words += unread
             parts = self.source.format.external_parts
             if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:

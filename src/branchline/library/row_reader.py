@@ -38,7 +38,7 @@ __all__ = [
 _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
 _LEAST = 4095
-_AT_ONCE = 1 << 18
+_AT_ONCE = 1 << 20
 """Files up to this size are read by one call and looked at in memory."""
 _PREVIEW = 200
 

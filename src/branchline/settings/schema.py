@@ -82,6 +82,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool, _says("Plain text everywhere: no colours, plots or truncation; for screen readers.")
     ] = False
     ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters only.")] = False
+    pager: Annotated[
+        str, _says("What shows long output on a terminal: auto ($PAGER, else less), never, or a command.")
+    ] = "auto"
     mouse: Annotated[bool, _says("Enable the mouse in the browser.")] = True
     scope: Annotated[
         Literal["here", "all"],

@@ -34,6 +34,7 @@ class _End(NamedTuple):
 
 @command(
     "diff",
+    paged=True,
     examples="""
     branchline diff @last                          the two branches of a session that has two
     branchline diff @last 3f2a                     the leaf and another branch

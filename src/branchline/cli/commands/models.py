@@ -12,6 +12,7 @@ __all__ = ["models_command"]
 
 @command(
     "models",
+    paged=True,
     examples="""
     branchline models
     branchline models gateway
