@@ -271,9 +271,9 @@ def test_tenants_see_only_their_own_rows(postgres_dsn):
         owner.execute(f"GRANT USAGE ON SCHEMA branchline TO {role}")
         owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA branchline TO {role}")
     place = postgres_dsn.replace("postgres@", f"{role}@")
-    name = uuid.uuid4().hex
-    one = PostgresStore(with_options(place, tenant="acme", store=name))
-    other = PostgresStore(with_options(place, tenant="globex", store=name))
+    name, acme, globex = (uuid.uuid4().hex for _ in range(3))
+    one = PostgresStore(with_options(place, tenant=acme, store=name))
+    other = PostgresStore(with_options(place, tenant=globex, store=name))
     lines = LINE + b"{}\n" * 40
 
     one.load("talk", [lines])
@@ -287,10 +287,10 @@ def test_tenants_see_only_their_own_rows(postgres_dsn):
     assert other.stat("talk").size == len(LINE)
     with psycopg.connect(place, autocommit=True) as plain:
         assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (0,)
-        plain.execute("SELECT set_config('branchline.tenant', 'globex', false)")
+        plain.execute("SELECT set_config('branchline.tenant', %s, false)", (globex,))
         assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (1,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            plain.execute("INSERT INTO branchline.line VALUES ('acme', %s, 0, '')", (str(uuid.uuid4()),))
+            plain.execute("INSERT INTO branchline.line VALUES (%s, %s, 0, '')", (acme, str(uuid.uuid4())))
     one.close()
     other.close()
 
