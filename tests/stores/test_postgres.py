@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from branchline import (
+    InvalidId,
     LockTimeout,
     LogError,
     LogGone,
@@ -160,6 +161,17 @@ def test_tables_are_created_on_request_only_and_once(postgres_dsn):
 def test_a_server_that_is_not_there_is_an_error_of_ours(address, message):
     with pytest.raises(LogError, match=message):
         PostgresStore(address).scan()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://me:hush@[bad/x", "postgresql://me:hush@h/x?pooler=yes", "postgres://h/x?follow=no"],
+)
+def test_a_malformed_address_is_an_error_of_ours_that_shows_no_password(address):
+    with pytest.raises(InvalidId, match="malformed") as caught:
+        PostgresStore(address)
+
+    assert "hush" not in str(caught.value)
 
 
 def test_an_append_goes_on_when_the_server_was_restarted_in_between(store):
