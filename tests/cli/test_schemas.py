@@ -162,6 +162,7 @@ SCHEMAS = {
     ("config", "set", "theme", "dark"): CONFIG,
     ("config", "unset", "theme"): CONFIG,
     ("completion", "bash"): {"schema", "shell", "script"},
+    ("man",): {"schema", "page"},
     ("demo",): {"schema", "sessions", "seen", "hidden", "unreadable"},
     ("share", "talk", "-o", "talk.html"): {"schema", "session", "path", "size", "redacted"},
     ("sync", "one.db", "other.db"): {"schema", "written", "sessions"},

@@ -52,6 +52,7 @@ def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
     finally:
         connection.set_progress_handler(None, 0)
         connection.set_authorizer(None)
+        connection.execute("PRAGMA query_only = OFF")
     columns = tuple(name for name, *_rest in cursor.description or ())
     if not columns:
         raise SqlProblem(f"only SELECT over {', '.join(VIEWS)} is allowed")

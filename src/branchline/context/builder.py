@@ -6,9 +6,7 @@ edited is the very record that was decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import compress
-from typing import cast
 
 import msgspec
 
@@ -34,7 +32,6 @@ from branchline.entries import (
     ToolResult,
     UserMessage,
 )
-from branchline.tree import Tree
 
 __all__ = [
     "SPEAKING",
@@ -66,15 +63,14 @@ def build_context(source: ContextSource, leaf: int) -> Context:
         speaking = list(compress(speaking, map(spoken.__contains__, kinds)))
     compaction = selection.compaction
     older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
-    entries = source.entries(speaking)
-    edits = edits_in(entries, tree, selection)
+    edits = edits_in(source, speaking, selection)
     messages = []
     if compaction is not None:
         opening = apply_edit(opening_messages(compaction, rules), edits.get(compaction.id))
         messages += [ContextMessage(compaction.id, message) for message in opening]
-    messages += _messages(entries[:older], edits)
+    messages += _messages(source, speaking[:older], edits)
     measured_from = len(messages)
-    messages += _messages(entries[older:], edits)
+    messages += _messages(source, speaking[older:], edits)
     if (finish := rules.finish) is not None:
         past = {item.entry for item in messages[:measured_from]}
         messages = finish(messages)
@@ -148,13 +144,14 @@ def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
     )
 
 
-def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
-    """The last edit of each entry among the selected ones."""
+def edits_in(source: ContextSource, positions: list[int], selection: Selection) -> Edits:
+    """The last edit of each entry among those at these positions of the selection."""
     edits: Edits = {}
     if "context_edit" not in selection.types:
         return edits
-    for entry in entries:
-        if type(entry) is not ContextEdit:
+    tree = source.tree
+    for entry in source.entries([at for at in positions if tree.types[at] == "context_edit"]):
+        if not isinstance(entry, ContextEdit):
             continue
         target = entry.target
         if f"{target}#2" in tree.positions:
@@ -186,12 +183,16 @@ def _with_content(message: Message, content: Content) -> Message:
             return message
 
 
-def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
-    if not edits and set(map(type, entries)) == {MessageEntry}:  # nearly always
-        plain = cast("list[MessageEntry]", entries)
-        return list(map(ContextMessage, [entry.id for entry in plain], [entry.message for entry in plain]))
+def _messages(source: ContextSource, positions: list[int], edits: Edits) -> list[ContextMessage]:
+    keys = source.tree.keys
     found: list[ContextMessage] = []
-    for entry in entries:
-        said = apply_edit(entry_messages(entry), edits.get(entry.id))
-        found += [ContextMessage(entry.id, message) for message in said]
+    add = found.append
+    # The keys of the tree, not the equal ids of the entries, which would stay in memory beside them.
+    for position, entry in zip(positions, source.iter_entries(positions), strict=True):
+        key = keys[position]
+        if type(entry) is MessageEntry and not edits:  # nearly always
+            add(ContextMessage(key, entry.message))
+        else:
+            for message in apply_edit(entry_messages(entry), edits.get(key)):
+                add(ContextMessage(key, message))
     return found

@@ -55,7 +55,7 @@ def project(source: ContextSource, leaf: int) -> Projection:
     selection = select(source, leaf, hidden=())
     speaking = [position for position in selection.positions if types[position] in SPEAKING]
     records = dict(zip(speaking, source.entries(speaking), strict=True))
-    edits = edits_in(records.values(), tree, selection)
+    edits = edits_in(source, speaking, selection)
     entries = []
     for position in selection.positions:
         record = records.get(position)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import compress, count
 from typing import NamedTuple
 
@@ -132,6 +132,11 @@ class LogIndex:
     def model(self) -> str | None:
         """The model that the file names for the whole session, whatever its path says; None where none is."""
         return None
+
+    @property
+    def repeats(self) -> Container[int]:
+        """Entries that only repeat others, because the program needs them twice; seldom any."""
+        return ()
 
     @property
     def answer_ids(self) -> Mapping[int, str]:

@@ -249,10 +249,10 @@ class _Run:
         if scope is None and len(covered) < catalog.count():
             scope = set(covered)
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
-        total = len(answer.groups)
+        total = answer.total
         taken: dict[int, int] = {}
         later: list[tuple[float, list[Candidate]]] = []
-        for group, score in zip(answer.groups, answer.scores, strict=True):
+        for score, group in answer.groups:
             if len(self.found) >= self.limit:
                 break
             if taken.get(group[0].file, 0) >= _PER_SESSION:
@@ -270,7 +270,7 @@ class _Run:
         total += len(named)
         for one in named[: self.limit]:  # the latest first, as they are ranked
             self._take_title(one, covered[one.file])
-        return total, answer.at_least, bool(answer.groups)
+        return total, answer.at_least, answer.total > 0
 
     def _take(self, score: float, group: list[Candidate], covered: dict[int, _Known]) -> None:
         places = []

@@ -23,8 +23,6 @@ from branchline.views.turns import turns_of
 
 __all__ = ["branch_nodes", "prior_turns"]
 
-_TOGETHER = 512
-
 
 def branch_nodes(session: Session) -> Iterator[BranchNode]:
     """Every entry of every root, depth first; the subtree that leads to the leaf comes first."""
@@ -50,10 +48,8 @@ def prior_turns(session: Session) -> Iterator[Prompt]:
 
 def _labels(session: Session) -> Iterator[str]:
     """What each entry is and says, in file order."""
-    size = len(session.index)
-    for start in range(0, size, _TOGETHER):
-        for entry in session.transcript.entries(range(start, min(start + _TOGETHER, size))):
-            yield one_line(_label(entry))
+    for entry in session.transcript.iter_entries(range(len(session.index))):
+        yield one_line(_label(entry))
 
 
 def _label(entry: Entry) -> str:

@@ -61,11 +61,11 @@ _QUOTE = r"(?:\\*[\"'`]|\\+u002[27])"
 _SUFFIX = r"(?:[_-](?i:b64|base64|value|data|prod|dev|test|live|staging|old|new|default|confirm|confirmation|plain|raw|base))?\d{0,2}"
 _BEHIND = rf"(?:[*_]{{1,2}}|[ ]\[[^\]\n]{{0,30}}\]|{_QUOTE}?\]?)"  # **name**:  name [default]:  ["name"] =
 _TYPE = r"[ ]?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…"
-_OPERATOR = rf"(?::=|\?=|=>|=(?!=)|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
+_OPERATOR = rf"(?::=|\?=|=>|=(?!=(?![0-9A-Za-z+/_=-]{{14}}))|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
 _PAIR = rf"{_QUOTE}?(?:[ \t,]|\\+[nrt]|[\r\n]){{1,24}}{_QUOTE}?[vV]alue{_QUOTE}?{_BLANKS}[:=]"  # name: X, value: …
 _RANDOM = r"[0-9A-Za-z+/=_.~-]{16}"
 _ASSIGNS = (
-    rf"{_SUFFIX}(?:{_PAIR}|{_BEHIND}{_BLANKS}{_OPERATOR}|{_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE})"
+    rf"{_SUFFIX}(?:{_PAIR}|{_BEHIND}{_BLANKS}{_OPERATOR}|(?<!pwd){_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE}[^\s\"'`]{{1,200}}+{_QUOTE}(?!{_BLANKS}:))"
     rf"|{_QUOTE}?[ ](?:(?:is|was):?[ ])?{_QUOTE}?(?={_RANDOM})|[ ](?:is|was):?[ ]{_QUOTE}?(?=[^\s\"'`]{{6}}))"
 )
 _BEHIND_THE_WORD = r"[ \t]+'(?=[^'\s])|(?:[ \t]|\\+[nrt]|[\r\n])+(?=[^\s'\"=:])"
@@ -280,14 +280,14 @@ def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code
     if before.endswith("_auth"):
         return "npm-token" if looks_random(value, shortest=8, hashes=True) else None
     sure = plain == "authorization" or (joined and qualifier != "") or qualifier in _SECRET_KEYS
-    return "token" if looks_random(value, shortest=16, hashes=sure) else None
+    return "token" if looks_random(value, shortest=12 if sure else 16, hashes=sure) else None
 
 
 def _key_kind(qualifier: str, before: str, value: str, *, upper: bool) -> str | None:
     if before[-1:] in ("?", "&"):
         return "api-key" if looks_random(value, shortest=12, hashes=True) else None
     if not qualifier:
-        return None
+        return "secret" if upper and not before and looks_random(value, shortest=20, hashes=False) else None
     if before.lower().endswith(
         ("api", "api_", "api-", "api ", "apis_", "app_", "application-", "application_")
     ):

@@ -280,6 +280,24 @@ def _identified(text: str, place: int, _: Token) -> Read:
     return Read([Secret(*clause.span("value"), "password")], clause.end())
 
 
+# -- in code of wallets -----------------------------------------------------------------------------------
+
+_WALLET_KEY = re.compile(r"x(?P<value>[0-9A-Fa-f]{64})", re.ASCII)
+_WALLET = re.compile(
+    r"(?i:wallet|private[ _-]?key|privkey|priv_key|signer|deployer|mnemonic|(?<![a-z])accounts\b|(?<![a-z])pk\b|eth key)"
+)
+_TRANSACTION = re.compile(r"(?i:tx|transaction|hash|block|topic|receipt|root|salt|public|code|slot)")
+
+
+def _wallet_key(text: str, place: int, _: Token) -> Read:
+    """A number of 32 bytes is a hash of a transaction more often than a key; the line says which."""
+    key = _WALLET_KEY.match(text, place)
+    before = text[max(0, place - _LINE) : place].replace("\\n", "\n").rpartition("\n")[2][-120:]
+    if key is None or not _WALLET.search(before) or _TRANSACTION.search(before):
+        return _NOTHING
+    return Read([Secret(key.start() - 1, key.end(), "ethereum-key")], key.end())
+
+
 # -- private keys -----------------------------------------------------------------------------------------
 
 _BLOCK_BEGINS = re.compile(r"-----BEGIN (?:[0-9A-Z]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
@@ -334,6 +352,7 @@ PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
     ("k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
     ("K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
     ("B", r"Y (?<=IDENTIFIED BY )", _identified),
+    ("x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
 )  # fmt: skip
 """For each place: letters, what must hold around one of them, and what reads the text there."""
 

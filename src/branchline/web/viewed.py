@@ -201,8 +201,9 @@ class ViewedLibrary:
             viewed.close()
 
 
-def watched_file(path: str) -> str:
-    """The file that changes when a session does: of a session in a database, the database."""
-    if not os.path.exists(path) and "#" in path:
-        path = path.rpartition("#")[0]
-    return os.path.realpath(path)
+def watched_file(path: str) -> str | None:
+    """The file that changes when a session does: of a session in a database file, the database."""
+    for file in (path, path.rpartition("#")[0]):
+        if file and os.path.exists(file):
+            return os.path.realpath(file)
+    return None

@@ -42,7 +42,7 @@ def index_command(
     exclude: str | None,
     background: bool,  # noqa: FBT001
 ) -> None:
-    """Bring the index up to date with all sessions of all programs, and say what it holds.
+    """Bring the index up to date with all sessions of all agents, and say what it holds.
 
     The index is one SQLite file in the cache directory that only you can read. It holds every word of your
     sessions, and no text as such. Lists and searches update it by themselves; without it they read the

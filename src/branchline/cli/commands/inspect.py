@@ -20,6 +20,7 @@ __all__ = ["inspect_command"]
 
 @command(
     "inspect",
+    paged=True,
     examples="""
     branchline inspect @last
     branchline inspect path/to/session.jsonl --json | jq .leaf

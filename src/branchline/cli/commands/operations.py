@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["graft_command", "log_command", "redo_command", "squash_command", "undo_command"]
 
 
-@command("log", examples="branchline log @last")
+@command("log", paged=True, examples="branchline log @last")
 @session_argument()
 @directory_option
 def log_command(out: Output, session: str, directory: str | None) -> None:

@@ -1,4 +1,4 @@
-"""``search``: entries that hold some words, in the sessions of all programs."""
+"""``search``: entries that hold some words, in the sessions of all agents."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 
 @command(
     "search",
+    paged=True,
     examples="""
     branchline search login test
     branchline search '"connection refused"' role:result after:7d
@@ -60,7 +61,7 @@ def search_command(
     directory: str | None,
     agents: tuple[str, ...],
 ) -> None:
-    """Find entries by their words, in the sessions of all programs and directories.
+    """Find entries by their words, in the sessions of all agents and directories.
 
     Every word must be in the entry. "phrases" stand in quotes, re: takes a regular expression. Fields narrow
     it down: agent: cwd: model: role: tool: after: before: label: in:said in:tools is:branch is:abandoned

@@ -15,6 +15,7 @@ _SECONDS = 5.0
 
 @command(
     "sql",
+    paged=True,
     examples="""
     branchline sql "select agent, count(*) from sessions group by agent"
     branchline sql "select model, sum(tokens) from spending where counted group by 1 order by 2 desc" --csv
