@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from branchline.conversion.fidelity import FidelityRecorder
@@ -27,22 +29,24 @@ from branchline.tree import ROOT
 __all__ = ["ConversionState"]
 
 
+class ConversionJob(NamedTuple):
+    """What to convert: a whole session or, with ``leaf``, the path to one of its entries."""
+
+    source: EntryLog
+    target: Format
+    header: Header
+    """The header of the new file."""
+    leaf: int | None = None
+    restorer: OriginReader | None = None
+    bare: bool = False
+    """Entries only: no origin, and neither moves nor labels nor a title at the end."""
+
+
 class ConversionState:
-    """A source, a new file that has its head, and for each entry of the one its place in the other.
+    """A source, a new file with its header, and for each entry of the source its place in the new file."""
 
-    ``bare`` asks for entries only: no origin, and neither moves nor labels nor a title at the end.
-    """
-
-    def __init__(
-        self,
-        source: EntryLog,
-        target: Format,
-        header: Header,
-        leaf: int | None,
-        restorer: OriginReader | None,
-        *,
-        bare: bool = False,
-    ) -> None:
+    def __init__(self, job: ConversionJob) -> None:
+        source, target, header, leaf, restorer, bare = job
         self.source, self.target, self.bare = source, target, bare
         self.ledger = FidelityRecorder(source.tree)
         self.plan = make_plan(source, target, leaf, self.ledger, as_in_file=target is PI)

@@ -33,7 +33,7 @@ from branchline.views.session_row import SessionRow
 
 __all__ = ["CatalogRows", "OpenCatalog", "file_update"]
 
-_TOGETHER = 64  # files in one transaction
+_TOGETHER = 512  # files in one transaction; opening the catalog costs as much as writing fifty
 _MOST_ENTRIES = 20_000
 _RECENT_NS = 3_600_000_000_000
 OpenCatalog = Callable[[], Catalog]

@@ -230,7 +230,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
         messages=_count(tree, path),
-        prompts=sum(tree.roles[place] == "user" for place in path),
+        prompts=list(map(tree.roles.__getitem__, path)).count("user"),
         branches=count_branches(tree),
         git_branch=git_branch_of(transcript),
         total_messages=tree.types.count("message") - _pieces(tree),
@@ -298,7 +298,8 @@ def _count(tree: Tree, path: list[int]) -> int:
     roles, types = tree.roles, tree.types
     if tree.continuations:
         path = [place for place in path if place not in tree.continuations]
-    count = sum(map(COUNTED_ROLES.__contains__, map(roles.__getitem__, path)))
+    on_path = list(map(roles.__getitem__, path))
+    count = sum(map(on_path.count, COUNTED_ROLES))
     if types.count("message") != len(roles) - roles.count(None):
         # Entries of other types may hold something called a message; nobody counts that.
         count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)

@@ -312,7 +312,7 @@ class Session(SessionShortcuts, SessionQueries):
         :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
         """
         stored = self._normalized(message)
-        if self.is_draft and (stored.role == "assistant" or self._pen.publishes_with_message):
+        if self._pen.draft and (stored.role == "assistant" or self._pen.publishes_with_message):
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
             self._pen.publish()
@@ -760,8 +760,8 @@ class Session(SessionShortcuts, SessionQueries):
 
     def _settled(self) -> str | None:
         """Where new entries go; asked once the lock is ours and everything in the log is known."""
-        here, there = self._standing(), self.transcript.leaf
-        if self.on_conflict == "branch" or here == there:
+        here = self._standing()
+        if self.on_conflict == "branch" or here == (there := self.transcript.leaf):
             return here
         if self.on_conflict == "append":
             return there

@@ -67,6 +67,7 @@ class SessionWriter:
         self.taken_in = 0  # how many entries of others were taken in since it was opened
         self.durability: Durability = durability
         self._log = log
+        self._conditional = _conditional(log)
         # For threads that share a session: appending does not always take the lock of the log.
         self._mutex = threading.RLock()
         self.buffered = held
@@ -159,17 +160,15 @@ class SessionWriter:
             self._upgrade()
             reading = transcript.reading
         with self._mutex:
-            keys = self._append_unlocked(make)
+            keys = None if self._conditional is None else self._append_unlocked(self._conditional, make)
             return self._append_locked(make) if keys is None else keys
 
-    def _append_unlocked(self, make: Callable[[], list[Entry]]) -> list[str] | None:
+    def _append_unlocked(self, log: CompareAndAppendLog, make: Callable[[], list[Entry]]) -> list[str] | None:
         """Append where the log is known to end; None, and nothing written, if the lock is needed."""
-        log, transcript = self._log, self.transcript
+        transcript = self.transcript
         reading = transcript.reading
-        # Looked up on the type: not every log can.
-        if log is None or not hasattr(type(log), "try_append") or reading.unterminated:
+        if reading.unterminated:
             return None
-        log = cast("CompareAndAppendLog", log)
         try:
             made = make()
         except Exception:  # noqa: BLE001  it may lack what others wrote; under the lock it is asked again
@@ -334,6 +333,7 @@ class SessionWriter:
 
     def _use(self, log: Log) -> None:
         old, self._log = self._log, log
+        self._conditional = _conditional(log)
         self._lock_as_the_program_does(log)
         self.transcript.rebind(log.read, log.name)
         if old is not None:
@@ -399,6 +399,11 @@ class SessionWriter:
             if self.transcript.reading.version == self.transcript.reading.current_version:
                 raise _replaced(log.path)
             self._take_up_upgraded(log.path)
+
+
+def _conditional(log: Log | None) -> CompareAndAppendLog | None:
+    """The log, if it can compare and append. Looked up on the type: a wrapper may have any attribute."""
+    return cast("CompareAndAppendLog", log) if hasattr(type(log), "try_append") else None
 
 
 def _replaced(path: str) -> LogReplaced:

@@ -109,7 +109,9 @@ class Linker:
             self._claim()
         parent = ROOT
         if parent_id is not None:
-            parent = self._parent_before(position, entry_id, parent_id)
+            found = self._latest.get(parent_id) if self._latest else None
+            found = tree.positions.get(parent_id) if found is None else found
+            parent = self._missing_parent(position, entry_id, parent_id) if found is None else found
             if (
                 after_gap
                 and self._last_readable != ROOT
