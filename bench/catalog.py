@@ -252,7 +252,11 @@ def fifty_thousand() -> Path:
                 session, prompt, answer = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in range(3))
                 about = {"cwd": f"/home/dev/project{number}", "sessionId": session, "version": "2.1.0"}
                 asked = {"role": "user", "content": f"Fix the parser {place}"}
-                told = {"id": f"msg_{answer}", "role": "assistant", "model": "claude-sonnet-4-5"}
+                told: dict[str, Any] = {
+                    "id": f"msg_{answer}",
+                    "role": "assistant",
+                    "model": "claude-sonnet-4-5",
+                }
                 told |= {"content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
                 first = {**about, "type": "user", "uuid": prompt, "parentUuid": None, "message": asked}
                 second = {**about, "type": "assistant", "uuid": answer, "parentUuid": prompt, "message": told}
