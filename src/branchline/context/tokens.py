@@ -63,7 +63,7 @@ def request_tokens(context: Context, model: ModelRef | None) -> int | float:
     """The tokens that the next request to a model has, as far as they can be told.
 
     Only the model itself can report them: another one, or another program, sent a system prompt and tools of
-    its own. A report counts at least what was said, because some servers leave out what they had in a cache.
+    its own. A report counts at least as much as the estimate, because some servers leave out cached tokens.
     """
     messages = [item.message for item in context.messages]
     estimated = projected_tokens(messages, len(messages)).tokens
@@ -87,7 +87,7 @@ def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEs
 
 
 def estimate_messages(messages: Sequence[Message]) -> TokenEstimate:
-    """The tokens of messages on their own, taking the last answer's report as it stands."""
+    """The tokens of messages alone, taking the last answer's report verbatim."""
     found = _last_usage(messages, 0)
     if found is not None:
         return found

@@ -69,7 +69,7 @@ class SessionLibrary(LibraryShortcuts):
 
     A text names a store as :func:`branchline.stores.open_store` reads it: a directory, the file of a database
     (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a ``with``
-    block. A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program,
+    block. A directory (also as ``sessions_dir``) is listed by its contents: the sessions of any agent,
     whatever the ending of their names. With a ``cwd``, only sessions of that working directory are listed and
     found: for directories that hold the sessions of many projects.
     """
@@ -221,7 +221,7 @@ class SessionLibrary(LibraryShortcuts):
         return next((row for row in rows if isinstance(row, SessionRow) and row.version is not None), None)
 
     def find(self, text: str) -> SessionRow:
-        """The session that a person means: by key, by id or its unique beginning, by title, or ``@last``.
+        """Find a session by key, by id or unique id prefix, by title, or ``@last``.
 
         Reads headers only, unless no id is like that. SessionNotFound, or Ambiguous with the candidates.
         """
@@ -286,7 +286,7 @@ class SessionLibrary(LibraryShortcuts):
     # -- one session ----------------------------------------------------------------------------------
 
     def path_of(self, id: str) -> str | None:  # noqa: A002
-        """Where the file of this session lies; None when there is none."""
+        """The path of this session; None if it has no file."""
         row = self._scanner.locate(id)
         return None if row is None else row.path
 
@@ -479,7 +479,7 @@ class SessionLibrary(LibraryShortcuts):
         zone: tzinfo | None = None,
         progress: IndexProgress | None = None,
     ) -> Statistics:
-        """Sums over everything said and spent, for a ``with`` block; reads what the index lacks.
+        """Statistics over all sessions, for a ``with`` block; reads the files that the index lacks.
 
         ``since`` and ``until`` are the first and the last day that count.
         """
@@ -498,7 +498,7 @@ class SessionLibrary(LibraryShortcuts):
     def stats(
         self, by: Dimension | Sequence[Dimension], *, since: date | None = None, until: date | None = None
     ) -> tuple[Group, ...]:
-        """What was said and spent by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
+        """Messages and usage by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
         with self.statistics(since=since, until=until) as found:
             return found.groups(*((by,) if isinstance(by, str) else by))
 
@@ -552,9 +552,9 @@ class SessionLibrary(LibraryShortcuts):
         raise SessionNotFound(f"there is {what} in the trash of {self.name}")
 
     def prune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
-        """Sessions and drafts in which nobody said anything; without ``dry_run`` they go to the trash.
+        """Find sessions and drafts without messages; without ``dry_run`` they go to the trash.
 
-        Never a damaged one, never one that somebody is known to have open, never one of another program.
+        Skips damaged sessions, sessions known to be open, and those of other agents.
         """
         return [
             pruned for scanner in self._scanner.own_stores() for pruned in _prune(scanner, dry_run=dry_run)
@@ -631,7 +631,7 @@ class SessionLibrary(LibraryShortcuts):
         return builtins.list(turns.branch_nodes(session))
 
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
-        """What the person said on the active path, oldest first."""
+        """The prompts on the active path, oldest first."""
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.prior_turns(session))

@@ -56,7 +56,7 @@ _NOT_TEXT = frozenset(
 
 
 def line_texts(line: bytes) -> list[str]:
-    """All texts on a line, in the order in which they stand there; ids, times and encoded data left out."""
+    """All texts on a line, in order; ids, times and encoded data are left out."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
