@@ -455,7 +455,7 @@ class Catalog:
             " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
-        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool", "reading"):
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_hour", "rollup_tool", "reading"):
             run(f"DELETE FROM {table} WHERE file = ?", (file,))
         run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)

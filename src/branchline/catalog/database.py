@@ -81,6 +81,13 @@ CREATE TABLE rollup (
     open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
 );
 CREATE INDEX rollup_file ON rollup (file);
+CREATE TABLE rollup_hour (
+    file INTEGER NOT NULL, day TEXT, hour TEXT, model TEXT, long INTEGER NOT NULL,
+    messages REAL, prompts REAL, answers REAL, calls REAL,
+    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
+    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
+);
+CREATE INDEX rollup_hour_file ON rollup_hour (file);
 CREATE TABLE rollup_tool (file INTEGER NOT NULL, quarter INTEGER, tool TEXT NOT NULL, calls INTEGER NOT NULL);
 CREATE INDEX rollup_tool_file ON rollup_tool (file);
 CREATE TABLE reading (file INTEGER PRIMARY KEY, consumed INTEGER NOT NULL, data BLOB NOT NULL);

@@ -64,9 +64,7 @@ class EntryWriter(ConversionState):
         self._edited: set[int] = set()
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # what only the source's program understands
-        self._enveloped: set[int] = (
-            set()
-        )  # messages with the form of a framework, which no other format keeps
+        self._enveloped: set[int] = set()  # in the form of a framework, which no other format keeps
         self._models_apart = self.target is not PI and not names_models(self.target, self.header)
 
     def _pass(self, position: int) -> None:

@@ -79,8 +79,8 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
     file = await run_in_threadpool(watched_file, path)
     if file is None:  # on a database server
         yield True
-        async for changed in _polls(path, stamp, _SERVER_SECONDS, stop):
-            yield changed
+        async for polled in _polls(path, stamp, _SERVER_SECONDS, stop):
+            yield polled
         return
     watching = _notifications(file, stop)
     upcoming = asyncio.ensure_future(anext(watching, None))
@@ -91,8 +91,8 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
             upcoming = asyncio.ensure_future(anext(watching, None))
             yield changed
     except (ImportError, OSError, RuntimeError):  # no notifications here
-        async for changed in _polls(path, stamp, _FILE_SECONDS, stop):
-            yield changed
+        async for polled in _polls(path, stamp, _FILE_SECONDS, stop):
+            yield polled
     finally:
         upcoming.cancel()
 
