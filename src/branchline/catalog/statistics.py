@@ -47,7 +47,7 @@ _HOURS = (
     " GROUP BY 1, 2, 3, 4, 5"
 )
 _ZONE = " || ' ' || ".join(
-    f"time({seconds}, 'unixepoch', 'localtime')"
+    f"datetime({seconds}, 'unixepoch', 'localtime')"
     for seconds in range(1_577_836_800, 1_900_000_000, 15_811_200)
 )
 """What tells this machine's time zone from others: the date and time at moments twice a year."""

@@ -88,6 +88,10 @@ class Output:
 
         return THEMES[theme_for(self.settings.theme)]
 
+    def measure(self) -> None:
+        """Look at the width of the terminal again: it may have been resized."""
+        self.columns = _terminal_columns() if self.interactive else None
+
     def result(self, command: str, fields: dict[str, Any], *, version: int = 1) -> None:
         """Write the result of a command as one JSON object, which names its schema."""
         text = _encoded({"schema": f"branchline.{command}/{version}", **fields}, pretty=self.interactive)

@@ -17,11 +17,17 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from branchline.compaction import Summary, SummaryRequest
+from branchline.compaction import (
+    BranchCollection,
+    Summary,
+    SummaryRequest,
+    branch_request,
+    prepare_branch_summary,
+)
 from branchline.conductor.events import Event, MessageAppended, TurnEnded
 from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
-from branchline.conductor.run import Run, stream_events
+from branchline.conductor.run import Run, interruptible, stream_events
 from branchline.conductor.state import ConversationState
 from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
 from branchline.context import ModelRef
@@ -29,6 +35,7 @@ from branchline.entries import AssistantMessage, Content, Message
 from branchline.errors import FlowError, ModelError
 from branchline.flows import (
     NO_HOOKS,
+    Aborted,
     Chooser,
     CompactResult,
     Flow,
@@ -214,6 +221,50 @@ class Conductor(ConversationState):
         self._require_idle("branch")
         self._session.branch(entry)
         self._follow_path()
+
+    def apply(self, verb: str, work: Callable[[Session], T]) -> T:
+        """Change the session while nothing is running, for example by a graft, and follow its path."""
+        self._require_idle(verb)
+        done = work(self._session)
+        self._follow_path()
+        return done
+
+    async def summarize(
+        self, first: str, last: str, *, focus: str | None = None, on_progress: OnProgress | None = None
+    ) -> str:
+        """Write a summary of a part of the path with the model; nothing is appended.
+
+        ValueError for entries that are not on the path or say nothing, FlowError or ModelError without one.
+        """
+        path, tree = self._session.path(), self._session.index
+        if first not in path or last not in path or path.index(last) < path.index(first):
+            raise ValueError(
+                f"cannot summarize from {first} to {last}: they are not on the path in this order"
+            )
+        part = path[path.index(first) : path.index(last) + 1]
+        collection = BranchCollection(
+            common_ancestor=None,
+            positions=tuple(tree.position(entry) for entry in part),
+            entries=tuple(part),
+        )
+        transcript = self._session.transcript
+        request = branch_request(prepare_branch_summary(transcript, collection), focus)
+        if request is None:
+            raise ValueError(f"cannot summarize from {first} to {last}: nothing is said there")
+
+        async def told(text: str) -> None:
+            if on_progress is not None:
+                on_progress(text)
+
+        with self._busy("summarize") as run:
+            work = write_summary(self.required_model(), request, self.policy, told)
+            try:
+                written = await interruptible(run.abort, work)
+            except Aborted:
+                raise FlowError("cannot summarize: it was aborted") from None
+        if (why := written.why_unusable()) is not None:
+            raise FlowError(f"cannot summarize: {why}")
+        return written.text
 
     def reset(self) -> None:
         """Move before the first entry: the next prompt starts a new root in the same session."""

@@ -11,7 +11,7 @@ from branchline.conductor.usage_meter import UsageMeter
 from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, request_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import Hooks
-from branchline.models import Model, Tool, model_name
+from branchline.models import Model, Tool, model_name, request_overhead
 from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.tree import ROOT
@@ -87,7 +87,13 @@ class ConversationState:
     @property
     def context_tokens(self) -> int | float:
         """How many tokens the next request has: what the model reported last, the rest estimated."""
-        return request_tokens(self.context(), None if self._model is None else reference_to(self._model))
+        model = None if self._model is None else reference_to(self._model)
+        return request_tokens(self.context(), model, overhead=self.request_overhead)
+
+    @property
+    def request_overhead(self) -> int:
+        """The estimated tokens of the system prompt and the tools, which every request holds."""
+        return request_overhead(self.policy.system_prompt, self.tools)
 
     def context(self) -> Context:
         """What the model sees; the same as ``session.context()``, without building it anew every time."""

@@ -78,6 +78,9 @@ def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi
         case BranchSummary() if entry.summary and entry.type in silent:
             told = {"summary": entry.summary, "details": entry.details}
             return msgspec.structs.replace(entry, summary="", details=told)
+        case CustomMessage() if entry.type in silent:
+            told = {"content": message_fields(UserMessage(content=entry.content))["content"]}
+            return Custom(**common, custom_type=entry.custom_type, data=told)
         case Unknown() if program != "pi" and entry.type not in _SPOKEN:
             data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
             return Custom(**common, custom_type=f"{program}:{entry.type}", data=data)

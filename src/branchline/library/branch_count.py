@@ -1,11 +1,22 @@
-"""How many branches a session has."""
+"""How many branches a session has, and where they end."""
 
 from __future__ import annotations
 
 from branchline.entries import SIDE_TYPES
 from branchline.tree import ROOT, Tree
 
-__all__ = ["count_branches"]
+__all__ = ["branch_tips", "count_branches"]
+
+
+def branch_tips(tree: Tree) -> list[str]:
+    """The ends of all branches, the newest first."""
+    return [
+        tree.keys[position]
+        for position in range(len(tree) - 1, -1, -1)
+        if tree.types[position] not in SIDE_TYPES
+        and position not in tree.placeholders
+        and not tree.conversation_children(tree.keys[position])
+    ]
 
 
 def count_branches(tree: Tree) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from branchline import places, settings
-from branchline.catalog import Catalog
+from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.clock import Clock, SystemClock
 from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
 from branchline.library.listing import LazyListing, Progress
@@ -519,14 +519,23 @@ class SessionLibrary(LibraryShortcuts):
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
         """The answer to a SELECT statement over the views of the index, which is brought up to date first.
 
-        SqlProblem (a ValueError) for a statement that is wrong, refused or too slow; CatalogUnavailable where
-        there is no index.
+        Where there can be no index, every session is read, and the answer has a note that says so. SqlProblem
+        (a ValueError) for a statement that is wrong, refused or too slow.
         """
         from branchline.catalog.sql import ask  # noqa: PLC0415  as above
+        from branchline.library.text_index import index_text, stale_files  # noqa: PLC0415  as above
 
-        self.update_index()
-        with self._open_catalog() as catalog:
-            return ask(catalog, statement, seconds=seconds)
+        try:
+            self.update_index()
+            with self._open_catalog() as catalog:
+                return ask(catalog, statement, seconds=seconds)
+        except CatalogUnavailable as problem:
+            note = f"the index cannot be used, so every session was read: {problem}"
+        with Catalog.in_memory() as catalog:
+            index_text(
+                self._scanner, stale_files(self._scanner, self._scanner.scan()[0], {}, catalog), catalog
+            )
+            return ask(catalog, statement, seconds=seconds)._replace(note=note)
 
     # -- trash ----------------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ from branchline.models.protocol import (
     ThinkingDelta,
     ToolCallDelta,
 )
+from branchline.models.requests import request_overhead
 
 __all__ = ["INTRODUCTION", "OfflineModel"]
 
@@ -188,11 +189,8 @@ class OfflineModel:
 
 
 def _tokens(request: ModelRequest) -> int:
-    declared = [
-        {"name": tool.name, "description": tool.description, **tool.parameters} for tool in request.tools
-    ]
-    around = len(request.system) + (len(json.dumps(declared)) if declared else 0)
-    return sum(map(estimate_message, request.messages)) + (around + 3) // 4
+    overhead = request_overhead(request.system, request.tools)
+    return sum(map(estimate_message, request.messages)) + overhead
 
 
 def _is_summary(request: ModelRequest) -> bool:

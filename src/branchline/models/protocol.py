@@ -36,7 +36,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     The function gets the arguments by name and may be a coroutine function. It returns a text, content
     blocks, or any JSON value; what it raises is told to the model as an error. ``server`` is the MCP server
-    that runs the tool, and ``name_there`` the name that the server gives it.
+    that runs the tool, and ``name_there`` the name that the server gives it. ``permission`` names what the
+    user must allow before a function of this program runs; tools with the same one are allowed together.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     function: Callable[..., Any]
     server: str = ""
     name_there: str = ""
+    permission: str = ""
 
     @property
     def full_name(self) -> str:

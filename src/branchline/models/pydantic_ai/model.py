@@ -170,6 +170,11 @@ def _at_server(model: str, server: ProviderSettings, key: str) -> TheirModel[Any
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
 
         return AnthropicModel(model, provider=AnthropicProvider(base_url=server.base_url, api_key=key))
+    if server.api == "google-generative-ai":
+        from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415
+        from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415
+
+        return GoogleModel(model, provider=GoogleProvider(base_url=server.base_url, api_key=key))
     kind = OpenAIChatModel if server.api == "openai-completions" else OpenAIResponsesModel
     return kind(model, provider=OpenAIProvider(base_url=server.base_url, api_key=key))
 

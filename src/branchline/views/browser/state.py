@@ -17,6 +17,7 @@ from branchline.views.browser.arrangement import (
     arrange,
     defer_patterns,
     face_of,
+    project_name,
 )
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.list_rows import (
@@ -27,7 +28,6 @@ from branchline.views.browser.list_rows import (
     group_line,
     header_line,
     hit_line,
-    project_name,
     row_line,
     screen_columns,
     second_line,
