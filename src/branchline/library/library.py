@@ -614,8 +614,8 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.session import Session  # noqa: PLC0415  lists open none
 
         session: Session | None = None
+        stored: StoredLog | None = None
         for wait in _WAITS:
-            stored = store.stat(key)
             try:
                 session = Session.from_store(store, key, durability=self._durability, clock=self._clock)
                 break
@@ -625,7 +625,9 @@ class SessionLibrary(LibraryShortcuts):
                 # A file that another process creates in this moment has its name before its first line.
                 if wait is None or (stored is not None and stored.size):
                     raise
-                time.sleep(wait)
+                stored = store.stat(key)
+                if stored is None or not stored.size:
+                    time.sleep(wait)
         assert session is not None
         # A file system that ignores case has one file for two keys; they are not to share a conversation.
         if session.id != key and session.id.casefold() == key.casefold():
