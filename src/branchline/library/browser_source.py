@@ -1,4 +1,4 @@
-"""The sessions that a browser shows, out of two libraries: one for each scope that a person can choose.
+"""The sessions that a browser shows, from two libraries: one for each scope that the user can choose.
 
 Rows come in batches, newest files first, so that a screen has something to show at once. Everything here may
 wait for the disk: screens call it from a worker thread.
@@ -76,7 +76,7 @@ class LibrarySource:
 
     @cached_property
     def _library(self) -> SessionLibrary:
-        """A library that opens any file: a person may name one that neither scope lists."""
+        """A library that opens any file, including those that neither scope lists."""
         return SessionLibrary.everywhere()
 
     def agent(self, row: SessionRow) -> str:

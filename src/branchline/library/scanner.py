@@ -73,7 +73,7 @@ _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _STUB = "a stub: nothing was said in it"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
-"""What a session may hold and still be called empty: nothing that anybody said."""
+"""The types that a session without messages may hold."""
 _CONTINUED = "a later file continues the same session"
 _ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
@@ -263,7 +263,7 @@ class StoreScanner:
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
-        """Sessions and drafts in which nobody said anything, damaged ones left out."""
+        """Sessions and drafts without messages, damaged ones left out."""
         for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
@@ -809,7 +809,7 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
 
 
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
-    """The files without those that are the compressed form of one that lies beside them."""
+    """The files without compressed copies of files in the same directory."""
     files = list(files)
     paths = {file.path for file in files}
     for file in files:
