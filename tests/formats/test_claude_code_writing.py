@@ -281,6 +281,19 @@ def heard(record: dict[str, Any]) -> str:
     )
 
 
+def test_a_compaction_without_a_summary_says_nothing(session):
+    session.append_message("old")
+    first = session.append_message("kept")
+    session.append_compaction("", first, 10)
+    session.append_message("new")
+
+    found = records(session)
+
+    boundary = next(record for record in found if record.get("subtype") == "compact_boundary")
+    assert chains(found, boundary["uuid"]) == [["kept", "new"]]
+    assert not any(record.get("isCompactSummary") for record in found)
+
+
 def test_a_second_compaction_that_keeps_what_the_first_kept_holds_it_again(session):
     first = session.append_message("kept twice")
     session.append_compaction("one", first, 1)

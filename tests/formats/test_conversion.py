@@ -14,7 +14,7 @@ from branchline.context import NO_RESULT
 from branchline.conversion import branch_tips, convert
 from branchline.entries import Header, MessageEntry, UnknownMessage
 from branchline.errors import NotSupported
-from branchline.formats import INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
+from branchline.formats import COPILOT, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
 from branchline.session import NewEntry, Session
 from formats.conversion_kit import (
     APPENDABLE,
@@ -441,6 +441,25 @@ def test_an_empty_path_is_an_empty_session(session, target):
 
     assert said(written(made.data, TARGETS[target])) == []
     assert made.fidelity.entries == 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_notice_that_a_program_keeps_from_its_model_stays_kept_from_every_model(target):
+    events = (
+        ("session.start", {"sessionId": "s", "version": 1, "context": {"cwd": "/home/u"}}),
+        ("user.message", {"content": "hello"}),
+        ("assistant.message", {"messageId": "m", "model": "gpt-5", "content": "hi", "toolRequests": []}),
+        ("session.info", {"infoType": "note", "message": "Rewound the conversation"}),
+    )
+    lines = [
+        {"type": kind, "data": data, "id": f"e{number}", "parentId": f"e{number - 1}" if number else None}
+        for number, (kind, data) in enumerate(events)
+    ]
+    source = read("".join(json.dumps(line) + "\n" for line in lines).encode(), COPILOT)
+
+    made = convert(source, TARGETS[target], HEADER)
+
+    assert "Rewound" not in str(said(written(made.data, TARGETS[target])))
 
 
 @pytest.mark.parametrize("target", TARGETS)

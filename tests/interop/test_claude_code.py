@@ -25,6 +25,12 @@ from interop.sources import WRITTEN, opened, sources
 from interop.test_codex import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
 
 PROGRAM = os.environ.get("BRANCHLINE_CLAUDE", "")
+NOT_EXACT = {
+    **OTHERWISE,
+    "20261115-072813-468d3552.jsonl": "a whole number that JavaScript rounds",
+    "20261115-072824-e4abb16d.jsonl": "the program moves text before the calls of the same answer",
+}
+MOVED = "its summary stands before the messages that it keeps"
 MARKS = ("No response requested.", "Continue from where you left off.")
 """What the program adds itself where a session ends with a prompt or a result."""
 
@@ -168,7 +174,9 @@ def test_claude_code_sends_the_conversation_of_every_sample(claude: Claude, prog
     for address in sources(program):
         with opened(address) as source:
             wanted = unended(said(source))
-            if Path(address).name in OTHERWISE or not wanted:
+            made = convert(source, CLAUDE_CODE, Header(id=str(uuid.uuid4()), version=3))
+            moved = any(MOVED in change.why for change in made.fidelity.approximated)
+            if Path(address).name in NOT_EXACT or moved or not wanted:
                 continue
             if sent(claude.resumed(installed(claude, source))) != wanted:
                 different.append(address)

@@ -21,9 +21,10 @@ def branch_tips(tree: Tree) -> list[str]:
 
 def count_branches(tree: Tree) -> int:
     """How many ends the conversation has, side records left out."""
-    types, parents, placeholders = tree.types, tree.parents, tree.placeholders
-    if not placeholders and len(set(parents)) == len(parents) and SIDE_TYPES.isdisjoint(types):
-        return min(1, len(parents))  # one line from the root to the end
+    types, placeholders = tree.types, tree.placeholders
+    if not placeholders and not tree.run_starts():
+        return int(not SIDE_TYPES.issuperset(types))  # one path from the root to the end
+    parents = tree.parents
     above: dict[int, int] = {}  # side record -> the conversation entry that it leads up to
     continued: set[int] = set()
     count = 0

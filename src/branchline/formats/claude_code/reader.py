@@ -118,6 +118,7 @@ class ClaudeCodeReader(LineReader):
         super().__init__(ClaudeCodeReading())
         self._path = path
         self.reading.agent = agent_of(path)
+        self.reading.linker.is_excerpt = self.reading.agent is not None
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[_LastPrompt] = []
@@ -257,7 +258,7 @@ class ClaudeCodeReader(LineReader):
             uuid or links.free_key(f"line-{number}"),
             row.parentUuid,
             kind,
-            type=_TYPES.get(kind) or ("custom_message" if kind >= META else "custom"),
+            type=_type_of(row, kind),
             time=time,
             role=_ROLES.get(kind),
             quiet=shape.quiet,
@@ -286,6 +287,8 @@ class ClaudeCodeReader(LineReader):
                 self._prompt = first_line(text_of(None if row.message is None else row.message.content))
         elif kind == BOUNDARY:
             self._pending = _kept(row.compactMetadata)
+            if _has_no_summary(row):
+                reading.kept[position], self._pending = self._pending, None
         elif kind == SUMMARY:
             if self._pending is not None:
                 reading.kept[position] = self._pending
@@ -476,6 +479,18 @@ class ClaudeCodeReader(LineReader):
             parent_session=parent,
             metadata={name: value for name, value in about.items() if value} or None,
         )
+
+
+def _type_of(row: Row, kind: int) -> str:
+    if kind == BOUNDARY and _has_no_summary(row):
+        return "compaction"
+    return _TYPES.get(kind) or ("custom_message" if kind >= META else "custom")
+
+
+def _has_no_summary(row: Row) -> bool:
+    """Whether a boundary is a whole compaction, as branchline writes one that has no summary."""
+    about = None if row.compactMetadata is None else row.compactMetadata.branchline
+    return about is not None and about.summary is False
 
 
 def _is_plain(row: Row, shape: RowShape) -> bool:

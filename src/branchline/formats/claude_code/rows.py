@@ -55,7 +55,7 @@ PROVENANCE = "branchline"
 
 In a record it is true, or the uuid of a record: then this one repeats another for the program, which finds a
 conversation by ``parentUuid`` alone, and hangs unseen from the record that is named. In ``compactMetadata``
-it names the first message that a compaction keeps.
+it names the first message that a compaction keeps, and says whether there is a summary.
 """
 
 
@@ -96,6 +96,7 @@ class ForkedFrom(msgspec.Struct, gc=False):
 class Preserved(msgspec.Struct, gc=False):
     headUuid: str | None = None  # noqa: N815
     uuids: tuple[str, ...] | None = None
+    summary: bool | None = None
 
 
 class CompactMetadata(msgspec.Struct, gc=False):

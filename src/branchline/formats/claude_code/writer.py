@@ -266,6 +266,8 @@ class TranscriptWriter:
                 raise self._refuse("kept messages")
             kept = [uuid for uuid in kept if self._known_record(uuid).kind != SUMMARY]
             about[PROVENANCE] = {"headUuid": head}
+        if not entry.summary.strip():
+            about[PROVENANCE] = {**about.get(PROVENANCE, {}), "summary": False}
         fields = {
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
@@ -275,6 +277,9 @@ class TranscriptWriter:
             "logicalParentUuid": before,
         }
         self._record("system", fields, entry, before, BOUNDARY, uuid=boundary)
+        if not entry.summary.strip():
+            self._repeat(kept, boundary, boundary)
+            return
         fields = {
             "isCompactSummary": True,
             "isVisibleInTranscriptOnly": True,
@@ -312,14 +317,13 @@ class TranscriptWriter:
     def _end_copy(self, uuid: str) -> str:
         """A copy of a record that ends a branch of its own; with a summary its boundary and what it keeps."""
         record = self._known_record(uuid)
-        if record.kind == SUMMARY:
-            assert record.above is not None
+        if record.kind in (SUMMARY, BOUNDARY):
             tail = self._tail_of(uuid)
             kept: list[str] = []
             while tail != uuid:
                 kept.insert(0, tail)
                 tail = self._known_record(tail).above or uuid
-            return self._repeat([record.above, uuid, *kept], None, uuid)
+            return self._repeat([*filter(None, [record.above]), uuid, *kept], None, uuid)
         group = self._group(uuid) or [uuid]
         return self._repeat(group, self._known_record(group[0]).above, uuid)
 
@@ -335,8 +339,8 @@ class TranscriptWriter:
         return self._repeat(group, self._known_record(group[0]).above, parent)
 
     def _tail_of(self, uuid: str) -> str:
-        """The last of the kept messages behind a summary; any other record itself."""
-        below: str | None = uuid if self._known_record(uuid).kind == SUMMARY else None
+        """The last of the kept messages behind a compaction; any other record itself."""
+        below: str | None = uuid if self._known_record(uuid).kind in (SUMMARY, BOUNDARY) else None
         while below is not None:
             uuid = below
             below = next((child for child in self._children(uuid) if self._is_repeat(child)), None)
