@@ -20,6 +20,7 @@ from branchline.web.guard import Keys
 __all__ = ["http_server", "serve"]
 
 _BACKLOG = 64
+_TICK_SECONDS = 0.5
 _REQUEST_SECONDS = 10.0
 """How long the line and the headers of a request may take to arrive."""
 
@@ -53,6 +54,14 @@ class RequestDeadline(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+class QuietServer(uvicorn.Server):
+    """Looks twice a second whether it shall stop; ten times would be most of what an idle viewer does."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:  # noqa: ASYNC110  a signal handler sets it
+            await asyncio.sleep(_TICK_SECONDS)
 
 
 def serve(
@@ -95,4 +104,4 @@ def http_server(app: ASGIApp) -> uvicorn.Server:
         limit_concurrency=64,
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    return QuietServer(config)
