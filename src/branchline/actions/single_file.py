@@ -215,4 +215,6 @@ def _as_markdown(content: EntryLog, path: list[str], title: str, redactor: Redac
 def _brief(card: Card) -> Card:
     if card.kind in ("tool", "bash", "unknown"):
         return msgspec.structs.replace(card, body="", call=None)
+    if len(card.body) > _MARKDOWN_SIZE:  # more than the page takes of the whole path
+        return msgspec.structs.replace(card, body=card.body[: 2 * _MARKDOWN_SIZE])
     return card
