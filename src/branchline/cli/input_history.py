@@ -20,12 +20,14 @@ _LONGEST = 20_000
 class InputHistory(History):
     """Earlier input, newest first: the prompts of the session, then those of the file.
 
-    Without a ``path`` nothing is kept. A file that cannot be read or written costs the history, not the chat.
+    ``keep`` says whether new input is written. Without a ``path`` there is only the session. A file that
+    cannot be read or written costs the history, not the chat.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, *, keep: bool = True) -> None:
         super().__init__()
         self._path = path
+        self._keep = keep
         self._prompts: list[str] = []
 
     def add_session(self, prompts: Iterable[str]) -> None:
@@ -42,7 +44,7 @@ class InputHistory(History):
                 yield text
 
     def store_string(self, string: str) -> None:
-        if self._path is None or not string.strip() or len(string) > _LONGEST:
+        if self._path is None or not self._keep or not string.strip() or len(string) > _LONGEST:
             return
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)

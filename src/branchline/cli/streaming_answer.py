@@ -16,6 +16,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from branchline.chat.markdown_stream import MarkdownStream
+from branchline.cli.output import screen_size
 from branchline.views.text import cut, one_line, safe, width
 
 __all__ = ["AnswerView"]
@@ -75,7 +76,7 @@ class AnswerView:
 
     @property
     def _columns(self) -> int:
-        return self._console.width
+        return screen_size().columns
 
     @property
     def _measure(self) -> int:
@@ -92,11 +93,12 @@ class AnswerView:
         """The last lines of what is not finished, as many as the screen has room for."""
         rest = self._blocks.rest
         shown = Text(safe(rest[-_LAST:])) if len(rest) > _LONG else self._markdown(rest)
-        return self._painted(shown).split("\n")[-max(1, self._console.height - 3) :]
+        return self._painted(shown).split("\n")[-max(1, screen_size().lines - 3) :]
 
     def _painted(self, shown: RenderableType) -> str:
         with self._console.capture() as captured:
-            self._console.print(shown, width=self._measure)
+            self._console.width = self._measure
+            self._console.print(shown)
         return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
 
     def _look(self, made: Callable[[], list[str]]) -> None:

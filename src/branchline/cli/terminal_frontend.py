@@ -82,8 +82,8 @@ class TerminalFrontend:
     def __init__(self, out: Output, *, keep_history: bool = True) -> None:
         self._out = out
         self._prices = price_list(out.settings)
-        kept = keep_history and out.settings.input_history
-        self._history = InputHistory(os.path.join(data_directory(), _HISTORY) if kept else None)
+        path = os.path.join(data_directory(), _HISTORY) if out.settings.input_history else None
+        self._history = InputHistory(path, keep=keep_history)
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
         self._keys = KeyListener(self._input, self._steer)

@@ -60,7 +60,7 @@ _SAID = frozenset({"text", "thinking", "summary"})
 
 
 def line_texts(line: bytes, column: str | None = None) -> list[str]:
-    """All texts on a line, in the order in which they stand there; ids, times and encoded data left out.
+    """All texts on a line, in order; ids, times and encoded data are left out.
 
     With ``column``, ``said`` or ``tools``, only those of an answer that are told to people or to tools.
     """

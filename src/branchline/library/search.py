@@ -556,7 +556,7 @@ class _worker:  # noqa: N801  used like a function
 def _documents_with(
     data: bytes, documents: Sequence[Candidate], wanted: Sequence[bytes]
 ) -> Iterator[Candidate]:
-    """The documents on whose lines one of some byte strings stands; each once."""
+    """The documents whose lines contain one of these byte strings; each once."""
     lowered = data.lower()
     starts = [one.offset for one in documents]
     seen: set[int] = set()
