@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from branchline import BranchlineError, Session
+from branchline.formats.opencode.rows import decode_part
 from formats.database_kit import DATABASES
 from robustness.field_trials import PROBES, VALUES, World
 
@@ -143,6 +144,16 @@ def test_a_bad_value_in_any_row_makes_no_command_and_no_call_fail(kind, tmp_path
 @pytest.mark.parametrize("kind", DATABASES)
 def test_thousands_of_bad_values_make_no_command_and_no_call_fail(kind, seed, tmp_path):
     assert campaign(kind, seed, 150, 3, tmp_path / "trials") == []
+
+
+@pytest.mark.parametrize("files", ['{"a":' * 2_000 + "1" + "}" * 2_000, "{}", "5", '[5,{"mime":5}]'])
+def test_files_of_a_tool_that_are_no_list_are_none(files):
+    """Once a TypeError: a nested object was read as one file where a list of files belongs."""
+    part = decode_part(
+        b'{"type":"tool","state":{"status":"completed","output":NaN,"attachments":%b}}' % files.encode()
+    )
+
+    assert [file.mime for file in part.state.attachments] == ([""] if files.startswith("[") else [])
 
 
 @pytest.mark.parametrize("kind", DATABASES)

@@ -24,7 +24,17 @@ from branchline.entries import (
 )
 from branchline.session import NewEntry, Session
 
-__all__ = ["BRANCH_RECORD", "OPERATION_RECORD", "Operation", "Verb", "operations", "redo", "undo"]
+__all__ = [
+    "BRANCH_RECORD",
+    "OPERATION_RECORD",
+    "Operation",
+    "Verb",
+    "last_undoable",
+    "operations",
+    "record_rewind",
+    "redo",
+    "undo",
+]
 
 OPERATION_RECORD = "branchline.operation"
 """The type of the custom entry behind the entries of a graft, a squash, an undo or a redo."""
@@ -32,7 +42,18 @@ BRANCH_RECORD = "branchline.branch"
 """The type of the custom entry that names a branch."""
 
 Verb = Literal[
-    "branch", "reset", "summary", "label", "title", "compaction", "name", "graft", "squash", "undo", "redo"
+    "branch",
+    "reset",
+    "summary",
+    "label",
+    "title",
+    "compaction",
+    "name",
+    "graft",
+    "squash",
+    "undo",
+    "redo",
+    "rewind",
 ]
 
 
@@ -65,6 +86,22 @@ def operations(session: Session) -> list[Operation]:
     found = list(_read(session))
     undone = _stacks(found).taken_back
     return [msgspec.structs.replace(each, undone=True) if each.id in undone else each for each in found]
+
+
+def last_undoable(session: Session) -> Operation | None:
+    """The operation that :func:`undo` would take back."""
+    waiting = _stacks(list(_read(session))).done
+    return waiting[-1] if waiting else None
+
+
+def record_rewind(session: Session, leaf_before: str | None, entries_before: int) -> None:
+    """Record that what was written since took back a turn, so that :func:`redo` restores it.
+
+    ``leaf_before`` and ``entries_before`` are the leaf and the number of entries before the move.
+    """
+    count = len(session.index) - entries_before
+    record = {"verb": "rewind", "from": leaf_before, "count": count}
+    session.append_custom(OPERATION_RECORD, record)
 
 
 def undo(session: Session) -> Operation:
@@ -143,6 +180,12 @@ def _stacks(known: list[Operation]) -> _Stacks:
             if undone and undone[-1].id == operation.target:
                 done.append(undone.pop())
                 taken_back.discard(done[-1].id)
+        elif operation.verb == "rewind":
+            undone.append(
+                msgspec.structs.replace(
+                    operation, leaf_before=operation.leaf_after, leaf_after=operation.leaf_before
+                )
+            )
         else:
             done.append(operation)
             undone.clear()
@@ -251,6 +294,8 @@ class _State:
         if verb in ("undo", "redo"):
             stood = left if isinstance(left, str) else None
             return Operation(**common, verb=verb, leaf_before=stood, target=str(target))
+        if verb == "rewind":
+            return Operation(**common, verb=verb, leaf_before=left if isinstance(left, str) else None)
         if verb in ("graft", "squash"):
             return Operation(**common, verb=verb, leaf_before=before, entries=tuple(written))
         return None

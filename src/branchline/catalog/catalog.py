@@ -126,6 +126,13 @@ class Catalog:
             made = CatalogFile._make
             return {row[-1]: made(row[:-1]) for row in rows}
 
+    def latest(self) -> Iterator[tuple[str, CatalogFile]]:
+        """What is known of all files, the one that changed last first; they may have changed since."""
+        with self.guarded():
+            query = f"SELECT {_FILE} FROM file ORDER BY modified_ns DESC"
+            for row in self.connection.execute(query):
+                yield row[-1], CatalogFile._make(row[:-1])
+
     def count(self) -> int:
         """How many files are known."""
         with self.guarded():
@@ -455,7 +462,7 @@ class Catalog:
             " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
-        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool", "reading"):
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_hour", "rollup_tool", "reading"):
             run(f"DELETE FROM {table} WHERE file = ?", (file,))
         run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)

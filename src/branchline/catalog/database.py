@@ -31,7 +31,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -55,6 +55,7 @@ CREATE TABLE file (
     record BLOB NOT NULL
 );
 CREATE INDEX file_inode ON file (inode, device);
+CREATE INDEX file_modified ON file (modified_ns);
 CREATE TABLE doc (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL, entry TEXT NOT NULL, position INTEGER NOT NULL,
@@ -81,6 +82,13 @@ CREATE TABLE rollup (
     open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
 );
 CREATE INDEX rollup_file ON rollup (file);
+CREATE TABLE rollup_hour (
+    file INTEGER NOT NULL, day TEXT, hour TEXT, model TEXT, long INTEGER NOT NULL,
+    messages REAL, prompts REAL, answers REAL, calls REAL,
+    input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
+    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
+);
+CREATE INDEX rollup_hour_file ON rollup_hour (file);
 CREATE TABLE rollup_tool (file INTEGER NOT NULL, quarter INTEGER, tool TEXT NOT NULL, calls INTEGER NOT NULL);
 CREATE INDEX rollup_tool_file ON rollup_tool (file);
 CREATE TABLE reading (file INTEGER PRIMARY KEY, consumed INTEGER NOT NULL, data BLOB NOT NULL);

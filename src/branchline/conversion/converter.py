@@ -15,9 +15,9 @@ from branchline.conversion.entry_utils import (
 )
 from branchline.conversion.fallbacks import to_native
 from branchline.conversion.finalize import finish
-from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS
 from branchline.conversion.plan import NOT_ACTIVE
+from branchline.conversion.state import ConversionJob
 from branchline.conversion.writer import EntryWriter
 from branchline.entries import (
     AssistantMessage,
@@ -26,7 +26,6 @@ from branchline.entries import (
     Custom,
     Damaged,
     Entry,
-    Header,
     Label,
     Leaf,
     MessageEntry,
@@ -35,9 +34,7 @@ from branchline.entries import (
     Unknown,
     UsageEntry,
 )
-from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
-from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
 __all__ = ["UNREADABLE", "Converter"]
@@ -52,33 +49,24 @@ _PLAIN = frozenset({"user", "assistant", "toolResult"})
 class Converter(EntryWriter):
     """Writes a session into a new file of another format."""
 
-    def __init__(
-        self,
-        source: EntryLog,
-        target: Format,
-        header: Header,
-        leaf: int | None,
-        restorer: OriginReader | None,
-        *,
-        bare: bool = False,
-    ) -> None:
-        super().__init__(source, target, header, leaf, restorer, bare=bare)
+    def __init__(self, job: ConversionJob) -> None:
+        super().__init__(job)
         self._continued = frozenset(self.plan.pieces.values())
         self._answers: dict[int, AssistantMessage] = {}  # pieces that wait for the next one
         self._models: dict[int, tuple[str, str] | None] = {}
-        self._restorer = restorer
+        self._restorer = job.restorer
         self._misplaced = False
-        self._held = b""  # lines that are given back and wait for their newline
+        self._held = b""  # restored lines that wait for their newline
         self._holding: list[int] = []
         self._given: set[int] = set()  # what is in the new file as its old line
         self._go()
         if self.exact and self.out.transcript.reading.header is not None:
             self.header = self.out.transcript.reading.header
-        if not bare and not self.out.tail:
+        if not self.bare and not self.out.tail:
             finish(self)
 
     def stands_well(self) -> bool:
-        """Also whether all lines that were given back hold what they held."""
+        """Also checks that all restored lines hold the same entries."""
         return not self._misplaced and super().stands_well()
 
     def reached_everything(self) -> bool:
@@ -278,7 +266,7 @@ class Converter(EntryWriter):
         return True
 
     def _release(self) -> None:
-        """Write the lines that are given back, and find their entries in the new file."""
+        """Write the restored lines, and find their entries in the new file."""
         if not self._held:
             return
         lines, positions = self._held, self._holding

@@ -99,7 +99,7 @@ def _is_result(item: tuple[int, Entry]) -> bool:
 
 
 def chained(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries each of which hangs from the one before it."""
+    """The entries as a chain, each a child of the one before it."""
     found = list(entries[:1])
     for entry in entries[1:]:
         found.append(msgspec.structs.replace(entry, parent=found[-1].id))
@@ -126,7 +126,7 @@ def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
 
 
 def _pictures(results: Sequence[Entry]) -> Entry | None:
-    """A message of the person with all pictures of these results."""
+    """A user message with all images of these results."""
     found = [
         block
         for message in map(message_of, results)
@@ -187,7 +187,7 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
 def places_of(
     entries: Sequence[Entry], made: range, types: Sequence[str], positions: Mapping[str, int]
 ) -> list[int | None]:
-    """Where these entries stand among what was just written; None for one that is no entry there.
+    """The positions of these entries among those just written; None for one that is no entry there.
 
     A format that has no ids writes them in the same order, some with others before them.
     """

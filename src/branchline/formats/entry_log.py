@@ -121,11 +121,14 @@ class EntryLog(Generic[IndexT_co]):
 
     def take(self, data: bytes) -> None:
         """Take in whole lines that were just written behind what is known already."""
+        reading = self.reading
+        header = reading.header
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
-        self._complete_header()
+        if reading.header is not header:
+            self._complete_header()
         before = self._mark[1] if len(data) < _MARK else b""
-        self._mark = (self.reading.consumed, (before + data)[-_MARK:])
+        self._mark = (reading.consumed, (before + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""

@@ -23,6 +23,8 @@ __all__ = ["follow"]
 
 _FILE_SECONDS = 1.0
 _SERVER_SECONDS = 0.2
+_STEP_MS = 40
+"""How often watchfiles looks for notifications: more often is more work while nothing happens."""
 _PING_SECONDS = 25.0
 
 
@@ -79,8 +81,8 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
     file = await run_in_threadpool(watched_file, path)
     if file is None:  # on a database server
         yield True
-        async for changed in _polls(path, stamp, _SERVER_SECONDS, stop):
-            yield changed
+        async for polled in _polls(path, stamp, _SERVER_SECONDS, stop):
+            yield polled
         return
     watching = _notifications(file, stop)
     upcoming = asyncio.ensure_future(anext(watching, None))
@@ -91,8 +93,8 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
             upcoming = asyncio.ensure_future(anext(watching, None))
             yield changed
     except (ImportError, OSError, RuntimeError):  # no notifications here
-        async for changed in _polls(path, stamp, _FILE_SECONDS, stop):
-            yield changed
+        async for polled in _polls(path, stamp, _FILE_SECONDS, stop):
+            yield polled
     finally:
         upcoming.cancel()
 
@@ -119,8 +121,8 @@ async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool,
         os.path.dirname(path),
         watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
         recursive=False,
-        debounce=50,
-        step=10,
+        debounce=_STEP_MS,
+        step=_STEP_MS,
         rust_timeout=int(_PING_SECONDS * 1000),
         yield_on_timeout=True,
         stop_event=stop,
