@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import webbrowser
@@ -10,6 +11,7 @@ from collections.abc import Callable
 import uvicorn
 
 from branchline.library import SessionLibrary
+from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.guard import Keys
 
@@ -51,5 +53,11 @@ def serve(
         on_address(address)
         sys.stdout.flush()
         if open_browser:
-            webbrowser.open(address)
+            _open_browser(address)
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _open_browser(address: str) -> None:
+    """Show an address in the system's browser, which is looked up in absolute entries of ``PATH`` only."""
+    os.environ["PATH"] = safe_environment()["PATH"]
+    webbrowser.open(address)
