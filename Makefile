@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-all lint dist format bench screenshots parity demo lock clean
+.PHONY: help run install test test-all lint dist docs format bench screenshots parity demo lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,10 +19,11 @@ run: $(VENV)/runnable  ## open branchline on the sessions found on this machine
 	@$(BIN)/branchline $(ARGS)
 	@echo "branchline is installed in $(VENV): call $(BIN)/branchline, or 'make install' to call it from anywhere" >&2
 
-install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchline
-	@mkdir -p "$(HOME)/.local/bin"
+install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchline, with its manual page
+	@mkdir -p "$(HOME)/.local/bin" "$(HOME)/.local/share/man/man1"
 	@ln -sf "$(abspath $(BIN))/branchline" "$(HOME)/.local/bin/branchline"
-	@echo "installed $(HOME)/.local/bin/branchline"
+	@$(BIN)/branchline man > "$(HOME)/.local/share/man/man1/branchline.1"
+	@echo "installed $(HOME)/.local/bin/branchline and its manual page"
 	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "add $(HOME)/.local/bin to your PATH to use it";; esac
 
 test: $(VENV)/ready  ## run every test but the long campaigns
@@ -40,6 +41,9 @@ lint: $(VENV)/ready  ## format, lint, types, import layers
 dist: $(VENV)/ready  ## build wheel and sdist, and test both in clean environments
 	$(BIN)/python scripts/check_dist.py
 
+docs: $(VENV)/ready  ## build the documentation as a website in build/docs, with the manual page
+	@$(BIN)/python scripts/build_docs.py build/docs
+
 format: $(VENV)/ready  ## put the code into its one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -53,6 +57,7 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions search tree statistics compare
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only transcript --theme light
+	$(BIN)/python scripts/animated_picture.py docs/screenshots/search-and-tree.svg
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests
 	$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m parity --parity-table $(ARGS)

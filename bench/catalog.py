@@ -42,28 +42,79 @@ QUERIES = {
     "cjk": ("日本語", "枝を選ぶ", "cafe"),
     "fields": ("role:user parser", "in:tools writer", "tool:bash session"),
 }
-_PAD = 5
+_STEPS = 2
 
 
 def transcripts(megabytes: int) -> Path:
-    """Transcripts of Claude Code in which about a seventh of all bytes is text."""
+    """Transcripts of Claude Code in which about a seventh of all bytes is text, as in real ones.
+
+    The rest says the same again, as the program writes it: ``toolUseResult`` with the output, the file before
+    the change and the patch line by line, and records of progress with the messages of sub-agents in them.
+    """
     sources = sorted(foreign.library("claude-code", 2_000, 125).iterdir())
 
     def write(draft: Path) -> None:
         project = draft / ".claude" / "projects" / "-home-dev-branchline-bench"
         project.mkdir(parents=True)
-        draw = Random(generate.SEED)
         size = 0
-        for source in sources:
-            with (project / source.name).open("wb") as out:
-                for line in source.read_bytes().splitlines():
-                    noise = draw.randbytes(_PAD * len(line) // 2).hex().encode()
-                    out.write(line[:-1] + b',"toolUseResult":{"data":"' + noise + b'"}}\n')
-                size += out.tell()
-            if size >= megabytes * MEGABYTE:
-                break
+        for copy in range(1 + megabytes // 100):
+            for source in sources:
+                name = source.name if not copy else f"{copy:08x}{source.name[8:]}"
+                with (project / name).open("wb") as out:
+                    out.writelines(_padded(source.read_bytes(), copy))
+                    size += out.tell()
+                if size >= megabytes * MEGABYTE:
+                    return
 
-    return generate._kept(f"catalog-transcripts-{megabytes}MB", write)  # noqa: SLF001  one cache, one digest
+    return generate._kept(f"home-of-claude-code-{megabytes}MB", write)  # noqa: SLF001  one cache, one digest
+
+
+def _padded(data: bytes, copy: int) -> Iterator[bytes]:
+    """The lines of a session with what Claude Code writes beside them; a copy has other ids."""
+    before = None
+    for number, line in enumerate(data.splitlines()):
+        fields = json.loads(line) | {"parentUuid": before}
+        if copy:
+            fields["uuid"] = f"{copy:04x}{fields['uuid'][4:]}"
+        before = fields["uuid"]
+        content = fields["message"]["content"]
+        if isinstance(content, list) and content[0]["type"] == "tool_result":
+            fields["toolUseResult"] = _result(content[0]["content"])
+            yield _line(fields)
+            continue
+        yield _line(fields)
+        inner = {"type": fields["type"], "message": fields["message"], "timestamp": fields["timestamp"]}
+        told = {"type": "agent_progress", "prompt": "", "agentId": f"{number:08x}", "message": inner}
+        place = {name: value for name, value in fields.items() if name != "message"}
+        for step in range(_STEPS):
+            links = {"uuid": f"{fields['uuid'][:-4]}{step + 1:04x}", "parentUuid": before}
+            about = {"data": {**told, "normalizedMessages": [inner]}, "toolUseID": f"agent_msg_{number}"}
+            yield _line({**place, **links, "type": "progress", **about})
+            before = links["uuid"]
+
+
+def _result(text: str) -> dict[str, Any]:
+    """What the program keeps of a tool's result beside what it tells the model."""
+    lines = text.split("\n")
+    hunk = {"oldStart": 1, "oldLines": len(lines), "newStart": 1, "newLines": len(lines)}
+    return {
+        "stdout": text,
+        "stderr": "",
+        "interrupted": False,
+        "filePath": "/home/dev/branchline-bench/src/parser/index.ts",
+        "originalFile": text,
+        "content": text,
+        "structuredPatch": [
+            {**hunk, "lines": [" " + one for one in lines]},
+            {**hunk, "lines": ["-" + one for one in lines]},
+        ],
+        "userModified": False,
+        "file": {"content": text, "numLines": len(lines), "startLine": 1, "totalLines": len(lines)},
+    }
+
+
+def _line(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def cpu(work: Callable[[], Any]) -> float:

@@ -318,7 +318,7 @@ def _kept(name: str, write: Callable[[Path], None]) -> Path:
     home = _home()
     if not home.is_dir():
         shutil.rmtree(home.parent, ignore_errors=True)
-    path, draft = home / name, home / "draft"
+    path, draft = home / name, home / f"draft-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         shutil.rmtree(draft, ignore_errors=True)

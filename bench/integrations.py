@@ -1,13 +1,16 @@
 """Adapters against what their frameworks ship: disk, CPU and wall time, in the same run.
 
-``python -m bench.integrations [langgraph] [openai]``. CPU is that of this process. The PostgreSQL is the one
-that BRANCHLINE_TEST_POSTGRES names, or one that is started for the measurement, with its default settings.
+``python -m bench.integrations [langgraph] [openai] [writers]``. CPU is that of this process. The PostgreSQL
+is the one that BRANCHLINE_TEST_POSTGRES names, or one that is started for the measurement, with its default
+settings. ``writers`` needs sqlalchemy[asyncio], asyncpg and google-adk, which are not in the locked
+environment; ``openai`` compares with SQLAlchemySession where they are installed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import random
 import sqlite3
@@ -15,7 +18,8 @@ import string
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 _LETTERS = string.ascii_letters + string.digits + " "
@@ -28,6 +32,8 @@ def main() -> None:
             langgraph(place, address)
         if "openai" in wanted:
             asyncio.run(openai(place, address))
+        if "writers" in wanted:
+            asyncio.run(writers(address))
 
 
 @contextlib.contextmanager
@@ -170,30 +176,141 @@ async def openai(place: str, address: str) -> None:
         "branchline, SQLite": BranchlineSession("s", f"{place}/branchline.db"),
         "branchline, PG": BranchlineSession("s", address),
     }
+    if find_spec("asyncpg") is not None and find_spec("sqlalchemy") is not None:
+        from agents.extensions.memory import SQLAlchemySession
+
+        engine = _engine(address)
+        sessions["SQLAlchemySession, PG"] = SQLAlchemySession("s", engine=engine, create_tables=True)
     for name, session in sessions.items():
         for number in range(200):
             await session.add_items([item for one in range(10) for item in _pair(number * 10 + one)])
         pairs = [_pair(number) for number in range(120)]
-        cpu = time.process_time()
-        for pair in pairs:
-            await session.add_items(pair)
-        added = (time.process_time() - cpu) * 1000 / len(pairs)
-        figures = []
+        cpu, wall = await _awaited(functools.partial(_add_all, session, pairs))
+        figures = f"add {cpu / len(pairs):5.2f} ms CPU {wall / len(pairs):5.2f} ms"
         for limit in (None, 50):
-            cpu = time.process_time()
-            found = await session.get_items(limit)
-            figures.append((time.process_time() - cpu) * 1000)
-            assert len(found) == (4240 if limit is None else limit)
-        print(f"  {name:19} add {added:5.2f}, get all {figures[0]:6.1f}, last 50 {figures[1]:5.1f} ms CPU")
-        closing = session.close()
-        if closing is not None:
+            times = sorted([await _awaited(functools.partial(_get, session, limit)) for _ in range(7)])
+            cpu, wall = times[len(times) // 2]
+            figures += f", {'all' if limit is None else f'last {limit}'} {cpu:6.1f} ms CPU {wall:6.1f} ms"
+        print(f"  {name:22} {figures}")
+        if (closing := getattr(session, "close", lambda: None)()) is not None:
             await closing
+
+
+async def _add_all(session: Any, pairs: list[list[Any]]) -> None:
+    for pair in pairs:
+        await session.add_items(pair)
+
+
+async def _get(session: Any, limit: int | None) -> None:
+    found = await session.get_items(limit)
+    assert len(found) == (4240 if limit is None else limit)
+
+
+async def _awaited(work: Callable[[], Awaitable[Any]]) -> tuple[float, float]:
+    """Milliseconds of CPU and of wall time."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    await work()
+    return (time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000
 
 
 def _pair(number: int) -> list[Any]:
     part = {"annotations": [], "text": words(2400), "type": "output_text", "logprobs": []}
     said = {"content": [part], "role": "assistant", "status": "completed", "type": "message"}
     return [{"role": "user", "content": words(300)}, {"id": f"msg_{number}", **said}]
+
+
+# -- many writers -----------------------------------------------------------------------------------------
+
+
+async def writers(address: str) -> None:
+    """Writers with sessions of their own, in one process, on one server."""
+    print("PostgreSQL: appends per second of 1, 8 and 64 writers, each with a session of its own")
+    print("  OpenAI Agents: a prompt of 300 bytes and an answer of 2.4 KB in each append")
+    for _ in range(3):
+        await _openai_writers(address)
+    print("  ADK: an event of 1.8 KB in each append")
+    for _ in range(3):
+        await _adk_writers(address)
+
+
+def _engine(address: str) -> Any:
+    from sqlalchemy.ext.asyncio import create_async_engine  # type: ignore[import-not-found]
+
+    url = address.replace("postgresql://", "postgresql+asyncpg://")
+    return create_async_engine(url, pool_size=20, max_overflow=0)  # as many connections as a store of ours
+
+
+async def _openai_writers(address: str) -> None:
+    from agents.extensions.memory import SQLAlchemySession
+
+    from branchline import SessionLibrary
+    from branchline.integrations.openai_agents import BranchlineSession
+
+    engine = _engine(address)
+    with SessionLibrary(address) as library:
+
+        async def official(name: str) -> Callable[[int], Awaitable[None]]:
+            session = SQLAlchemySession(name, engine=engine, create_tables=True)
+            return lambda number: session.add_items(_pair(number))
+
+        async def ours(name: str) -> Callable[[int], Awaitable[None]]:
+            session = BranchlineSession(name, library)
+            return lambda number: session.add_items(_pair(number))
+
+        await _compare({"SQLAlchemySession": official, "branchline": ours})
+    await engine.dispose()
+
+
+async def _adk_writers(address: str) -> None:
+    from google.adk.events.event import Event
+    from google.adk.sessions.database_session_service import DatabaseSessionService
+    from google.genai import types
+
+    from branchline.integrations.adk import BranchlineSessionService
+
+    engine = _engine(address)
+    services = {
+        "DatabaseSessionService": DatabaseSessionService(db_engine=engine),
+        "branchline": BranchlineSessionService(address),
+    }
+
+    def make(service: Any) -> Callable[[str], Awaitable[Callable[[int], Awaitable[Any]]]]:
+        async def session(name: str) -> Callable[[int], Awaitable[Any]]:
+            made = await service.create_session(app_name="bench", user_id="u", session_id=name)
+
+            def append(_number: int) -> Awaitable[Any]:
+                content = types.Content(role="user", parts=[types.Part(text=words(1800))])
+                event = Event(author="user", content=content, invocation_id="i", id=Event.new_id())
+                return service.append_event(made, event)  # type: ignore[no-any-return]
+
+            return append
+
+        return session
+
+    await _compare({name: make(service) for name, service in services.items()})
+    await services["branchline"].close()
+    await engine.dispose()
+
+
+async def _compare(makers: dict[str, Callable[[str], Awaitable[Callable[[int], Awaitable[Any]]]]]) -> None:
+    for name, make in makers.items():
+        figures = []
+        for count, each in ((1, 300), (8, 80), (64, 20)):
+            appends = [await make(f"{random.random()}") for _ in range(count)]
+            for append in appends:
+                await append(0)
+
+            async def work(append: Callable[[int], Awaitable[Any]], each: int = each) -> None:
+                for number in range(each):
+                    await append(number)
+
+            async def all_of_them(work: Any = work, appends: Any = appends) -> None:
+                await asyncio.gather(*map(work, appends))
+
+            cpu, wall = await _awaited(all_of_them)
+            total = count * each
+            figures.append(f"{total / wall * 1000:5.0f}/s ({cpu / total:4.2f} ms CPU)")
+        print(f"    {name:22} {', '.join(figures)}")
 
 
 if __name__ == "__main__":

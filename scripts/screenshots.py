@@ -52,8 +52,8 @@ async def settle(pilot: Pilot[int]) -> None:
         await pilot.pause(0.3)
 
 
-async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
-    """Go through all screens once and keep a picture of each that is wanted."""
+def app_over_demo(theme: str) -> BranchlineApp:
+    """The program over the sessions of this home, at a fixed moment."""
     state = BrowserState(
         LibrarySource.everywhere(),
         "here",
@@ -63,7 +63,20 @@ async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[
         hide="empty",
         demo=True,
     )
-    app = BranchlineApp(state, theme=theme)  # type: ignore[arg-type]
+    return BranchlineApp(state, theme=theme)  # type: ignore[arg-type]
+
+
+def enter_demo(folder: str) -> None:
+    """Let everything that follows see the demo library and nothing else."""
+    os.environ["TZ"] = "UTC"
+    made = demo.prepare(folder)
+    os.environ["BRANCHLINE_HOME"] = os.environ["HOME"] = made.home
+    os.chdir(made.project)
+
+
+async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
+    """Go through all screens once and keep a picture of each that is wanted."""
+    app = app_over_demo(theme)
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         for name, keys in SCREENS:
@@ -85,11 +98,8 @@ def main() -> None:
     width, _, height = arguments.size.partition("x")
     target = arguments.target.resolve()
     target.mkdir(parents=True, exist_ok=True)
-    os.environ["TZ"] = "UTC"
     with tempfile.TemporaryDirectory() as folder:
-        made = demo.prepare(folder)
-        os.environ["BRANCHLINE_HOME"] = os.environ["HOME"] = made.home
-        os.chdir(made.project)
+        enter_demo(folder)
         asyncio.run(pictures(target, (int(width), int(height)), arguments.theme, set(arguments.only)))
         os.chdir(target)
 

@@ -13,7 +13,7 @@ What comes from files, other programs and people is one of these::
     ├── EntryNotFound        no entry with this id (also a LookupError and a ValueError)
     ├── SessionNotFound      no session with this id, prefix or title (also a LookupError)
     ├── Ambiguous            several sessions or entries answer to this prefix
-    ├── InvalidId            an id that cannot be a file name or is malformed (also a ValueError)
+    ├── InvalidId            a malformed id or address, or one that is no file name (also a ValueError)
     ├── NotSupported         the file's format cannot hold this; says what can be done instead
     │   └── TooLarge         a compressed file unpacks to more than the setting max_unpacked allows
     ├── SecretsLeft          what was redacted still holds secrets and is not written; names kinds and lines
@@ -128,7 +128,7 @@ class Ambiguous(BranchlineError):
 
 
 class InvalidId(BranchlineError, ValueError):
-    """An id that must not be used, for example because it would be a path."""
+    """An id that must not be used, for example because it would be a path, or a malformed address."""
 
 
 class NotSupported(BranchlineError):

@@ -29,6 +29,7 @@ __all__ = [
     "days_kept",
     "directory_in",
     "directory_name",
+    "known_agent",
     "known_places",
     "program_of",
     "resolve_cwd",
@@ -171,7 +172,7 @@ def known_places(
 
     ``agents`` names the programs to look for; ValueError for one that is not known.
     """
-    wanted = None if agents is None else set(map(_known_agent, agents))
+    wanted = None if agents is None else set(map(known_agent, agents))
     named = None if cwds is None else tuple(cwds)
     places: list[Place] = []
     broken = list(installed_formats().broken)
@@ -255,7 +256,8 @@ def _directories_in_settings(
             yield os.path.abspath(os.path.join(base, named))
 
 
-def _known_agent(name: str) -> str:
+def known_agent(name: str) -> str:
+    """The agent of this name, however it is spelled. ValueError for one that is not known."""
     known = agent_names()
     if agent_name(name) in known:
         return agent_name(name)

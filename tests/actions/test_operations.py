@@ -187,6 +187,37 @@ def test_the_log_tells_what_was_done_and_what_was_taken_back(session):
     assert session.title is None
 
 
+def test_what_was_undone_stays_undone_after_the_next_operation(session):
+    session.set_title("Two ways")
+    undo(session)
+
+    session.append_label(session.leaf, "good")
+
+    assert [(each.verb, each.undone) for each in operations(session)][1:] == [
+        ("title", True),
+        ("undo", False),
+        ("label", False),
+    ]
+
+
+def test_a_named_branch_leaves_out_what_was_undone_until_the_conversation_goes_on_there(session):
+    name_branch(session, "idea", key_of(session, "begun"))
+    grafted = graft(session, key_of(session, "left"))
+    undo(session)
+    tip = session.append_message("instead of the graft")
+
+    (branch,) = named_branches(session)
+
+    assert (branch.tip, branch.entries) == (tip, 1)
+    name_branch(session, "other", key_of(session, "right done"))
+    grafted = graft(session, key_of(session, "left"))
+    undo(session)
+    session.branch(grafted.leaf)
+    tip = session.append_message("the graft after all")
+    other = next(each for each in named_branches(session) if each.name == "other")
+    assert (other.tip, other.entries) == (tip, 5)
+
+
 VERBS = st.sampled_from(
     ["branch", "reset", "label", "unlabel", "title", "compact", "graft", "squash", "name", "summary"]
 )

@@ -12,12 +12,13 @@ from random import Random
 
 import pytest
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.actions.export import Choices, ExportRequest, export
 from branchline.actions.import_ import import_file
 from branchline.actions.review import review
 from branchline.errors import EntryNotFound, NotASession, NotSupported, SecretsLeft
 from branchline.views.html.single_page import packed_frames, page_provenance
+from formats.database_kit import goose_database, llm_database, opencode_database
 from secret_kinds import KINDS
 from support import CORPUS
 
@@ -52,6 +53,40 @@ def test_a_page_gives_the_original_bytes_whatever_wrote_them(path: Path, world: 
             # Codex may begin a session in another file: then the page has all of it.
             assert again.transcript.bytes_between(0, None) == session.transcript.bytes_between(0, None)
             assert again.index.keys == session.index.keys
+            assert again.format == session.format
+
+
+READ_ONLY = [
+    "cline/data/sessions/1772600000000_ab1cd/1772600000000_ab1cd.messages.json",
+    "copilot/session-state/0c0b1107-2222-4a6b-9c3d-000000000002/events.jsonl",
+    "gemini/tmp/acme/chats/session-2026-03-04T05-08-9e313111.jsonl",
+    "gemini/tmp/acme/chats/session-2025-09-01T10-00-abcdef01.json",
+    "kimi/sessions/wd_acme_000000000000/session_4b1e0000-4444-4a6b-9c3d-000000000004/agents/main/wire.jsonl",
+    "qwen/projects/-home-dev-acme/chats/5e0c1b1e-1111-4a6b-9c3d-000000000001.jsonl",
+]
+DATABASES = {"opencode": opencode_database, "llm": llm_database, "goose": goose_database}
+
+
+@pytest.mark.parametrize("name", [*READ_ONLY, *DATABASES], ids=lambda name: name.partition("/")[0])
+def test_sessions_that_are_only_read_come_out_of_a_page_as_they_went_in(name: str, world: Path) -> None:
+    """Of documents and databases, the lines that branchline reads them as."""
+    if name in DATABASES:
+        DATABASES[name](world / "agent.db")
+        source = str(SessionLibrary(world / "agent.db").list()[0].path)
+    else:
+        source = str(CORPUS / name)
+    with Session.open(source) as session:
+        lines, keys = session.transcript.bytes_between(0, None), session.index.keys
+        export(session, "page.html", ExportRequest(redact=False))
+
+    done = import_file("page.html", directory="copies")
+
+    assert Path(done.path).read_bytes() == lines
+    if source.endswith(".jsonl"):
+        assert lines == Path(source).read_bytes()
+    for place in ("page.html", done.path):
+        with Session.open(place) as again:
+            assert again.index.keys == keys
             assert again.format == session.format
 
 

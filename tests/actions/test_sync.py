@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from branchline import Session
 from branchline.actions.sync import sync
 from branchline.clock import FixedClock
-from branchline.stores import FilesStore, MemoryStore
+from branchline.stores import FilesStore, MemoryStore, open_store
 from branchline.stores.protocol import chunks
 from branchline.stores.sqlite import SqliteStore
+from formats.database_kit import opencode_database
 
 KEY = "talk"
 
@@ -172,6 +173,22 @@ def test_a_foreign_session_that_both_continued_is_kept_twice():
         content(two, stored.key) for stored in two.scan().found
     )
     assert {one_.action for one_ in sync(one, two)} == {"same"}
+
+
+def test_a_database_of_another_program_gives_and_is_never_promised_anything(tmp_path):
+    opencode_database(tmp_path / "opencode.db")
+    one, two = FilesStore(tmp_path / "ours"), open_store(tmp_path / "opencode.db")
+    one.load(KEY, [content(begun())])
+
+    promised = list(sync(one, two, dry_run=True))
+    done = list(sync(one, two))
+
+    assert promised == done
+    assert {result.key: result.action for result in done} == {KEY: "skipped", "ses_1": "copied"}
+    assert "only read" in next(result.note for result in done if result.key == KEY)
+    assert next(result.to_first for result in done if result.key == "ses_1") == len(content(one, "ses_1"))
+    assert content(one, "ses_1") == content(two, "ses_1")
+    assert {result.key: result.action for result in sync(one, two)} == {KEY: "skipped", "ses_1": "same"}
 
 
 def test_a_session_that_is_open_is_skipped_with_a_sentence():

@@ -15,7 +15,7 @@ def finds(text: str, word: str, *, prefix: bool = False) -> bool:
         database.execute(
             "CREATE VIRTUAL TABLE text USING fts5 (said, content='', tokenize='unicode61 remove_diacritics 2')"
         )
-        database.execute("INSERT INTO text (rowid, said) VALUES (1, ?)", (prepared(text),))
+        database.execute("INSERT INTO text (rowid, said) VALUES (1, ?)", prepared([text]))
         found = database.execute(
             "SELECT count(*) FROM text WHERE text MATCH ?", (expression(word, prefix=prefix),)
         )
@@ -64,4 +64,19 @@ def test_punctuation_alone_has_no_tokens() -> None:
 def test_encoded_data_is_not_taken_for_names() -> None:
     data = "aB" * 40
 
-    assert prepared(data) == data
+    assert prepared([data]) == [data]
+
+
+def test_the_parts_of_names_stay_with_the_text_that_holds_them() -> None:
+    texts = ["plain", "parseQuery", "", "東京 aTower", "a café", "HTTPServer and parseQuery"]
+
+    ready = prepared(texts)
+
+    assert ready == [
+        "plain",
+        "parseQuery\nparse Query",
+        "",
+        " 東  京  aTower\na Tower",
+        "a café",
+        "HTTPServer and parseQuery\nparse Query\nHTTP Server",
+    ]

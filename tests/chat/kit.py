@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 from branchline import Session
 from branchline.chat import Chat, Picker
+from branchline.chat.frontend import SUMMARIZING
 from branchline.cli.chat_services import CliServices
 from branchline.conductor import Conductor, Event, MessageAppended, Policy, TextDelta
 from branchline.entries import message_text
 from branchline.models import OfflineModel, Tool
 from branchline.settings import Settings
+from branchline.views.cards import Card
 from branchline.views.spans import line_text, make_line
 
 T = TypeVar("T")
@@ -30,6 +32,8 @@ class Script:
         self.answers: deque[Answer] = deque(answers)
         self.lines: list[str] = []
         self.remarks: list[str] = []
+        self.problems: list[str] = []
+        self.cards: list[Card] = []
         self.given: list[str] = []
         self.written = ""
         self.asked: list[str] = []
@@ -55,9 +59,18 @@ class Script:
         if self.when_heard is not None:
             self.when_heard(event)
 
-    def progress(self, words: str) -> None:
+    def progress(self, words: str, label: str = SUMMARIZING) -> None:
         if self.on_progress is not None:
             self.on_progress(words)
+
+    columns: int | None = None
+
+    def card(self, card: Card) -> None:
+        self.cards.append(card)
+
+    def problem(self, words: str) -> None:
+        self.problems.append(words)
+        self.remarks.append(words)
 
     def prefill(self, text: str) -> None:
         self.given.append(text)

@@ -17,7 +17,7 @@ def test_commands_are_offered_by_their_beginning_with_their_sentence(project):
     talk = Talk(project)
 
     assert offered(talk, "/") == [f"/{one.name}" for one in COMMANDS]
-    assert offered(talk, "/s") == ["/session", "/sessions"]
+    assert offered(talk, "/s") == ["/squash", "/session", "/sessions"]
     assert offered(talk, "/help la") == ["/help label"]
     assert next(iter(suggestions(talk.chat, "/tr"))).about == COMMANDS[0].help
     assert offered(talk, "tell me /tr") == offered(talk, "/nonsense x") == offered(talk, "/name x") == []

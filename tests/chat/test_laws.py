@@ -81,7 +81,7 @@ async def life(project: Path, lines: list[tuple[str, bool]], numbers: list[int])
             talk.front.when_heard = stop
             talk.front.on_progress = stop
             await talk.say(line)
-            if talk.session._pen.log is not None:
+            if talk.session._writer.log is not None:
                 require_kept(talk.conductor)
 
 

@@ -149,7 +149,7 @@ def test_a_command_that_cannot_be_is_a_problem_of_its_plugin_and_the_others_stay
     async def work() -> None:
         talk, hooks = talk_with(project, Greedy(answer), Marks())  # who was added last is asked first
         async with talk.conductor:
-            front = await talk.say("offline: say one", "/mark here", "/undo")
+            front = await talk.say("offline: say one", "/mark here", "/undo", "/undo")
 
             (problem,) = hooks.problems
             assert problem.plugin == "plugin0"

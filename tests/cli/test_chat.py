@@ -261,7 +261,9 @@ def test_a_server_that_is_not_there_is_said_and_the_chat_goes_on(run, world):
     pytest.importorskip("pydantic_ai")
     lines = "hi\n/model offline:echo\noffline: say fine\n"
 
-    done = run("chat", "--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--name", "Lost", stdin=lines)
+    done = run(
+        "chat", "--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--name", "Lost", stdin=lines, code=1
+    )
 
     assert done.stdout == "offline:echo\nfine\n"
     assert "/retry sends it again" in done.stderr

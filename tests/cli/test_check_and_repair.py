@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from branchline.actions.repair.native import repair_native, require_same
 from branchline.errors import NotSaved
+from branchline.stores.sqlite import SqliteStore
 from support import CORPUS, transcript
 
 EDGE = CORPUS / "pi" / "edge"
@@ -133,6 +134,25 @@ def test_a_repair_keeps_every_readable_entry_and_the_old_file(path: Path, data, 
         assert with_new_bytes.raw(with_new_bytes.tree.position(entry)) == with_old_bytes.raw(
             with_old_bytes.tree.position(entry)
         )
+
+
+def test_a_session_of_a_database_is_repaired_beside_the_damaged_one(run, data, world) -> None:
+    store = SqliteStore(world / "app.db")
+    damaged = (EDGE / "corrupt-middle.jsonl").read_bytes()
+    store.load("talk", [damaged])
+
+    done = data("repair", "talk", "--store", "app.db")
+    again = run("repair", "talk", "--store", "app.db", code=1)
+    outside = data("repair", "talk", "--store", "app.db", "-o", world / "out.jsonl")
+
+    assert done["output"] == f"{world}/app.db#talk.repaired"
+    assert (done["unreadable"], outside["unreadable"]) == (None, f"{world}/out.unreadable.txt")
+    assert store.open("talk").read(0, len(damaged) + 1) == damaged
+    with store.snapshot("talk.repaired") as read:
+        assert read(0, 1 << 20) == (world / "out.jsonl").read_bytes()
+    assert data("check", done["output"])["files"][0]["status"] == "clean"
+    assert "app.db#talk.repaired already exists" in again.stderr
+    store.close()
 
 
 def test_no_byte_is_lost_by_a_repair(data, world) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -96,6 +100,13 @@ def test_what_cannot_be_read_offers_nothing_and_says_nothing(complete, write_ses
     assert capfd.readouterr() == ("", "")
 
 
+def test_entries_complete_by_the_names_of_branches(complete, run, talk):
+    run("branch", talk, "@leaf", "--name", "idea")
+
+    assert complete("show", "talk", "--branch", "id") == {"idea": "end of the branch"}
+    assert complete("graft", "talk", "id") == {"idea": "end of the branch"}
+
+
 def test_hostile_titles_come_out_filtered(complete, run):
     run("new", "--id", "evil", "--title", "\x1b]0;owned\x07title")
 
@@ -145,6 +156,47 @@ def test_fish_itself_completes_a_session(run, talk, tmp_path, process):
     done = subprocess.run(["fish", "-c", asked], capture_output=True, text=True, timeout=60, check=True)
 
     assert done.stdout.split("\t")[0] == "talk"
+
+
+def test_zsh_itself_completes_a_session_on_a_terminal(run, talk, tmp_path, process):
+    """As bash, with the keys of a person: zsh completes in its line editor only."""
+    if not shutil.which("zsh"):
+        pytest.skip("there is no zsh here")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "branchline").symlink_to(Path(sys.executable).parent / "branchline")
+    (tmp_path / "script").write_text(run("completion", "zsh").stdout)
+    (tmp_path / ".zshrc").write_text(
+        f"PATH={tmp_path}/bin:$PATH; PS1='ready> '; autoload -Uz compinit; compinit -u -D; source {tmp_path}/script\n"
+    )
+    here, there = pty.openpty()
+    shell = subprocess.Popen(
+        ["zsh", "-i"],
+        stdin=there,
+        stdout=there,
+        stderr=there,
+        env={**os.environ, "ZDOTDIR": str(tmp_path), "TERM": "xterm"},
+        start_new_session=True,
+    )
+    os.close(there)
+
+    def wait_for(words: str) -> str:
+        seen, end = "", time.monotonic() + 60
+        while words not in seen and time.monotonic() < end:
+            if select.select([here], [], [], 0.2)[0]:
+                seen += os.read(here, 65536).decode("utf-8", "replace")
+        assert words in seen, seen
+        return seen
+
+    try:
+        wait_for("ready> ")
+        os.write(here, b"branchline show ta\t")
+        wait_for("lk")
+        os.write(here, b"\x01echo \r")  # the whole line, completed, as words
+        assert "branchline show talk" in wait_for("ready> ")
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(here)
 
 
 def test_sessions_complete_by_id_also_where_there_is_no_time_to_read_them(complete, talk, monkeypatch):

@@ -41,6 +41,15 @@ def test_the_home_of_the_person_is_out_of_sight(run, tmp_path):
     assert shown.splitlines()[1].startswith("~/tidewatch ")
 
 
+def test_sessions_of_one_agent_are_listed_also_where_all_lie_in_one_folder(run):
+    zot, own = run("--demo", "ls", "--agent", "zot"), run("--demo", "ls", "--agent", "branchline")
+
+    assert [line.split("  ")[-1] for line in zot.stdout.splitlines()] == ["A tide curve in the terminal"]
+    assert "7 of other agents" in zot.stderr
+    assert "tide curve" not in own.stdout
+    assert len(own.stdout.splitlines()) == 4
+
+
 def test_programs_are_told_the_truth(run):
     assert '"sessions": []' in run("--json").stdout
 

@@ -390,3 +390,17 @@ def test_a_session_is_called_by_what_its_user_said_first(data, world) -> None:
 @pytest.mark.parametrize("name", ["claude", "Claude-Code", "claude-code"])
 def test_agents_can_be_called_by_their_other_names(name, run) -> None:
     assert run("ls", "--agent", name).exit_code == 0
+
+
+def test_show_reads_a_branch_to_its_end_by_any_entry_label_or_name_of_it(run, data, talk):
+    path = data("inspect", talk)["path"]
+    run("branch", talk, path[-2])
+    run("append", talk, "--role", "assistant", "another answer")
+    run("label", talk, path[-1], "first way")
+    run("branch", talk, "@leaf", "--name", "second way")
+
+    assert data("show", talk, "--branch", "first way")["entries"] == path
+    assert data("show", talk, "--branch", path[-1][:8], "--last", 1)["entries"] == path[-1:]
+    assert data("show", talk, "--branch", path[0])["entries"] == data("show", talk)["entries"]
+    assert "another answer" in run("show", talk, "--branch", "second way", "--last", 1).stdout
+    assert "choose one of --at and --branch" in run("show", talk, "--at", "~", "--branch", "~", code=2).stderr

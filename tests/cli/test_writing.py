@@ -195,6 +195,18 @@ def test_entries_are_named_from_the_leaf(name, place, run, data, talk) -> None:
     assert data("branch", talk, name)["leaf"] == path[place]
 
 
+def test_entries_are_named_from_a_label_and_from_the_end_of_a_named_branch(run, data, talk) -> None:
+    path = data("inspect", talk)["path"]
+    run("label", talk, "@leaf", "done~1")
+    run("branch", talk, "@leaf", "--name", "csv")
+
+    assert data("branch", talk, "csv~1")["leaf"] == path[-2]
+    assert data("branch", talk, "done~1")["leaf"] == path[-1]  # the whole name of a label comes first
+    assert data("branch", talk, "done~1~2")["leaf"] == path[-3]
+    assert data("branch", talk, f"{path[-1][:8]}~")["leaf"] == path[-2]
+    assert "no entry named 'nothing~1'" in run("branch", talk, "nothing~1", code=1).stderr
+
+
 def test_an_entry_that_is_not_there_or_not_unique_is_told_so(run, data, write_session, line) -> None:
     path = write_session(line("aa01", None, "user", "x"), line("aa02", "aa01", "assistant", "y"))
     before = path.read_bytes()

@@ -7,7 +7,7 @@ from the one before unless it says otherwise.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from branchline.context import ContextRules, ModelRef
@@ -114,9 +114,12 @@ class Watched:
         return self.entries([position])[0]
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
+        return list(self.iter_entries(positions))
+
+    def iter_entries(self, positions: Sequence[int]) -> Iterator[Entry]:
         self.decoded += positions
         self.batches.append(len(positions))
-        return self.source.entries(positions)
+        return self.source.iter_entries(positions)
 
 
 def at(session: EntryLog, entry: str | None = None) -> int:

@@ -111,8 +111,11 @@ def test_only_what_is_new_is_decoded():
             return session.transcript.entry(position)
 
         def entries(self, positions):
+            return list(self.iter_entries(positions))
+
+        def iter_entries(self, positions):
             asked.extend(positions)
-            return session.transcript.entries(positions)
+            return session.transcript.iter_entries(positions)
 
     first = growing.at(Source(), 49)
     asked.clear()

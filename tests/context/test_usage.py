@@ -97,7 +97,7 @@ def test_rows_can_follow_one_path():
     assert [row.cumulative for row in rows] == [spent(20)]
 
 
-def test_only_what_can_cost_is_decoded_and_never_much_at_once():
+def test_only_what_can_cost_is_decoded():
     entries = [
         user("q"),
         label("e1"),
@@ -110,7 +110,6 @@ def test_only_what_can_cost_is_decoded_and_never_much_at_once():
     totals(watched)
 
     assert len(watched.decoded) == 600
-    assert max(watched.batches) <= 512
 
 
 def test_the_sums_of_a_real_session_are_right():

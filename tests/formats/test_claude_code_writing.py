@@ -92,7 +92,8 @@ def test_every_sample_becomes_records_that_the_program_takes(program):
                 pieces = ids.setdefault(message["id"], set())
                 assert not pieces or record["parentUuid"] in pieces, path
                 pieces |= {record["uuid"], record["parentUuid"]}
-        calls = [block["id"] for block in blocks(found, "tool_use")]
+        own = [record for record in found if record.get("branchline") is True]
+        calls = [block["id"] for block in blocks(own, "tool_use")]
         assert len(set(calls)) == len(calls), path
         assert all(re.fullmatch(r"toolu_[A-Za-z0-9]{24}", one) for one in calls), path
         assert not blocks(found, "thinking"), path
@@ -209,7 +210,7 @@ def test_hidden_context_of_an_extension_is_hidden_here_too(session):
 # -- compactions ------------------------------------------------------------------------------------------
 
 
-def test_a_compaction_names_the_messages_that_it_keeps(session):
+def test_the_messages_that_a_compaction_keeps_follow_its_summary_and_are_one_in_the_tree(session):
     session.append_message("old")
     first = session.append_message("kept question")
     session.append_message(answer(text("kept answer")))
@@ -219,15 +220,78 @@ def test_a_compaction_names_the_messages_that_it_keeps(session):
     found = records(session)
 
     boundary = next(record for record in found if record.get("subtype") == "compact_boundary")
-    summary = next(record for record in found if record.get("isCompactSummary"))
-    kept = {record["uuid"]: record["message"]["content"] for record in spoken(found)}
-    segment = boundary["compactMetadata"]["preservedSegment"]
+    (behind,) = chains(found, boundary["uuid"])
     assert boundary["parentUuid"] is None
-    assert boundary["logicalParentUuid"] == segment["tailUuid"]
-    assert segment["anchorUuid"] == summary["uuid"]
-    assert summary["parentUuid"] == boundary["uuid"]
-    assert "kept question" in str(kept[segment["headUuid"]])
-    assert "kept answer" in str(kept[segment["tailUuid"]])
+    assert "preservedSegment" not in boundary["compactMetadata"]  # which holds for every branch of a file
+    assert "what was said" in behind[0]
+    assert behind[1:] == ["kept question", "kept answer", "new"]
+    made = written(convert(session.transcript, CLAUDE_CODE, HEADER).data, CLAUDE_CODE)
+    assert said(made) == said(session.transcript)
+    roles = [made.tree.roles[position] for position in made.tree.path_positions(made.reading.leaf)]
+    assert list(filter(None, roles)) == ["user", "user", "assistant", "user"]
+
+
+def test_branches_that_leave_an_answer_before_its_result_do_not_share_it(session):
+    session.append_message("go")
+    asked = session.append_message(answer(call("c1", "bash")))
+    session.append_message(result("c1", "one"))
+    session.append_message("abandoned")
+    session.branch(asked)
+    session.append_message(result("c1", "two"))
+    session.append_message("active")
+
+    found = records(session)
+
+    first = next(record for record in found if record.get("parentUuid", "") is None and "uuid" in record)
+    assert chains(found, first["uuid"]) == [
+        ["call", "one", "abandoned"],
+        ["call", "two", "active"],
+    ]
+    answers = [record for record in found if record["type"] == "assistant"]
+    assert len({record["message"]["id"] for record in answers}) == 2
+    made = written(convert(session.transcript, CLAUDE_CODE, HEADER).data, CLAUDE_CODE)
+    assert said(made) == said(session.transcript)
+    assert len(made.reading.repeated) == 1
+    roles = [made.tree.roles[position] for position in made.tree.path_positions(made.reading.leaf)]
+    assert list(filter(None, roles)) == ["user", "assistant", "toolResult", "user"]
+
+
+def chains(found: list[dict[str, Any]], start: str) -> list[list[str]]:
+    """What the program finds on each branch below a record, by ``parentUuid`` alone."""
+    below: dict[str, list[dict[str, Any]]] = {}
+    for record in found:
+        below.setdefault(record.get("parentUuid") or "", []).append(record)
+    lines: list[list[str]] = []
+    waiting: list[tuple[str, list[str]]] = [(start, [])]
+    while waiting:
+        uuid, line = waiting.pop()
+        children = [record for record in below.get(uuid, ()) if "uuid" in record]
+        if not children:
+            lines.append(line)
+        waiting += [(record["uuid"], [*line, heard(record)]) for record in reversed(children)]
+    return lines
+
+
+def heard(record: dict[str, Any]) -> str:
+    content = record["message"]["content"]
+    parts = [{"text": content}] if isinstance(content, str) else content
+    return "".join(
+        part.get("text") or ("call" if part["type"] == "tool_use" else heard({"message": part}))
+        for part in parts
+    )
+
+
+def test_a_compaction_without_a_summary_says_nothing(session):
+    session.append_message("old")
+    first = session.append_message("kept")
+    session.append_compaction("", first, 10)
+    session.append_message("new")
+
+    found = records(session)
+
+    boundary = next(record for record in found if record.get("subtype") == "compact_boundary")
+    assert chains(found, boundary["uuid"]) == [["kept", "new"]]
+    assert not any(record.get("isCompactSummary") for record in found)
 
 
 def test_a_second_compaction_that_keeps_what_the_first_kept_holds_it_again(session):

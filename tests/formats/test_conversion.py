@@ -12,10 +12,10 @@ import pytest
 from branchline.clock import FixedClock
 from branchline.context import NO_RESULT
 from branchline.conversion import branch_tips, convert
-from branchline.entries import Header, MessageEntry
+from branchline.entries import Header, MessageEntry, UnknownMessage
 from branchline.errors import NotSupported
-from branchline.formats import INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
-from branchline.session import Session
+from branchline.formats import COPILOT, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
+from branchline.session import NewEntry, Session
 from formats.conversion_kit import (
     APPENDABLE,
     EXPECTED,
@@ -441,6 +441,43 @@ def test_an_empty_path_is_an_empty_session(session, target):
 
     assert said(written(made.data, TARGETS[target])) == []
     assert made.fidelity.entries == 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_notice_that_a_program_keeps_from_its_model_stays_kept_from_every_model(target):
+    events = (
+        ("session.start", {"sessionId": "s", "version": 1, "context": {"cwd": "/home/u"}}),
+        ("user.message", {"content": "hello"}),
+        ("assistant.message", {"messageId": "m", "model": "gpt-5", "content": "hi", "toolRequests": []}),
+        ("session.info", {"infoType": "note", "message": "Rewound the conversation"}),
+    )
+    lines = [
+        {"type": kind, "data": data, "id": f"e{number}", "parentId": f"e{number - 1}" if number else None}
+        for number, (kind, data) in enumerate(events)
+    ]
+    source = read("".join(json.dumps(line) + "\n" for line in lines).encode(), COPILOT)
+
+    made = convert(source, TARGETS[target], HEADER)
+
+    assert "Rewound" not in str(said(written(made.data, TARGETS[target])))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_native_form_of_a_message_stays_in_a_copy_and_its_loss_is_in_the_report(session, target):
+    """`convert` drops it with a note."""
+    native = {"format": "openai.responses", "v": 1, "items": [{"role": "user", "content": "hi", "extra": 1}]}
+    fields = {"role": "user", "content": [{"type": "text", "text": "hi"}], "native": native}
+    (kept,) = session.write(lambda _: [NewEntry.message(UnknownMessage(role="user", fields=fields))])
+    session.append_message('a word about "native" code')
+
+    made = convert(session.transcript, TARGETS[target], HEADER)
+
+    if target == "pi":
+        assert made.fidelity.is_whole
+        assert b'"native":{"format":"openai.responses"' in made.data
+    else:
+        (note,) = [note for note in made.fidelity.approximated if "native form" in note.why]
+        assert note.entries == (kept,)
 
 
 def test_programs_that_are_only_read_cannot_be_the_target(session):

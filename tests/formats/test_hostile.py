@@ -137,6 +137,49 @@ def test_what_is_nested_too_deeply_is_read_as_null_and_the_rest_of_its_line_is_k
     assert found.raw(1) == said(content)
 
 
+def message(role: str, **fields: Any) -> bytes:
+    stored = {"role": role, "content": [{"type": "text", "text": "x"}], "timestamp": 3, **fields}
+    return odd(b'"timestamp":"","message":%s' % json.dumps(stored).encode())
+
+
+def call(arguments: Any) -> list[dict[str, Any]]:
+    return [{"type": "toolCall", "id": "c", "name": "read", "arguments": arguments}]
+
+
+DEEP_FIELDS = {
+    "arguments of a call": lambda deep: message("assistant", content=call({"a": deep})),
+    "diagnostics of an answer": lambda deep: message("assistant", diagnostics=deep),
+    "a deferred answer": lambda deep: message("assistant", deferred={"a": deep}),
+    "a call in a prompt": lambda deep: message("user", content=call({"a": deep})),
+    "details of a result": lambda deep: message("toolResult", toolCallId="c", toolName="read", details=deep),
+    "calls inside a result": lambda deep: message("toolResult", toolCallId="c", toolName="read", nestedCalls={"a": deep}),
+    "tools that a system message adds": lambda deep: message("system", toolsAdded=[{"a": deep}]),
+    "details of an extension's message": lambda deep: message("custom", customType="x", details=deep),
+    "data of an extension": lambda deep: odd(b'"customType":"x","data":%s' % json.dumps(deep).encode(), kind=b"custom"),
+    "details of a compaction": lambda deep: odd(b'"summary":"s","details":%s' % json.dumps(deep).encode(), kind=b"compaction"),
+    "the tail of a compaction": lambda deep: odd(
+        b'"summary":"s","retainedTail":[{"role":"toolResult","toolCallId":"c","toolName":"r","content":[],"details":%s}]'
+        % json.dumps(deep).encode(), kind=b"compaction"),
+    "an edit": lambda deep: odd(
+        b'"targetId":"first","replacement":{"content":%s}' % json.dumps(call({"a": deep})).encode(), kind=b"context_edit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEEP_FIELDS)
+@pytest.mark.parametrize("levels", [90, 96, 101, 300])
+def test_entries_that_are_decoded_together_are_bounded_as_single_ones_are(name, levels):
+    deep: Any = "inside"
+    for _ in range(levels):
+        deep = [deep]
+
+    found = around(DEEP_FIELDS[name](deep))
+    together = found.entries([0, 1, 2])
+
+    assert together == [found.entry(position) for position in range(3)]
+    if levels != 96:  # here it depends on how deep the field itself lies
+        assert ("inside" in repr(together[1])) is (levels < 96)
+
+
 @pytest.mark.parametrize("depth", [99, 100, 101, 150, 5_000])
 @pytest.mark.parametrize("blank", ["", " "])
 def test_json_is_bounded_at_one_depth(depth, blank):

@@ -239,3 +239,24 @@ def test_what_was_put_off_is_found_beside_lines_that_only_the_context_could_read
         b'{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z",'
         b'"message":{"role":"assistant","content":[{"type":"image","data":"","mimeType":"image/png"}]}}\n'
     )
+
+
+def test_iterating_over_entries_reads_one_chunk_of_lines_at_a_time():
+    line = b'{"type":"message","id":"%06d","parentId":null,"timestamp":"","message":{"role":"user","content":"%s"}}'
+    header = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}'
+    data = b"\n".join([header, *(line % (number, b"x" * 1000) for number in range(4000)), b""])
+    asked: list[int] = []
+
+    def read(offset: int, size: int) -> bytes:
+        asked.append(size)
+        return data[offset : offset + size]
+
+    found = EntryLog(PI, read)
+    asked.clear()
+    entries = found.iter_entries(range(4000))
+    first = next(entries)
+    at_once = sum(asked)
+
+    assert first.id == "000000"
+    assert at_once < len(data) / 3
+    assert [first, *entries] == found.entries(range(4000))

@@ -29,8 +29,10 @@ ADA = {"app_name": "shop", "user_id": "ada@example.org"}
 S1 = {**ADA, "session_id": "s1"}
 
 
-@pytest.fixture(params=["sessions", "app.db"])
+@pytest.fixture(params=["sessions", "app.db", "PostgreSQL"])
 def where(request, tmp_path) -> str:
+    if request.param == "PostgreSQL":
+        return str(request.getfixturevalue("postgres_address"))
     return str(tmp_path / request.param)
 
 

@@ -18,8 +18,10 @@ from branchline.integrations.agent_framework import BranchlineHistory
 from support import ROOT
 
 
-@pytest.fixture(params=["sessions", "app.db"])
+@pytest.fixture(params=["sessions", "app.db", "PostgreSQL"])
 def where(request, tmp_path) -> str:
+    if request.param == "PostgreSQL":
+        return str(request.getfixturevalue("postgres_address"))
     return str(tmp_path / request.param)
 
 

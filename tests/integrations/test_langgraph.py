@@ -7,9 +7,11 @@ import operator
 import os
 import random
 import string
+import uuid
 from pathlib import Path
 from typing import Annotated, Any
 
+import psycopg
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.channels.delta import DeltaChannel
@@ -22,6 +24,7 @@ from typing_extensions import TypedDict
 from branchline import SessionLibrary
 from branchline.errors import NotSupported
 from branchline.integrations.langgraph import BranchlineSaver
+from stores.postgres_server import with_options
 
 LETTERS = string.ascii_letters
 
@@ -327,6 +330,41 @@ def test_sessions_and_checkpoints_share_a_file(saver, where):
     with SessionLibrary(where) as library, library.get_or_create("s") as session:
         session.append_message("hello")
         assert len(library.list()) == 1
+
+
+def test_tenants_see_only_their_own_checkpoints(postgres_dsn):
+    """A role without privileges: 0 rows of others, no insert for others, 0 rows without a tenant."""
+    role = f"r{uuid.uuid4().hex[:12]}"
+    first = BranchlineSaver(postgres_dsn)
+    first.setup()
+    first.close()
+    with psycopg.connect(postgres_dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        owner.execute(f"GRANT USAGE ON SCHEMA branchline TO {role}")
+        owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA branchline TO {role}")
+    place = postgres_dsn.replace("postgres@", f"{role}@")
+    store = uuid.uuid4().hex
+    # The second name begins like the address of the first one's store.
+    savers = {
+        tenant: BranchlineSaver(with_options(place, tenant=tenant, store=store))
+        for tenant in ("a", f"a/{store}")
+    }
+
+    for tenant, saver in savers.items():
+        chat_graph(saver).invoke({"messages": [("user", f"I am {tenant}")]}, thread())
+
+    for tenant, saver in savers.items():
+        assert said(chat_graph(saver), thread())[0] == f"I am {tenant}"
+        saver.setup()  # nothing to do, and no right to do it
+        saver.close()
+    with psycopg.connect(place, autocommit=True) as plain:
+        count = "SELECT count(*) FROM branchline.lg_checkpoint WHERE space LIKE %s"
+        assert plain.execute(count, (f"%{store}%",)).fetchone() == (0,)
+        plain.execute("SELECT set_config('branchline.tenant', 'a', false)")
+        spaces = "SELECT DISTINCT space FROM branchline.lg_checkpoint WHERE space LIKE %s"
+        assert plain.execute(spaces, (f"%{store}%",)).fetchall() == [(f"a/{store}",)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            plain.execute("INSERT INTO branchline.lg_value VALUES (%s, 't', 'h', 'k', '')", (f"b/{store}",))
 
 
 def test_a_directory_is_no_database(tmp_path):

@@ -330,6 +330,8 @@ def test_a_session_of_another_interface_is_read_as_items(tmp_path):
         session.append_message(
             {"role": "assistant", "content": [{"type": "text", "text": "hi"}], "stopReason": "stop"}
         )
+        signed = {"type": "text", "text": "ho", "textSignature": "msg_1, not JSON"}
+        session.append_message({"role": "assistant", "content": [signed], "stopReason": "stop"})
         session.append_message({"role": "bashExecution", "command": "ls", "output": "", "exitCode": 0})
 
     async def read() -> list[Any]:
@@ -339,4 +341,5 @@ def test_a_session_of_another_interface_is_read_as_items(tmp_path):
     assert asyncio.run(read()) == [
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": "hi"},
+        {"role": "assistant", "content": "ho"},
     ]

@@ -6,6 +6,7 @@ It is not open source, so it is neither fetched nor run unless somebody asks for
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -16,12 +17,20 @@ import pytest
 
 from branchline.conversion import convert
 from branchline.entries import Header
-from branchline.formats import CLAUDE_CODE
+from branchline.formats import CLAUDE_CODE, EntryLog
+from branchline.session import Session
 from formats.conversion_kit import read
 from interop.model_server import ModelServer, model_server
-from interop.test_codex import GOLDENS, PICTURE, PROMPT, Item, joined, said
+from interop.sources import WRITTEN, opened, sources
+from interop.test_codex import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
 
 PROGRAM = os.environ.get("BRANCHLINE_CLAUDE", "")
+NOT_EXACT = {
+    **OTHERWISE,
+    "20261115-072813-468d3552.jsonl": "a whole number that JavaScript rounds",
+    "20261115-072824-e4abb16d.jsonl": "the program moves text before the calls of the same answer",
+}
+MOVED = "its summary stands before the messages that it keeps"
 MARKS = ("No response requested.", "Continue from where you left off.")
 """What the program adds itself where a session ends with a prompt or a result."""
 
@@ -43,6 +52,7 @@ class Claude(NamedTuple):
 
     def resumed(self, session: str) -> list[dict[str, Any]]:
         """The messages that the program sends with a new prompt to a session."""
+        before = len(self.server.requests)
         done = subprocess.run(
             [PROGRAM, "-r", session, "-p", PROMPT],
             cwd=self.cwd,
@@ -62,14 +72,13 @@ class Claude(NamedTuple):
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == 0, done.stderr + done.stdout
-        talks = [request["messages"] for request in self.server.requests if _is_ours(request)]
-        messages: list[dict[str, Any]] = talks[-1]
-        return messages
+        (messages,) = (request["messages"] for request in self.server.requests[before:] if _is_ours(request))
+        return [message for message in messages if message["role"] != "system"]
 
 
 def _is_ours(request: dict[str, Any]) -> bool:
     """Whether a request carries the prompt; the program asks for titles and the like on the side."""
-    return bool(request.get("tools")) and PROMPT in str(request.get("messages", [{}])[-1])
+    return bool(request.get("tools")) and PROMPT in str(request["messages"])
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +90,10 @@ def claude(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Claude]:
 
 
 def sent(messages: list[dict[str, Any]]) -> list[Item]:
-    """The conversation item by item, without reminders, the program's own marks and the new prompt."""
+    """The conversation item by item, without reminders, the program's own marks and the new prompt.
+
+    The program ends texts with a newline where it joins two prompts.
+    """
     calls: dict[str, int] = {}
     found: list[Item] = []
     for message in messages:
@@ -91,7 +103,7 @@ def sent(messages: list[dict[str, Any]]) -> list[Item]:
                 case "text":
                     words = block["text"]
                     if words.strip() and not words.startswith("<system-reminder>") and words not in MARKS:
-                        found.append((message["role"], [words]))
+                        found.append((message["role"], [words.rstrip("\n")]))
                 case "image":
                     found.append((message["role"], [PICTURE]))
                 case "tool_use":
@@ -111,21 +123,62 @@ def sent(messages: list[dict[str, Any]]) -> list[Item]:
     return items if items[-1][1] else items[:-1]
 
 
-@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
-def test_claude_code_sends_the_conversation_of_every_golden(claude: Claude, path: Path):
-    source = read(path.read_bytes(), name=str(path))
+def unended(items: list[Item]) -> list[Item]:
+    """The items without newlines at the end of texts."""
+    return [
+        (item[0], [text.rstrip("\n") for text in item[1]]) if isinstance(item[1], list) else item
+        for item in items
+    ]
+
+
+def installed(claude: Claude, source: EntryLog) -> str:
+    """A session converted into the home of the program."""
     session = str(uuid.uuid4())
     header = Header(
         id=session,
         version=3,
         timestamp="2030-01-01T00:00:00.000Z",
         cwd=str(claude.cwd),
-        parent_session=str(path),
+        parent_session="/x.jsonl",
     )
     (directory,) = CLAUDE_CODE.home.new_directories(header, {}, str(claude.home))
     Path(directory).mkdir(parents=True, exist_ok=True)
     (Path(directory) / f"{session}.jsonl").write_bytes(convert(source, CLAUDE_CODE, header).data)
+    return session
 
-    messages = claude.resumed(session)
 
-    assert sent(messages) == said(source), path
+@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
+def test_claude_code_sends_the_conversation_of_every_golden(claude: Claude, path: Path):
+    source = read(path.read_bytes(), name=str(path))
+
+    messages = claude.resumed(installed(claude, source))
+
+    assert sent(messages) == unended(said(source)), path
+
+
+@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
+def test_claude_code_sends_the_conversation_up_to_any_entry_of_a_golden(claude: Claude, path: Path):
+    with Session.in_memory(data=path.read_bytes()) as session:
+        tree = session.transcript.tree
+        spoken = [place for place, kind in enumerate(tree.types) if kind in ("message", "compaction")]
+        session.branch(tree.keys[random.Random(path.stem).choice(spoken)])
+
+        messages = claude.resumed(installed(claude, session.transcript))
+
+        assert sent(messages) == unended(said(session.transcript)), path
+
+
+@pytest.mark.parametrize("program", [name for name in WRITTEN if name != "claude-code"])
+def test_claude_code_sends_the_conversation_of_every_sample(claude: Claude, program: str):
+    different = []
+    for address in sources(program):
+        with opened(address) as source:
+            wanted = unended(said(source))
+            made = convert(source, CLAUDE_CODE, Header(id=str(uuid.uuid4()), version=3))
+            moved = any(MOVED in change.why for change in made.fidelity.approximated)
+            if Path(address).name in NOT_EXACT or moved or not wanted:
+                continue
+            if sent(claude.resumed(installed(claude, source))) != wanted:
+                different.append(address)
+
+    assert different == []

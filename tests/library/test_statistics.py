@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from datetime import UTC, date
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,37 @@ def library(place: Path) -> SessionLibrary:
 def figures(library: SessionLibrary, *by: Any) -> dict[tuple[str, ...], Any]:
     with library.statistics(zone=UTC) as found:
         return {group.keys: group.figures for group in found.groups(*by)}
+
+
+@pytest.fixture
+def local_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Moves this machine to another time zone."""
+
+    def move(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_days_and_hours_follow_the_zone_of_the_machine(
+    library: SessionLibrary, local_zone: Callable[[str], None]
+) -> None:
+    for hours in (0, 5.75, -11, 13, 0):
+        sign = "-" if hours > 0 else "+"  # as POSIX has it
+        local_zone(f"XXX{sign}{abs(hours):.0f}" if hours == int(hours) else f"XXX{sign}5:45")
+
+        for keys in (("day",), ("week",), ("month",), ("hour",), ("day", "hour"), ("day", "model")):
+            with library.statistics() as found, library.statistics(zone=zone_at(hours)) as wanted:
+                local, told = found.groups(*keys), wanted.groups(*keys)
+
+            assert local == told
+
+
+def zone_at(hours: float) -> timezone:
+    return timezone(timedelta(hours=hours))
 
 
 @pytest.mark.parametrize("key", [key for key in DIMENSIONS if key not in ("model", "tool")])
@@ -177,6 +210,21 @@ def test_sums_are_the_same_without_an_index(library: SessionLibrary, monkeypatch
 
     assert after == before
     assert "every session was read" in found.notes[0]
+
+
+def test_the_views_answer_the_same_without_an_index(
+    library: SessionLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [
+        f"SELECT * FROM {view} ORDER BY 1, 2, 3" for view in ("sessions", "messages", "spending", "tools")
+    ]
+    before = [library.sql(question).rows for question in questions]
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    after = [library.sql(question) for question in questions]
+
+    assert [answer.rows for answer in after] == before
+    assert all("every session was read" in answer.note for answer in after)
 
 
 def test_a_scope_counts_what_it_holds_also_where_the_original_is_elsewhere(

@@ -16,8 +16,9 @@ import sys
 import threading
 import time
 
-from branchline.errors import NotSaved
-from branchline.log import Durability, FileLog, replace_file
+from branchline.errors import LogError, NotSaved
+from branchline.log import Durability, FileLog, Log, replace_file
+from branchline.stores.sqlite import SqliteLog, SqliteStore
 
 GOING_DOWN = 0x8004587D
 """FS_IOC_GOINGDOWN: the file system stops at once, as if the power had failed."""
@@ -38,7 +39,7 @@ def line_of(number: int, size: int) -> bytes:
     return json.dumps({"number": number, "text": "x" * size}).encode() + b"\n"
 
 
-def append(log: FileLog, line: bytes) -> int:
+def append(log: Log, line: bytes) -> int:
     with log.exclusive() as writer:
         return writer.append(line)
 
@@ -105,6 +106,41 @@ def full(directory: str, kind: str) -> None:
     print(json.dumps({"saved": number, "said": said}))
 
 
+def full_database(directory: str) -> None:
+    """Fill a small disk under a database: a failed append leaves nothing, and room heals it."""
+    mount = os.path.join(directory, "mount")
+    os.mkdir(mount)
+    sh("mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", mount)
+    store = SqliteStore(os.path.join(mount, "s.db"))
+    log = store.create("s", line_of(-1, 10))
+    filler = os.path.join(mount, "filler")
+    with open(filler, "wb") as file:
+        file.write(bytes(200_000))
+    said: list[str] = []
+    lines = [line_of(-1, 10)]
+    while not said:
+        try:
+            append(log, line_of(len(lines), 5000))
+            lines.append(line_of(len(lines), 5000))
+        except NotSaved as problem:
+            said.append(str(problem))
+    _fill(os.path.join(mount, "rest"))
+    for attempt in (lambda: append(log, line_of(0, 5000)), lambda: store.create("new", line_of(0, 5000))):
+        try:
+            attempt()
+            said.append("it fitted on a full disk")
+        except NotSaved as problem:
+            said.append(str(problem))
+    assert log.read(0, 1 << 20) == b"".join(lines), "a failed append has left something"
+    assert [found.key for found in store.scan().found] == ["s"]
+
+    os.unlink(filler)
+    append(log, line_of(0, 5000))
+    assert log.read(0, 1 << 20) == b"".join([*lines, line_of(0, 5000)])
+    store.close()
+    print(json.dumps({"saved": len(lines), "said": said}))
+
+
 def _fill(path: str) -> None:
     with open(path, "wb", buffering=0) as file:
         size = 4096
@@ -121,7 +157,21 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def power(directory: str, kind: str, durability: Durability, rounds: str) -> None:
+def create(path: str, line: bytes, durability: Durability) -> Log:
+    """A new log: a file, or a session of a new database."""
+    if path.endswith(".db"):
+        return SqliteStore(path).create("s", line, durability=durability)
+    return FileLog.create(path, line, durability=durability)
+
+
+def close(log: Log) -> None:
+    """Close a log so that its disk can be unmounted."""
+    log.close()
+    if isinstance(log, SqliteLog):
+        log._store.close()
+
+
+def power(directory: str, kind: str, durability: Durability, rounds: str, name: str) -> None:
     """Cut the power under a writer, many times; after each look for what it had acknowledged."""
     image, mount = os.path.join(directory, "image"), os.path.join(directory, "mount")
     os.mkdir(mount)
@@ -130,7 +180,7 @@ def power(directory: str, kind: str, durability: Durability, rounds: str) -> Non
     result = {"acknowledged": 0, "lost": 0, "torn": 0, "rounds": int(rounds)}
     for number in range(int(rounds)):
         sh("mount", "-o", "loop", image, mount)
-        path = os.path.join(mount, "sessions", str(number), "s.jsonl")
+        path = os.path.join(mount, "sessions", str(number), name)
         acknowledged = _until_the_cut(mount, path, durability, chance)
         sh("umount", mount)
         sh("mount", "-o", "loop", image, mount)
@@ -141,14 +191,14 @@ def power(directory: str, kind: str, durability: Durability, rounds: str) -> Non
 
 def _until_the_cut(mount: str, path: str, durability: Durability, chance: random.Random) -> list[bytes]:
     lines = [line_of(0, 100)]
-    log = FileLog.create(path, lines[0], durability=durability)
+    log = create(path, lines[0], durability)
     sizes = [chance.choice([20, 300, 3000, 30_000]) for _ in range(1000)]
 
     def work() -> None:
         for number, size in enumerate(sizes, 1):
             try:
                 append(log, line_of(number, size))
-            except NotSaved:
+            except LogError:
                 return
             lines.append(line_of(number, size))
 
@@ -162,22 +212,23 @@ def _until_the_cut(mount: str, path: str, durability: Durability, chance: random
     fcntl.ioctl(descriptor, GOING_DOWN, struct.pack("I", WITHOUT_LOG_FLUSH))
     os.close(descriptor)
     thread.join()
-    log.close()
+    close(log)
     return lines[:acknowledged]
 
 
 def _look(path: str, acknowledged: list[bytes], result: dict[str, int]) -> None:
-    found = [line + b"\n" for line in _read(path).split(b"\n")]
+    log = SqliteStore(path).open("s") if path.endswith(".db") else FileLog(path)
+    found = [line + b"\n" for line in log.read(0, log.size()).split(b"\n")]
     lost = [line for line in acknowledged if line not in found]
     result["acknowledged"] += len(acknowledged)
     result["lost"] += len(lost)
     assert acknowledged[0] not in lost, "a created file was lost"
-    with FileLog(path) as log:
-        for number in (-1, -2):
-            with log.exclusive() as writer:
-                offset = writer.append(line_of(number, 50))
-                result["torn"] += writer.torn is not None
-            assert log.read(offset, 1000) == line_of(number, 50)
+    for number in (-1, -2):
+        with log.exclusive() as writer:
+            offset = writer.append(line_of(number, 50))
+            result["torn"] += writer.torn is not None
+        assert log.read(offset, 1000) == line_of(number, 50)
+    close(log)
     shutil.rmtree(os.path.dirname(path))
 
 

@@ -59,23 +59,35 @@ def test_a_limit_for_the_size_of_files_is_reported_and_nothing_half_written_stay
     assert records_in(path.read_bytes()) == ([("header", 0), *(("limited", n) for n in range(29))], 0)
 
 
+def test_a_full_disk_under_a_database_saves_nothing_and_room_on_it_heals_it(tmp_path):
+    result = in_private_mounts("full_database", tmp_path)
+
+    assert result["saved"] > 10
+    assert len(result["said"]) == 3
+    for said in result["said"]:
+        assert "full" in said
+        assert said.endswith("nothing was saved")
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["s.jsonl", "s.db"])
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_an_acknowledged_record_survives_a_power_cut(tmp_path, kind):
+def test_an_acknowledged_record_survives_a_power_cut(tmp_path, kind, name):
     require_tool(kind)
 
-    result = in_private_mounts("power", tmp_path, kind, "fsync", 60)
+    result = in_private_mounts("power", tmp_path, kind, "fsync", 60, name)
 
     assert result["acknowledged"] > 60
     assert result["lost"] == 0
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["s.jsonl", "s.db"])
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_a_power_cut_does_take_what_was_not_synced_but_never_a_created_file(tmp_path, kind):
+def test_a_power_cut_does_take_what_was_not_synced_but_never_a_created_file(tmp_path, kind, name):
     """So the cut cuts, and the test above can fail."""
     require_tool(kind)
 
-    result = in_private_mounts("power", tmp_path, kind, "os", 20)
+    result = in_private_mounts("power", tmp_path, kind, "os", 20, name)
 
     assert result["lost"] > 0

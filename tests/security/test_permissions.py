@@ -298,10 +298,10 @@ def chat(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProce
     ("arguments", "stdin"),
     [
         (["--print", CALL], None),
-        (["--print", CALL, "--json"], None),
-        ([], f"{CALL}\nonce\n"),
+        pytest.param(["--print", CALL, "--json"], None, marks=pytest.mark.slow),
+        pytest.param([], f"{CALL}\nonce\n", marks=pytest.mark.slow),
         ([], f"{CALL}\n2\nalways\ny\nyes\n"),
-        (["--allow-tool", "evil"], f"{CALL}\n"),
+        pytest.param(["--allow-tool", "evil"], f"{CALL}\n", marks=pytest.mark.slow),
         (["--allow-tool", "evil.other"], f"{CALL}\n"),
     ],
 )
@@ -315,7 +315,7 @@ def test_piped_prompts_are_no_answers(
     assert trap.sprung == set()
 
 
-@pytest.mark.parametrize("how", ["option", "setting", "environment"])
+@pytest.mark.parametrize("how", ["option", "setting", pytest.param("environment", marks=pytest.mark.slow)])
 def test_a_tool_is_allowed_by_name(
     how: str, server: Path, trap: Trap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def terminal(here: Path, trap: Trap, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_enter_denies_and_an_allowed_call_runs(terminal: Terminal, trap: Trap) -> None:
-    terminal.wait(r"offline:echo · context 0")
+    terminal.wait(r"offline:echo · context")
 
     terminal.say('offline: call evil_run {"path": "secret.txt"}')
     asked = terminal.wait(r"Run evil\.run\?")
@@ -76,7 +76,7 @@ def test_enter_denies_and_an_allowed_call_runs(terminal: Terminal, trap: Trap) -
 
 
 def test_escape_denies(terminal: Terminal, trap: Trap) -> None:
-    terminal.wait(r"offline:echo · context 0")
+    terminal.wait(r"offline:echo · context")
 
     terminal.say('offline: call evil_run {"path": "secret.txt"}')
     terminal.wait(r"Run evil\.run\?")

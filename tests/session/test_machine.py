@@ -366,7 +366,7 @@ class Programs(RuleBasedStateMachine):
 
 class TestPrograms(Programs.TestCase):
     settings = settings(
-        max_examples=250 * MANY,
+        max_examples=120 * MANY,
         stateful_step_count=40,
         deadline=None,
         report_multiple_bugs=False,

@@ -169,6 +169,19 @@ def test_what_a_version_1_compaction_kept_is_named_by_id(place):
 
 
 @pytest.mark.parity("OMP-15")
+@pytest.mark.parametrize(
+    "old",
+    [
+        "v1.jsonl",
+        "odd-v2.jsonl",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in FILES
+            if name not in ("v1.jsonl", "odd-v2.jsonl")
+        ),
+    ],
+    indirect=True,
+)
 def test_a_crash_during_the_upgrade_leaves_the_old_file_or_the_new_one_whole(old):
     before = old.read_bytes()
     with Session.open(old) as session:

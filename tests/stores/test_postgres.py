@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from branchline import (
+    InvalidId,
     LockTimeout,
     LogError,
     LogGone,
@@ -162,6 +163,17 @@ def test_a_server_that_is_not_there_is_an_error_of_ours(address, message):
         PostgresStore(address).scan()
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://me:hush@[bad/x", "postgresql://me:hush@h/x?pooler=yes", "postgres://h/x?follow=no"],
+)
+def test_a_malformed_address_is_an_error_of_ours_that_shows_no_password(address):
+    with pytest.raises(InvalidId, match="malformed") as caught:
+        PostgresStore(address)
+
+    assert "hush" not in str(caught.value)
+
+
 def test_an_append_goes_on_when_the_server_was_restarted_in_between(store):
     log = store.create("one", LINE)
     kill_connections(store)
@@ -271,9 +283,9 @@ def test_tenants_see_only_their_own_rows(postgres_dsn):
         owner.execute(f"GRANT USAGE ON SCHEMA branchline TO {role}")
         owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA branchline TO {role}")
     place = postgres_dsn.replace("postgres@", f"{role}@")
-    name = uuid.uuid4().hex
-    one = PostgresStore(with_options(place, tenant="acme", store=name))
-    other = PostgresStore(with_options(place, tenant="globex", store=name))
+    name, acme, globex = (uuid.uuid4().hex for _ in range(3))
+    one = PostgresStore(with_options(place, tenant=acme, store=name))
+    other = PostgresStore(with_options(place, tenant=globex, store=name))
     lines = LINE + b"{}\n" * 40
 
     one.load("talk", [lines])
@@ -287,10 +299,10 @@ def test_tenants_see_only_their_own_rows(postgres_dsn):
     assert other.stat("talk").size == len(LINE)
     with psycopg.connect(place, autocommit=True) as plain:
         assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (0,)
-        plain.execute("SELECT set_config('branchline.tenant', 'globex', false)")
+        plain.execute("SELECT set_config('branchline.tenant', %s, false)", (globex,))
         assert plain.execute("SELECT count(*) FROM branchline.line").fetchone() == (1,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            plain.execute("INSERT INTO branchline.line VALUES ('acme', %s, 0, '')", (str(uuid.uuid4()),))
+            plain.execute("INSERT INTO branchline.line VALUES (%s, %s, 0, '')", (acme, str(uuid.uuid4())))
     one.close()
     other.close()
 

@@ -1,4 +1,4 @@
-"""Trees of extreme shape: a million entries deep, a million wide, branching at every step."""
+"""Trees of extreme shape: a million entries deep, very wide, branching at every step."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from branchline.tree import ROOT, Outline, Tree, walk_nodes
 
 MILLION = 1_000_000
+MANY = 200_000
 
 
 def tree_of(parents) -> Tree:
@@ -42,21 +43,21 @@ def test_a_chain_of_a_million_entries_is_a_flat_list_that_is_there_at_once():
     assert took < 2
 
 
-def test_a_million_siblings_are_rows_of_one_level():
-    tree = tree_of([ROOT, *[0] * (MILLION - 1)])
+def test_very_many_siblings_are_rows_of_one_level():
+    tree = tree_of([ROOT, *[0] * (MANY - 1)])
 
-    rows = Outline(tree, MILLION - 1)
+    rows = Outline(tree, MANY - 1)
 
-    assert len(rows) == MILLION
-    assert (rows[1].position, rows[1].level, rows[1].last) == (MILLION - 1, 1, False)
-    assert (rows[-1].position, rows[-1].last) == (MILLION - 2, True)
+    assert len(rows) == MANY
+    assert (rows[1].position, rows[1].level, rows[1].last) == (MANY - 1, 1, False)
+    assert (rows[-1].position, rows[-1].last) == (MANY - 2, True)
     assert len(rows.with_folds({0})) == 1
 
 
-def test_a_million_roots_are_rows_of_one_level():
-    rows = Outline(tree_of([ROOT] * MILLION), ROOT)
+def test_very_many_roots_are_rows_of_one_level():
+    rows = Outline(tree_of([ROOT] * MANY), ROOT)
 
-    assert len(rows) == MILLION
+    assert len(rows) == MANY
     assert rows[-1].level == 0
 
 
@@ -72,7 +73,7 @@ def test_the_flat_tree_of_a_chain_of_a_million_entries_can_be_walked_without_mak
 
 def test_branches_at_every_step_cost_no_more_than_others():
     """Ten times the entries take about ten times as long, not a hundred times."""
-    small, large = tree_of(comb(10_000)), tree_of(comb(100_000))
+    small, large = tree_of(comb(4_000)), tree_of(comb(40_000))
 
     def cost(tree: Tree) -> float:
         best = 9.0

@@ -407,5 +407,10 @@ def test_a_session_that_is_only_read_is_offered_nothing_that_writes(tmp_path: Pa
         assert "Label it" not in shown
         await press(pilot, "escape", "L")
         assert isinstance(app.screen, TreeScreen)  # and not the question for a label
+        assert "Graft" not in shown
+        await press(pilot, "f2", "ctrl+z")
+        assert "not named: this session is read-only" in said(app)
+        assert "not undid" not in said(app)
+        assert "not undone: this session is read-only" in said(app)
 
     drive(app_on(folder), told)

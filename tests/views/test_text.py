@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -251,3 +252,11 @@ def test_the_quick_ways_of_measuring_know_only_characters_that_stand_alone():
 @given(st.text(st.sampled_from("ab│日本語한、 é…カ"), max_size=40))
 def test_the_quick_ways_measure_as_the_slow_one_does(line):
     assert width(line) == sum(columns for _, _, columns in clusters(line))
+
+
+def test_the_fast_class_of_ordinary_characters_is_exactly_what_is_not_suspect() -> None:
+    ordinary, suspect = re.compile(text._ORDINARY), re.compile(text._SUSPECT)
+
+    for code in range(0x10000):
+        assert bool(ordinary.fullmatch(chr(code))) is not bool(suspect.fullmatch(chr(code))), hex(code)
+    assert not ordinary.fullmatch("\U000e0041")

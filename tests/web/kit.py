@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,6 +14,7 @@ import msgspec
 from branchline import SessionLibrary
 from branchline.web.app import create_app
 from branchline.web.guard import Keys
+from branchline.web.server import http_server
 
 PORT = 4711
 HOST = f"127.0.0.1:{PORT}"
@@ -88,6 +92,45 @@ class Viewer:
         start, *rest = sent
         headers = {name.decode(): value.decode() for name, value in start["headers"]}
         return Answer(start["status"], headers, b"".join(part.get("body", b"") for part in rest))
+
+
+class Running:
+    """A viewer that listens on a port of the loopback address, in a thread of this process."""
+
+    def __init__(self, app: Any, keys: Keys, port: int) -> None:
+        self.app, self.keys, self.port = app, keys, port
+        self.base = f"http://127.0.0.1:{port}"
+        self.address = f"{self.base}/enter?token={keys.token}"
+
+    def raw(self, *parts: bytes, seconds: float = 5.0) -> bytes:
+        """What comes back for these bytes; they are sent one after the other."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
+            for part in parts:
+                connection.sendall(part)
+            received = b""
+            try:
+                while block := connection.recv(65536):
+                    received += block
+            except (TimeoutError, ConnectionResetError):
+                pass
+            return received
+
+
+@contextmanager
+def running(library: SessionLibrary, *, writable: bool = False) -> Iterator[Running]:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        port, keys = listener.getsockname()[1], Keys()
+        app = create_app(library, keys, port=port, writable=writable)
+        server = http_server(app)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield Running(app, keys, port)
+        finally:
+            server.should_exit = True
+            thread.join(10)
 
 
 def _names(headers: dict[str, str]) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from branchline.views.html import markup
 from branchline.views.html import prose as prose_module
 from interop import peers
 from web.browser import Browser, chromium
+from web.hostile import hostile_session, message, write_session
 
 
 @pytest.fixture(scope="module")
@@ -38,27 +38,6 @@ def branched(folder: Path) -> Path:
     """The demo session with two branches."""
     (source,) = Path(sessions_directory()).glob("2026-03-02*")
     return exported(source, folder / "branched.html")
-
-
-def write_session(path: Path, entries: list[dict]) -> Path:
-    lines: list[dict] = [
-        {
-            "type": "session",
-            "version": 3,
-            "id": path.stem,
-            "timestamp": "2026-01-01T00:00:00.000Z",
-            "cwd": "/",
-        }
-    ]
-    for number, entry in enumerate(entries, 1):
-        common = {"id": f"e{number}", "parentId": f"e{number - 1}" if number > 1 else None}
-        lines.append({**common, "timestamp": f"2026-01-01T{number // 3600 % 24:02d}:00:00.000Z", **entry})
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def message(role: str, text: str, **more) -> dict:
-    return {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": text}], **more}}
 
 
 @pytest.fixture(scope="module")
@@ -221,62 +200,6 @@ def test_printing_has_the_whole_path_and_no_controls(browser, branched):
 
 # -- hostile text -----------------------------------------------------------------------------------------
 
-RUN = "globalThis.pwned=1;document.title='pwned'"
-VECTORS = [
-    f"<script>{RUN}</script>",
-    f'<img src=x onerror="{RUN}">',
-    f'<svg onload="{RUN}"></svg>',
-    f'"><img src=x onerror="{RUN}">',
-    f'\'><svg/onload="{RUN}">',
-    f"</script><script>{RUN}</script>",
-    f"</style><script>{RUN}</script>",
-    f"</noscript><script>{RUN}</script>",
-    '<iframe srcdoc="<script>parent.pwned=1</script>"></iframe>',
-    f'<a href="javascript:{RUN}" id=pwn>x</a>',
-    f"[x](javascript:{RUN.replace(';', '%3B')})",
-    f'<details open ontoggle="{RUN}">x</details>',
-    "<link rel=stylesheet href=https://evil.invalid/x.css>",
-    "<style>@import 'https://evil.invalid/x.css'; body{background:url(https://evil.invalid/y.png)}</style>",
-    "<img src=https://evil.invalid/z.png>",
-    "![x](https://evil.invalid/m.png)",
-    "<object data=https://evil.invalid/o></object><embed src=https://evil.invalid/e>",
-    "<form action=https://evil.invalid><button id=send>x</button></form>",
-    "<base href=https://evil.invalid/>",
-    f'<math><mtext><table><mglyph><style><img src=x onerror="{RUN}"></style></mglyph></table></mtext></math>',
-]
-
-
-def hostile_entries() -> list[dict]:
-    """Twenty vectors in prompts, answers, thoughts, tool names, arguments, results, models and labels: 60 fields."""
-    entries: list[dict] = []
-    for number, vector in enumerate(VECTORS):
-        call = {
-            "type": "toolCall",
-            "id": f"c{number}",
-            "name": f"bash{vector}",
-            "arguments": {vector: vector, "command": vector},
-        }
-        content = [{"type": "thinking", "thinking": vector}, {"type": "text", "text": vector}, call]
-        entries.append(message("user", vector))
-        entries.append(
-            {
-                "type": "message",
-                "message": {
-                    "role": "assistant",
-                    "content": content,
-                    "model": vector,
-                    "stopReason": "error",
-                    "errorMessage": vector,
-                },
-            }
-        )
-        entries.append(message("toolResult", vector, toolCallId=f"c{number}", toolName=vector))
-    entries.append({"type": "session_info", "name": VECTORS[0]})
-    entries.append({"type": "label", "targetId": "e1", "label": VECTORS[1]})
-    entries.append({"type": "custom_message", "customType": VECTORS[1], "content": VECTORS[2]})
-    entries.append({"type": "compaction", "summary": "".join(VECTORS)})
-    return entries
-
 
 def attempt(page) -> None:
     """Do what a reader may do: open everything, click on everything."""
@@ -294,7 +217,7 @@ def attempt(page) -> None:
 
 
 def test_hostile_fields_are_text(browser, folder):
-    source = write_session(folder / "hostile.jsonl", hostile_entries())
+    source = hostile_session(folder / "hostile.jsonl")
     path = exported(source, folder / "hostile.html", redact=False)
 
     with browser.open(path) as page:
@@ -310,7 +233,7 @@ def test_the_policy_alone_stops_hostile_markup(browser, folder, monkeypatch):
     """Without any escaping the same fields are markup, and still nothing runs."""
     monkeypatch.setattr(markup, "_escaped", lambda text: text)
     monkeypatch.setattr(prose_module, "_rendered", markup.Html)
-    source = write_session(folder / "hostile.jsonl", hostile_entries())
+    source = hostile_session(folder / "hostile.jsonl")
     path = exported(source, folder / "unescaped.html", redact=False)
 
     with browser.open(path, ready=False) as page:

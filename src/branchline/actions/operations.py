@@ -8,7 +8,7 @@ ever removed from a log, so that everything that was undone can be done again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,17 @@ from branchline.entries import (
 )
 from branchline.session import NewEntry, Session
 
-__all__ = ["BRANCH_RECORD", "OPERATION_RECORD", "Operation", "Verb", "operations", "redo", "undo"]
+__all__ = [
+    "BRANCH_RECORD",
+    "OPERATION_RECORD",
+    "Operation",
+    "Verb",
+    "last_undoable",
+    "operations",
+    "record_rewind",
+    "redo",
+    "undo",
+]
 
 OPERATION_RECORD = "branchline.operation"
 """The type of the custom entry behind the entries of a graft, a squash, an undo or a redo."""
@@ -32,9 +42,19 @@ BRANCH_RECORD = "branchline.branch"
 """The type of the custom entry that names a branch."""
 
 Verb = Literal[
-    "branch", "reset", "summary", "label", "title", "compaction", "name", "graft", "squash", "undo", "redo"
+    "branch",
+    "reset",
+    "summary",
+    "label",
+    "title",
+    "compaction",
+    "name",
+    "graft",
+    "squash",
+    "undo",
+    "redo",
+    "rewind",
 ]
-_TOGETHER = 512
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +84,24 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 def operations(session: Session) -> list[Operation]:
     """The operations of a session in the order in which they were done."""
     found = list(_read(session))
-    undone = {operation.id for operation in _redoable(found)}
+    undone = _stacks(found).taken_back
     return [msgspec.structs.replace(each, undone=True) if each.id in undone else each for each in found]
+
+
+def last_undoable(session: Session) -> Operation | None:
+    """The operation that :func:`undo` would take back."""
+    waiting = _stacks(list(_read(session))).done
+    return waiting[-1] if waiting else None
+
+
+def record_rewind(session: Session, leaf_before: str | None, entries_before: int) -> None:
+    """Record that what was written since took back a turn, so that :func:`redo` restores it.
+
+    ``leaf_before`` and ``entries_before`` are the leaf and the number of entries before the move.
+    """
+    count = len(session.index) - entries_before
+    record = {"verb": "rewind", "from": leaf_before, "count": count}
+    session.append_custom(OPERATION_RECORD, record)
 
 
 def undo(session: Session) -> Operation:
@@ -86,7 +122,8 @@ def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
 
     def build(current: Session) -> list[NewEntry]:
         known = list(_read(current))
-        waiting = _undoable(known) if verb == "undo" else _redoable(known)
+        stacks = _stacks(known)
+        waiting = stacks.done if verb == "undo" else stacks.undone
         if not waiting:
             raise ValueError(f"there is nothing to {verb} in session {current.id}")
         operation = waiting[-1]
@@ -119,18 +156,18 @@ def _stating(operation: Operation, said: str | None) -> list[NewEntry]:
             return []
 
 
-def _undoable(known: list[Operation]) -> list[Operation]:
-    return _stacks(known)[0]
-
-
-def _redoable(known: list[Operation]) -> list[Operation]:
-    return _stacks(known)[1]
-
-
-def _stacks(known: list[Operation]) -> tuple[list[Operation], list[Operation]]:
+class _Stacks(NamedTuple):
     """What can be undone, and what can be redone; the next one is the last of its list."""
-    done: list[Operation] = []
-    undone: list[Operation] = []
+
+    done: list[Operation]
+    undone: list[Operation]
+    taken_back: set[str]
+    """Every operation that is undone, also where a later one has made redoing it impossible."""
+
+
+def _stacks(known: list[Operation]) -> _Stacks:
+    stacks = _Stacks([], [], set())
+    done, undone, taken_back = stacks
     for operation in known:
         if operation.verb == "undo":
             if done and done[-1].id == operation.target:
@@ -138,13 +175,21 @@ def _stacks(known: list[Operation]) -> tuple[list[Operation], list[Operation]]:
                 # Redoing goes back to where the session stood, with what was said there since.
                 leaf = operation.leaf_before if taken.moves else taken.leaf_after
                 undone.append(msgspec.structs.replace(taken, leaf_after=leaf))
+                taken_back.add(taken.id)
         elif operation.verb == "redo":
             if undone and undone[-1].id == operation.target:
                 done.append(undone.pop())
+                taken_back.discard(done[-1].id)
+        elif operation.verb == "rewind":
+            undone.append(
+                msgspec.structs.replace(
+                    operation, leaf_before=operation.leaf_after, leaf_after=operation.leaf_before
+                )
+            )
         else:
             done.append(operation)
             undone.clear()
-    return done, undone
+    return stacks
 
 
 def _read(session: Session) -> Iterator[Operation]:
@@ -152,10 +197,7 @@ def _read(session: Session) -> Iterator[Operation]:
     tree = session.index
     wanted = {"leaf", "label", "session_info", "compaction", "branch_summary", "custom"}
     noted = [position for position, kind in enumerate(tree.types) if kind in wanted]
-    decoded: dict[int, Entry] = {}
-    for start in range(0, len(noted), _TOGETHER):
-        some = noted[start : start + _TOGETHER]
-        decoded.update(zip(some, session.transcript.entries(some), strict=True))
+    decoded = dict(zip(noted, session.transcript.iter_entries(noted), strict=True))
     covered = _covered(decoded)
     state = _State()
     for position, kind in enumerate(tree.types):
@@ -252,6 +294,8 @@ class _State:
         if verb in ("undo", "redo"):
             stood = left if isinstance(left, str) else None
             return Operation(**common, verb=verb, leaf_before=stood, target=str(target))
+        if verb == "rewind":
+            return Operation(**common, verb=verb, leaf_before=left if isinstance(left, str) else None)
         if verb in ("graft", "squash"):
             return Operation(**common, verb=verb, leaf_before=before, entries=tuple(written))
         return None

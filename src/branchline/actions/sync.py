@@ -24,7 +24,7 @@ from branchline.errors import BranchlineError, NotASession
 from branchline.formats import PI, EntryLog
 from branchline.formats.suffixes import suffix_of
 from branchline.plugins.formats import detect
-from branchline.stores import FilesStore, LoadStore, Read, Store, StoredLog
+from branchline.stores import DatabaseStore, FilesStore, LoadStore, Read, Store, StoredLog
 
 __all__ = ["SyncAction", "SyncedSession", "sync"]
 
@@ -52,10 +52,30 @@ class _Side(NamedTuple):
     store: Store
     stored: StoredLog
     read: Read
+    size: int
 
-    @property
-    def size(self) -> int:
-        return self.stored.size
+
+def _side(store: Store, stored: StoredLog, read: Read) -> _Side:
+    return _Side(store, stored, read, _size(store, stored, read))
+
+
+def _size(store: Store, stored: StoredLog, read: Read) -> int:
+    """How many bytes a log has; those of another program's database are derived, and known once read."""
+    if not isinstance(store, DatabaseStore):
+        return stored.size
+    size = 0
+    while data := read(size, _PIECE):
+        size += len(data)
+    return size
+
+
+def _is_read_only(store: Store) -> bool:
+    return isinstance(store, DatabaseStore)
+
+
+def _skipped_read_only(key: str, store: Store) -> SyncedSession:
+    note = f"{store.name} is the database of another program, which is only read"
+    return SyncedSession(key=key, action="skipped", note=note)
 
 
 def sync(
@@ -89,9 +109,11 @@ def _synced(first: Store, second: Store, key: str, *, dry_run: bool) -> SyncedSe
         return SyncedSession(key=key, action="skipped", note="neither store has it")
     if here is None or there is None:
         source, target = (second, first) if here is None else (first, second)
+        if _is_read_only(target):
+            return _skipped_read_only(key, target)
         return _copied(source, target, key, to_first=here is None, dry_run=dry_run)
     with first.snapshot(key) as read, second.snapshot(key) as other:
-        one, two = _Side(first, here, read), _Side(second, there, other)
+        one, two = _side(first, here, read), _side(second, there, other)
         common = _common(one, two)
         if common == one.size == two.size:
             return SyncedSession(key=key, action="same")
@@ -113,10 +135,11 @@ def _copied(source: Store, target: Store, key: str, *, to_first: bool, dry_run: 
         with target.snapshot(base.key) as read:
             if _digest(read, base.size) == copy[2]:
                 return SyncedSession(key=key, action="same", note=f"the other store has it as {base.key}")
-    if not dry_run:
-        with source.snapshot(key) as read:
-            _load(target, stored, key, _pieces(read, 0, stored.size))
-    return _report(key, "copied", stored.size, to_first=to_first)
+    with source.snapshot(key) as read:
+        size = _size(source, stored, read)
+        if not dry_run:
+            _load(target, stored, key, _pieces(read, 0, size))
+    return _report(key, "copied", size, to_first=to_first)
 
 
 def _load(target: Store, like: StoredLog, key: str, pieces: Iterable[bytes]) -> None:
@@ -130,6 +153,8 @@ def _load(target: Store, like: StoredLog, key: str, pieces: Iterable[bytes]) -> 
 
 def _caught_up(source: _Side, target: _Side, *, to_first: bool, dry_run: bool) -> SyncedSession:
     key, start = target.stored.key, target.size
+    if _is_read_only(target.store):
+        return _skipped_read_only(key, target.store)
     if start and target.read(start - 1, 1) != b"\n":
         note = f"its last line is unfinished in {target.store.name}"
         return SyncedSession(key=key, action="skipped", note=note)
@@ -276,13 +301,13 @@ def _forked(one: _Side, two: _Side, conflicts: tuple[str, ...] = (), *, dry_run:
     added = [0, 0]
     for number, (source, target) in enumerate(((two, one), (one, two))):
         copy = f"{key[:200]}.other-{_digest(source.read, source.size)}"
-        if target.store.stat(copy) is None:
+        if not _is_read_only(target.store) and target.store.stat(copy) is None:
             added[number] = source.size
             if not dry_run:
                 _load(target.store, source.stored, copy, _linked(source, copy))
-    note = "both stores continued it; each now has the other's beside its own"
+    note = "both stores continued it: each keeps its own and gets the other's beside it"
     if conflicts:
-        note = f"one id has two contents ({len(conflicts)} entries); each store has both sessions now"
+        note = f"one id has two contents ({len(conflicts)} entries): {note.partition(': ')[2]}"
     action: SyncAction = "forked" if any(added) else "same"
     return SyncedSession(
         key=key, action=action, to_first=added[0], to_second=added[1], conflicts=conflicts, note=note

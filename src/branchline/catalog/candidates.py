@@ -8,8 +8,7 @@ message more than an old one, and an abandoned branch less than the active path.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from branchline.catalog.catalog import Catalog
@@ -60,12 +59,18 @@ class Candidate(NamedTuple):
     """Whether this is the original of its copies."""
 
 
-class Candidates(NamedTuple):
-    """Matches, best first, copies of one entry together; ``at_least`` where there are more."""
+_Row = tuple[Any, ...]
+"""The columns of a candidate, before it is known to be one of the best."""
 
-    groups: list[list[Candidate]]
-    scores: list[float]
+
+class Candidates(NamedTuple):
+    """Matches with their scores, best first, copies of one entry together."""
+
+    groups: Iterator[tuple[float, list[Candidate]]]
+    total: int
+    """How many groups there are."""
     at_least: bool
+    """Whether there are more."""
 
 
 def is_indexable(query: Query) -> bool:
@@ -79,10 +84,10 @@ def candidates(catalog: Catalog, query: Query, files: Collection[int] | None, *,
         run = catalog.connection.execute
         conditions, values = _conditions(query)
         if files is not None:
-            run("CREATE TEMP TABLE IF NOT EXISTS scope (file INTEGER PRIMARY KEY)")
-            run("DELETE FROM temp.scope")
-            catalog.connection.executemany("INSERT INTO temp.scope VALUES (?)", ((file,) for file in files))
-            conditions.append("doc.file IN temp.scope")
+            run("CREATE TEMP TABLE IF NOT EXISTS allowed (file INTEGER PRIMARY KEY)")
+            run("DELETE FROM temp.allowed")
+            catalog.connection.executemany("INSERT INTO temp.allowed VALUES (?)", ((file,) for file in files))
+            conditions.append("doc.file IN temp.allowed")
         words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
         if not words:
             found = _rows(run, "doc", conditions, values, "doc.id")
@@ -210,7 +215,7 @@ def _conditions(query: Query) -> tuple[list[str], list[Any]]:
 
 def _found(
     run: Any, words: list[Term], column: str | None, conditions: list[str], values: list[Any], *, prefix: bool
-) -> list[Candidate]:
+) -> list[_Row]:
     match = _match(words, column, prefix=prefix)
     return _rows(
         run,
@@ -227,38 +232,52 @@ def _match(words: list[Term], column: str | None, *, prefix: bool) -> str:
     return both if column is None else f"{{{column}}} : ({both})"
 
 
-def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order: str) -> list[Candidate]:
+def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order: str) -> list[_Row]:
     where = " AND ".join(conditions) or "1"
-    rows = run(
+    found: list[_Row] = run(
         f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
         values,
-    )
-    return list(map(Candidate._make, rows))
+    ).fetchall()
+    return found
 
 
-def _said(run: Any, words: list[Term], found: list[Candidate]) -> frozenset[int]:
+def _said(run: Any, words: list[Term], found: list[_Row]) -> frozenset[int]:
     """Which of these match by what was said, and not only by what tools were given or printed."""
     if not found:
         return frozenset()
     query = "SELECT rowid FROM text WHERE text MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?"
-    values = (_match(words, "said", prefix=True), min(one.id for one in found), _NEWEST)
+    values = (_match(words, "said", prefix=True), found[-1][0], _NEWEST)
     return frozenset(rowid for (rowid,) in run(query, values))
 
 
-def _ranked(
-    found: list[Candidate], said: frozenset[int], exact: Iterable[Candidate], now_ms: int
-) -> Candidates:
-    whole = {one.id for one in exact}
-    groups: dict[int, list[Candidate]] = {}
+def _ranked(found: list[_Row], said: frozenset[int], exact: Iterable[_Row], now_ms: int) -> Candidates:
+    whole = {one[0] for one in exact}
+    first: dict[int, _Row] = {}
+    copies: dict[int, list[_Row]] = {}
     for one in found:
-        groups.setdefault(one.mark, []).append(one)
-    scored: list[tuple[float, int, list[Candidate]]] = []
-    for group in groups.values():
-        if len(group) > 1:
-            group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
-        number, _file, _entry, _position, _offset, length, role, _tool, ms, on_path, _mark, _counted = group[
-            0
-        ]
+        mark = one[10]
+        if mark in first:
+            copies.setdefault(mark, [first[mark]]).append(one)
+        else:
+            first[mark] = one
+    for mark, group in copies.items():
+        group.sort(key=lambda one: (-one[9], -one[11], one[0]))  # on the path, the original, the oldest
+        first[mark] = group[0]
+    scored: list[tuple[float, int, int]] = []
+    for (
+        number,
+        _file,
+        _entry,
+        _position,
+        _offset,
+        length,
+        role,
+        _tool,
+        ms,
+        on_path,
+        mark,
+        _counted,
+    ) in first.values():
         age = 0.0 if ms is None else now_ms - ms
         score = 1.0 if age <= 0.0 else max(0.02, math.exp2(-age / _HALF_LIFE))
         if number in said:
@@ -269,16 +288,13 @@ def _ranked(
             score *= 1.5
         if not on_path:
             score *= 0.7
-        scored.append((score / (1.0 + 0.2 * math.log1p(length / 4000)), number, group))
-    scored.sort(key=_by_score, reverse=True)
-    return Candidates(
-        [group for _score, _id, group in scored],
-        [score for score, _id, _group in scored],
-        len(found) >= _NEWEST,
+        scored.append((score / (1.0 + 0.2 * math.log1p(length / 4000)), number, mark))
+    scored.sort(reverse=True)
+    groups = (
+        (score, list(map(Candidate._make, copies.get(mark) or (first[mark],))))
+        for score, _number, mark in scored
     )
-
-
-_by_score = itemgetter(0, 1)
+    return Candidates(groups, len(scored), len(found) >= _NEWEST)
 
 
 def recency(ms: int | None, now_ms: int) -> float:

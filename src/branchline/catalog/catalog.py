@@ -24,6 +24,7 @@ from branchline.catalog.database import (
     delete_database,
     in_memory,
     is_damage,
+    release,
 )
 from branchline.catalog.record import CatalogFile, FileUpdate, TextUpdate
 from branchline.stores import FileStamp, gone
@@ -69,6 +70,7 @@ class Catalog:
         self.connection = connection
         self.directory = directory
         self._excluded = tuple(excluded)
+        self._is_damaged = False
 
     @classmethod
     def open(
@@ -98,7 +100,10 @@ class Catalog:
 
     def close(self) -> None:
         """Let go of the file."""
-        self.connection.close()
+        if self.directory is None or self._is_damaged:
+            self.connection.close()
+        else:
+            release(self.directory, self.connection)
 
     def excludes(self, path: str) -> bool:
         """Whether the person asked for this file to be left out."""
@@ -120,6 +125,13 @@ class Catalog:
                 rows = self.connection.execute(query, paths)
             made = CatalogFile._make
             return {row[-1]: made(row[:-1]) for row in rows}
+
+    def latest(self) -> Iterator[tuple[str, CatalogFile]]:
+        """What is known of all files, the one that changed last first; they may have changed since."""
+        with self.guarded():
+            query = f"SELECT {_FILE} FROM file ORDER BY modified_ns DESC"
+            for row in self.connection.execute(query):
+                yield row[-1], CatalogFile._make(row[:-1])
 
     def count(self) -> int:
         """How many files are known."""
@@ -227,6 +239,7 @@ class Catalog:
             yield
         except (sqlite3.Error, OverflowError) as problem:
             if is_damage(problem) and self.directory is not None:
+                self._is_damaged = True
                 self.connection.close()
                 delete_database(self.directory)
                 raise CatalogUnavailable(f"it was damaged ({problem}) and has been deleted") from problem
@@ -304,7 +317,7 @@ class Catalog:
                     one.position,
                     one.offset,
                     one.length,
-                    _clean(one.type),
+                    one.type,
                     _clean(one.role),
                     _clean(one.tool_names),
                     _clean(one.model),
@@ -449,7 +462,7 @@ class Catalog:
             " GROUP BY other.answer HAVING other.output = max(other.output))",
             (file,),
         )
-        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_tool", "reading"):
+        for table in ("doc", "usage", "touched", "label", "rollup", "rollup_hour", "rollup_tool", "reading"):
             run(f"DELETE FROM {table} WHERE file = ?", (file,))
         run("UPDATE file SET indexed = -1, entries = 0, rolled = 0 WHERE id = ?", (file,))
         self._set_meta("dead", self._meta("dead") + dead)
@@ -490,9 +503,12 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
 
 
 def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:
+    if text is None:
+        return []
     from branchline.catalog.words import prepared  # noqa: PLC0415  as above
 
-    return [] if text is None else [(prepared(one.said), prepared(one.tools)) for one in text.documents]
+    said = prepared([one.said for one in text.documents])
+    return list(zip(said, prepared([one.tools for one in text.documents]), strict=True))
 
 
 def _clean(text: Any) -> Any:

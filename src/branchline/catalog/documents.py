@@ -7,8 +7,8 @@ file counts, whatever branch it is on.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -31,7 +31,8 @@ from branchline.entries import (
     blocks_text,
     message_text,
 )
-from branchline.formats import EntryLog, FormatReader
+from branchline.formats import ByteRange, EntryLog, EntryText, FormatReader
+from branchline.formats.entry_text import files_in, strings_in
 from branchline.tree import ROOT
 from branchline.views.tool_calls import calls_of
 
@@ -42,15 +43,13 @@ __all__ = [
     "git_branch_of",
     "off_path",
     "spending_before",
+    "text_of",
     "traits_of",
 ]
 
 _TOGETHER = 512
 _WINDOW = 64  # entries over which the records of one answer are spread at most
 _TYPES = frozenset({"message", "custom_message", "compaction", "branch_summary", "usage"})
-_PATHS = frozenset({"path", "file_path", "filePath", "notebook_path", "filename", "file", "target_file"})
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
-_LONGEST_PATH = 1024
 _LONGEST_TEXT = 1 << 20
 _LARGEST = float(1 << 53)
 
@@ -109,40 +108,58 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     answers, priced = reading.answer_ids, transcript.records_cost
     session = "" if reading.header is None else reading.header.id
     types, times, keys = tree.types, tree.times, tree.keys
+    continuations = tree.continuations
     wanted = [
         position
         for position in range(start, len(tree))
         if types[position] in _TYPES and position not in tree.placeholders
     ]
-    for first in range(0, len(wanted), _TOGETHER):
-        chunk = wanted[first : first + _TOGETHER]
-        for position, entry in zip(chunk, transcript.entries(chunk), strict=True):
-            said = _said(entry)
-            if said is None:
-                continue
-            role, words, tools, names, files, model = said
-            time, key = times[position], keys[position]
-            span = reading.span(position)
-            kind = types[position]
-            yield Document(
-                position,
-                key,
-                span.offset,
-                span.size,
-                "continuation" if kind == "message" and position in tree.continuations else kind,
-                role,
-                milliseconds(time) if time else None,
-                active is None or position in active,
-                _mark(key, time or session, role),
-                -2 if position < skipped else -1 if not time and position < inherited else 0,
-                words[:_LONGEST_TEXT],
-                tools[:_LONGEST_TEXT],
-                names,
-                files,
-                model,
-                _has_failed(entry),
-                _spending(entry, answers.get(position), priced=priced),
-            )
+    for position, span, text in _texts(transcript, wanted):
+        time, key, kind, usage = times[position], keys[position], types[position], text.usage
+        yield Document(
+            position,
+            key,
+            span.offset,
+            span.size,
+            "continuation" if kind == "message" and position in continuations else kind,
+            text.role,
+            milliseconds(time) if time else None,
+            active is None or position in active,
+            _hash(f"{key}\n{time or session}\n{text.role}"),
+            -2 if position < skipped else -1 if not time and position < inherited else 0,
+            text.said[:_LONGEST_TEXT],
+            text.tools[:_LONGEST_TEXT],
+            text.tool_names,
+            text.files,
+            text.model,
+            text.failed,
+            None if usage is None else _spending(text.spender, usage, answers.get(position), priced=priced),
+        )
+
+
+def _texts(transcript: EntryLog, positions: Sequence[int]) -> Iterator[tuple[int, ByteRange, EntryText]]:
+    """What these entries say, without those that say nothing."""
+    reading, texts = transcript.reading, transcript.format.texts
+    number = 0
+    while number < len(positions):
+        if texts is None:
+            wanted = positions[number : number + _TOGETHER]
+            found: Sequence[EntryText | None] = [None] * len(wanted)
+        else:
+            block = reading.block_of(positions[number])
+            first, size = block.first, len(block.ends)
+            wanted = positions[number : bisect_left(positions, first + size, number)]
+            many = None
+            if 16 * len(wanted) >= size:
+                data = transcript.bytes_between(block.offset, block.offset + block.ends[-1])
+                many = texts.texts(data, reading, block)
+            found = [None if many is None else many[position - first] for position in wanted]
+        number += len(wanted)
+        left = [position for position, text in zip(wanted, found, strict=True) if text is None]
+        decoded = dict(zip(left, transcript.entries(left), strict=True)) if left else {}
+        for position, text in zip(wanted, found, strict=True):
+            if text is not None or (text := text_of(decoded[position])) is not None:
+                yield position, reading.span(position), text
 
 
 def off_path(transcript: EntryLog, end: int) -> list[int]:
@@ -161,10 +178,11 @@ def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None
     types = transcript.tree.types
     window = [place for place in range(max(0, end - _WINDOW), end) if types[place] == "message"]
     answers, priced = transcript.reading.answer_ids, transcript.records_cost
-    return {
-        position: _spending(entry, answers.get(position), priced=priced)
-        for position, entry in zip(window, transcript.entries(window), strict=True)
-    }
+    spent: dict[int, Spending | None] = dict.fromkeys(window)
+    for position, _span, text in _texts(transcript, window):
+        if text.usage is not None:
+            spent[position] = _spending(text.spender, text.usage, answers.get(position), priced=priced)
+    return spent
 
 
 def traits_of(transcript: EntryLog) -> frozenset[str]:
@@ -199,120 +217,86 @@ def _active(transcript: EntryLog) -> set[int] | None:
     return set(path)
 
 
-def _mark(key: str, time: str, role: str) -> int:
-    return _hash(f"{key}\n{time}\n{role}")
-
-
 def _hash(words: str) -> int:
     text = words.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
-_Said = tuple[str, str, str, str, tuple[str, ...], str]
-
-
-def _said(entry: Entry) -> _Said | None:
-    """Role, words, tool text, tool names and files of an entry; None for what is no document."""
+def text_of(entry: Entry) -> EntryText | None:
+    """What a decoded entry says; None for what is no document."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message):
             return _answer(entry, message)
         case MessageEntry(message=ToolResult() as message):
-            return "toolResult", "", blocks_text(message.content, "\n"), message.tool_name, (), ""
+            return EntryText(
+                "toolResult",
+                "",
+                blocks_text(message.content, "\n"),
+                message.tool_name,
+                failed=message.is_error is True,
+                usage=message.usage,
+                spender=TOOLS_AND_SUMMARIES if message.usage is not None else "",
+            )
         case MessageEntry(message=BashExecution() as message):
-            return "bashExecution", message.command, message.output, "", (), ""
+            failed = isinstance(message.exit_code, int) and message.exit_code != 0
+            return EntryText("bashExecution", message.command, message.output, failed=failed)
         case MessageEntry(message=UnknownMessage() as message):
-            return message.role, message_text(message), "", "", (), ""
+            return EntryText(message.role, message_text(message))
         case MessageEntry():
-            return str(entry.message.role), message_text(entry.message, "\n"), "", "", (), ""
+            return EntryText(str(entry.message.role), message_text(entry.message, "\n"))
         case CustomMessage():
-            return "custom", blocks_text(entry.content, "\n"), "", "", (), ""
+            return EntryText("custom", blocks_text(entry.content, "\n"))
         case Compaction() | BranchSummary():
-            return "summary", entry.summary, "", "", (), ""
+            spender = TOOLS_AND_SUMMARIES if entry.usage is not None else ""
+            return EntryText("summary", entry.summary, usage=entry.usage, spender=spender)
         case UsageEntry():
-            return "usage", "", "", "", (), ""
+            spender = f"{entry.provider or ''}/{entry.model or ''}".strip("/")
+            return EntryText("usage", usage=entry.usage, spender=spender)
         case _:
             return None
 
 
-def _answer(entry: Entry, message: AssistantMessage) -> _Said:
-    content = message.content
-    if isinstance(content, str):
-        return "assistant", content, "", "", (), _model(message)
+def _answer(entry: Entry, message: AssistantMessage) -> EntryText:
     words: list[str] = []
     tools: list[str] = []
     names: list[str] = []
     files: dict[str, None] = {}
-    for block in content:
-        if isinstance(block, Text):
-            words.append(block.text)
-        elif isinstance(block, Thinking):
-            words.append(block.thinking)
-    for call in calls_of(entry):
-        names.append(call.name)
-        texts = _strings(call.arguments)
-        tools += (call.name, *texts)
-        files.update(dict.fromkeys(_files(call.arguments, texts)))
-    if message.error_message:
-        words.append(message.error_message)
-    return "assistant", "\n".join(words), "\n".join(tools), "\n".join(names), tuple(files), _model(message)
-
-
-def _has_failed(entry: Entry) -> bool:
-    match entry:
-        case MessageEntry(message=ToolResult(is_error=True)):
-            return True
-        case MessageEntry(message=AssistantMessage(stop_reason="error")):
-            return True
-        case MessageEntry(message=BashExecution(exit_code=int(code))):
-            return code != 0
-        case _:
-            return False
+    content = message.content
+    if isinstance(content, str):
+        words.append(content)
+    else:
+        for block in content:
+            if isinstance(block, Text):
+                words.append(block.text)
+            elif isinstance(block, Thinking):
+                words.append(block.thinking)
+        for call in calls_of(entry):
+            names.append(call.name)
+            texts = strings_in(call.arguments)
+            tools += (call.name, *texts)
+            files.update(dict.fromkeys(files_in(call.arguments, texts)))
+        if message.error_message:
+            words.append(message.error_message)
+    return EntryText(
+        "assistant",
+        "\n".join(words),
+        "\n".join(tools),
+        "\n".join(names),
+        tuple(files),
+        _model(message),
+        message.stop_reason == "error",
+        message.usage,
+        model_name(message).strip("/") if message.usage is not None else "",
+    )
 
 
 def _model(message: AssistantMessage) -> str:
     return model_name(message).strip("/") if message.model or message.response_model else ""
 
 
-def _strings(value: Any) -> list[str]:
-    """All texts inside some arguments."""
-    found: list[str] = []
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                found.append(text)
-            case dict() as fields:
-                waiting += reversed(fields.values())
-            case list() as items:
-                waiting += reversed(items)
-            case _:
-                pass
-    return found
-
-
-def _files(arguments: dict[str, Any], texts: list[str]) -> Iterator[str]:
-    for name, value in arguments.items():
-        if name in _PATHS and isinstance(value, str) and 0 < len(value) <= _LONGEST_PATH:
-            yield value
-    for text in texts:
-        if "*** " in text:
-            yield from (path.strip()[:_LONGEST_PATH] for path in _PATCHED.findall(text))
-
-
-def _spending(entry: Entry, answer: str | None, *, priced: bool) -> Spending | None:
-    match entry:
-        case MessageEntry(message=AssistantMessage(usage=Usage() as usage) as message):
-            model = model_name(message)
-        case MessageEntry(message=ToolResult(usage=Usage() as usage)):
-            model = TOOLS_AND_SUMMARIES
-        case Compaction(usage=Usage() as usage) | BranchSummary(usage=Usage() as usage):
-            model = TOOLS_AND_SUMMARIES
-        case UsageEntry(usage=Usage() as usage):
-            model = f"{entry.provider or ''}/{entry.model or ''}"
-        case _:
-            return None
+def _spending(model: str, usage: Usage, answer: str | None, *, priced: bool) -> Spending:
     return Spending(
-        model.strip("/"),
+        model,
         _number(usage.input),
         _number(usage.output),
         _number(usage.cache_read),
@@ -326,6 +310,8 @@ def _spending(entry: Entry, answer: str | None, *, priced: bool) -> Spending | N
 
 def _number(value: Any) -> int | float:
     """A number that SQLite can keep and add up; what no program can have spent counts as nothing."""
+    if type(value) is int and 0 <= value <= _LARGEST:
+        return value
     if not isinstance(value, int | float):
         return 0
     try:

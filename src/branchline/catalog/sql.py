@@ -29,6 +29,8 @@ class SqlResult(NamedTuple):
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     cut: bool
+    note: str = ""
+    """What was not done as usual, as a sentence."""
 
 
 def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
@@ -52,6 +54,7 @@ def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
     finally:
         connection.set_progress_handler(None, 0)
         connection.set_authorizer(None)
+        connection.execute("PRAGMA query_only = OFF")
     columns = tuple(name for name, *_rest in cursor.description or ())
     if not columns:
         raise SqlProblem(f"only SELECT over {', '.join(VIEWS)} is allowed")

@@ -1,4 +1,7 @@
-"""Sums over what was said and spent, grouped by any keys, out of a roll-up per file and quarter of an hour.
+"""Sums over what was said and spent, grouped by any keys, out of roll-ups per file.
+
+There are two: by the quarter of an hour, from which days of any time zone can be told, and by the hour of
+this machine's zone, which has a third of the rows and is what people ask for.
 
 Everything counts once: a copy that a fork took along counts where it was first seen, unless that is out of
 scope. Recorded cost is summed as it is; tokens without one are kept apart, by model, to be priced.
@@ -18,10 +21,36 @@ from branchline.views.stats import Dimension
 __all__ = ["OpenTokens", "Period", "ScopeFile", "Sums", "repeated", "roll_up", "sums"]
 
 _QUARTER = 900_000
-_ROLLED = (
-    "file, quarter, model, long, messages, prompts, answers, calls, input, output, cache_read, cache_write,"
-    " total, cost, open_input, open_output, open_cache_read, open_cache_write, open_cache_write_1h"
+_FIGURES = (
+    "messages",
+    "prompts",
+    "answers",
+    "calls",
+    "input",
+    "output",
+    "cache_read",
+    "cache_write",
+    "total",
+    "cost",
+    "open_input",
+    "open_output",
+    "open_cache_read",
+    "open_cache_write",
+    "open_cache_write_1h",
 )
+_ROLLED = ", ".join(("file", "quarter", "model", "long", *_FIGURES))
+_HOURLY = ", ".join(("file", "day", "hour", "model", "long", *_FIGURES))
+_HOURS = (
+    "SELECT file, date(quarter * 900, 'unixepoch', 'localtime'),"
+    " strftime('%H', quarter * 900, 'unixepoch', 'localtime'), model, long,"
+    f" {', '.join(f'total({name})' for name in _FIGURES)} FROM {{table}} WHERE {{where}}"
+    " GROUP BY 1, 2, 3, 4, 5"
+)
+_ZONE = " || ' ' || ".join(
+    f"datetime({seconds}, 'unixepoch', 'localtime')"
+    for seconds in range(1_577_836_800, 1_900_000_000, 15_811_200)
+)
+"""What tells this machine's time zone from others: the date and time at moments twice a year."""
 _SUMMED = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost")
 _UNPRICED = ("open_input", "open_output", "open_cache_read", "open_cache_write", "open_cache_write_1h")
 _OPEN = "CASE WHEN spent.cost IS NULL THEN spent.{0} ELSE 0 END"
@@ -105,16 +134,16 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
     with catalog.guarded():
         run = catalog.connection.execute
         _prepare(catalog, scope)
-        where, values = _conditions(period)
         if "tool" in by:
-            return _tool_sums(run, by, where, values, period)
-        names = [_expression(key, period) for key in by]
+            return _tool_sums(run, by, period)
+        where, values = _conditions(period, _day(period))
+        names = [_expression(key, _day(period), _hour(period)) for key in by]
         if "model" in by:
             where += " AND model IS NOT NULL"
         said = ("answers", "0", "answers") if "model" in by else ("messages", "prompts", "answers")
         keys = "".join(f"{name}, " for name in names)
         columns = ", ".join(f"total({name})" for name in (*said, *_SUMMED, *_UNPRICED))
-        source = f"FROM {_rolled(run)} JOIN temp.scope AS scope USING (file) WHERE {where}"
+        source = f"FROM {_rolled(run, period)} JOIN temp.scope AS scope USING (file) WHERE {where}"
         size = len(by)
         # By model in any case: tokens without a recorded cost are priced by it.
         numbers = ", ".join(map(str, range(1, size + 3)))
@@ -138,9 +167,11 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
         ]
 
 
-def _rolled(run: Any) -> str:
-    """What to sum over: the roll-up itself, unless copies count in this scope."""
+def _rolled(run: Any, period: Period) -> str:
+    """What to sum over: a roll-up itself, unless copies count in this scope."""
     (more,) = run("SELECT EXISTS (SELECT 1 FROM temp.more)").fetchone()
+    if period.offset is None:
+        return "rolled_hour" if more else "main.rollup_hour AS rolled_hour"
     return "rolled" if more else "main.rollup AS rolled"
 
 
@@ -148,7 +179,7 @@ def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> in
     """How many messages in the scope are copies of others that count."""
     with catalog.guarded():
         _prepare(catalog, scope)
-        where, values = _conditions(period, quarter=f"doc.ms / {_QUARTER}")
+        where, values = _conditions(period, _date(period, f"doc.ms / {_QUARTER}"))
         (count,) = catalog.connection.execute(
             "SELECT count(*) FROM doc WHERE counted IN (0, -2) AND type = 'message'"
             " AND file IN (SELECT file FROM temp.scope) AND id NOT IN (SELECT id FROM temp.extra)"
@@ -177,6 +208,9 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     run(f"CREATE TEMP TABLE IF NOT EXISTS more ({_ROLLED})")
     run("DELETE FROM temp.more")
     run(f"INSERT INTO temp.more {_EXTRA}")
+    run(f"CREATE TEMP TABLE IF NOT EXISTS more_hour ({_HOURLY})")
+    run("DELETE FROM temp.more_hour")
+    run(f"INSERT INTO temp.more_hour {_HOURS.format(table='temp.more', where=1)}")
     run("CREATE TEMP TABLE IF NOT EXISTS more_tool (file, quarter, tool, calls)")
     run("DELETE FROM temp.more_tool")
     many(
@@ -191,20 +225,33 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
         f"CREATE TEMP VIEW IF NOT EXISTS rolled AS SELECT {_ROLLED} FROM main.rollup"
         f" UNION ALL SELECT {_ROLLED} FROM temp.more"
     )
+    run(
+        f"CREATE TEMP VIEW IF NOT EXISTS rolled_hour AS SELECT {_HOURLY} FROM main.rollup_hour"
+        f" UNION ALL SELECT {_HOURLY} FROM temp.more_hour"
+    )
 
 
 def roll_up(catalog: Catalog) -> None:
-    """Bring the sums per file and quarter of an hour up to date."""
+    """Bring the sums per file up to date."""
     run, many = catalog.connection.execute, catalog.connection.executemany
     stale = [file for (file,) in run("SELECT id FROM file WHERE NOT rolled AND indexed >= 0")]
-    if not stale:
+    (zone,) = run(f"SELECT {_ZONE}").fetchone()
+    known = run("SELECT value FROM meta WHERE key = 'zone'").fetchone()
+    moved = known is None or known[0] != zone
+    if not stale and not moved:
         return
     run("BEGIN IMMEDIATE")
     try:
+        if moved:  # the hours are those of another zone
+            run("DELETE FROM rollup_hour")
+            run(f"INSERT INTO rollup_hour {_HOURS.format(table='rollup', where=1)}")
+            run("INSERT OR REPLACE INTO meta VALUES ('zone', ?)", (zone,))
         for file in stale:
             run("DELETE FROM rollup WHERE file = ?", (file,))
+            run("DELETE FROM rollup_hour WHERE file = ?", (file,))
             run("DELETE FROM rollup_tool WHERE file = ?", (file,))
             run(f"INSERT INTO rollup {_COUNTED}", (file,))
+            run(f"INSERT INTO rollup_hour {_HOURS.format(table='rollup', where='file = ?')}", (file,))
             calls = _calls(run, "doc.counted = 1 AND doc.file = ?", (file,))
             many("INSERT INTO rollup_tool VALUES (?, ?, ?, ?)", calls)
             run("UPDATE file SET rolled = 1 WHERE id = ?", (file,))
@@ -226,10 +273,10 @@ def _calls(run: Any, where: str, values: tuple[int, ...] = ()) -> list[tuple[Any
     return [(*key, count) for key, count in calls.items()]
 
 
-def _tool_sums(
-    run: Any, by: Sequence[Dimension], where: str, values: list[str], period: Period
-) -> list[Sums]:
-    names = ", ".join("tool" if key == "tool" else _expression(key, period) for key in by)
+def _tool_sums(run: Any, by: Sequence[Dimension], period: Period) -> list[Sums]:
+    day, hour = _date(period), _time("strftime('%H', {0})", period)
+    where, values = _conditions(period, day)
+    names = ", ".join(_expression(key, day, hour) for key in by)
     group = ", ".join(map(str, range(1, len(by) + 1)))
     rows = run(
         f"SELECT {names}, count(DISTINCT file), total(calls) FROM rolled_tool"
@@ -242,9 +289,8 @@ def _tool_sums(
     ]
 
 
-def _conditions(period: Period, quarter: str = "quarter") -> tuple[str, list[str]]:
+def _conditions(period: Period, day: str) -> tuple[str, list[str]]:
     conditions, values = ["1"], []
-    day = _time("date({0})", period, quarter)
     for sign, limit in ((">=", period.since), ("<=", period.until)):
         if limit is not None:
             conditions.append(f"{day} {sign} ?")
@@ -252,22 +298,32 @@ def _conditions(period: Period, quarter: str = "quarter") -> tuple[str, list[str
     return " AND ".join(conditions), values
 
 
-def _expression(key: Dimension, period: Period) -> str:
+def _expression(key: Dimension, day: str, hour: str) -> str:
     match key:
         case "day":
-            return _time("date({0})", period)
+            return day
         case "week":
-            return _time("date({0}, 'weekday 0', '-6 days')", period)
+            return f"date({day}, 'weekday 0', '-6 days')"
         case "month":
-            return _time("strftime('%Y-%m', {0})", period)
+            return f"substr({day}, 1, 7)"
         case "hour":
-            return _time("strftime('%H', {0})", period)
-        case "model":
-            return "model"
-        case "tool":
-            return "tool"
+            return hour
+        case "model" | "tool":
+            return key
         case _:
             return f"scope.{key}"
+
+
+def _day(period: Period) -> str:
+    return "day" if period.offset is None else _date(period)
+
+
+def _hour(period: Period) -> str:
+    return "hour" if period.offset is None else _time("strftime('%H', {0})", period)
+
+
+def _date(period: Period, quarter: str = "quarter") -> str:
+    return _time("date({0})", period, quarter)
 
 
 def _time(function: str, period: Period, quarter: str = "quarter") -> str:

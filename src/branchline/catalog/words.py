@@ -8,6 +8,10 @@ one token, and so would a camelCase name; those are prepared here, for text and 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 
 __all__ = ["expression", "has_tokens", "prepared"]
 
@@ -27,37 +31,44 @@ _PREFIX_FROM = 3
 """Letters of a word from which on it also finds words that begin with it."""
 
 
-def prepared(text: str) -> str:
-    """The text to give to the tokenizer."""
-    data = text.encode("utf-8", "replace")  # SQLite takes no half surrogate pairs
-    if len(data) != len(text) or not text.isascii():
-        text = _spaced(data.decode())
-    parts = _parts(data)
-    return "\n".join((text, *parts)) if parts else text
+def prepared(texts: Sequence[str]) -> list[str]:
+    """The texts to give to the tokenizer.
+
+    Texts in ASCII, which nearly all are, are looked at together: most of them are so short that a look at
+    each would cost more than what is in it.
+    """
+    ready = [text if text.isascii() else _spaced(_encodable(text)) for text in texts]
+    data = "\n".join(ready).encode()
+    ends = list(accumulate(len(text) + 1 if text.isascii() else len(text.encode()) + 1 for text in ready))
+    for number, parts in _parts(data, ends).items():
+        ready[number] = "\n".join((ready[number], *parts))
+    return ready
 
 
-def _parts(data: bytes) -> set[str]:
-    """The parts of the camelCase names in a text.
+def _parts(data: bytes, ends: list[int]) -> dict[int, dict[str, None]]:
+    """The parts of the camelCase names in some texts, by the number of the text; ``ends`` tells these apart.
 
-    Whether there are any is asked of a copy in which letters of one kind are the same letter, because nearly
-    all texts have none and a search for two bytes is the fastest question there is.
+    Whether there are any is asked of a copy in which letters of one kind are the same letter, because a
+    search for two bytes is the fastest question there is.
     """
     shape = data.translate(_SHAPE)
-    found: set[bytes] = set()
+    found: dict[int, dict[str, None]] = {}
     for change in (b"aA", b"AAa"):
         at = shape.find(change)
         while at >= 0:
             start, end = shape.rfind(b" ", 0, at) + 1, shape.find(b" ", at)
             end = len(shape) if end < 0 else end
-            if end - start <= _LONGEST:
-                found.add(data[start:end])
+            if end - start <= _LONGEST and (split := _split(data[start:end])):
+                found.setdefault(bisect_right(ends, at), {})[split] = None
             at = shape.find(change, end)
-    names = [name.decode() for name in found]
-    return {
-        " ".join(_PART.findall(name))
-        for name in names
-        if not (name.islower() or name.isupper() or name.istitle())
-    }
+    return found
+
+
+@lru_cache(maxsize=8192)
+def _split(name: bytes) -> str:
+    """The parts of a name; empty where it has only one."""
+    text = name.decode()
+    return "" if text.islower() or text.isupper() or text.istitle() else " ".join(_PART.findall(text))
 
 
 def has_tokens(text: str) -> bool:
@@ -67,7 +78,7 @@ def has_tokens(text: str) -> bool:
 
 def expression(text: str, *, prefix: bool = False) -> str:
     """The FTS5 phrase that finds a word or phrase; with ``prefix`` its last token may go on."""
-    plain = _spaced(text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")).strip()
+    plain = _spaced(_encodable(text).replace("\0", " ")).strip()
     last = plain.split()[-1] if plain else ""
     star = " *" if prefix and len(last) >= _PREFIX_FROM and last[-1].isalnum() else ""
     return '"' + plain.replace('"', '""') + '"' + star
@@ -75,3 +86,8 @@ def expression(text: str, *, prefix: bool = False) -> str:
 
 def _spaced(text: str) -> str:
     return text if text.isascii() else re.sub(_CJK, r" \g<0> ", text)
+
+
+def _encodable(text: str) -> str:
+    """The text without half surrogate pairs, which SQLite does not take."""
+    return text.encode("utf-8", "replace").decode()

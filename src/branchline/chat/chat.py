@@ -8,22 +8,38 @@ on.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 
+import msgspec
+
+from branchline.chat.attachments import (
+    MAX_FILES,
+    Attachment,
+    described,
+    image_attachment,
+    load_attachment,
+    mentioned,
+    mentions,
+    with_mentions,
+)
 from branchline.chat.commands import COMMANDS, Command
 from branchline.chat.frontend import Frontend
-from branchline.chat.notices import event_notice, others_wrote
+from branchline.chat.instructions import Instructions, find_instructions, system_prompt
+from branchline.chat.notices import event_notice, event_problem, others_wrote
 from branchline.chat.permissions import ChatPermissions
-from branchline.chat.pickers import choice_picker
+from branchline.chat.pickers import choice_picker, yes_or_no
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
 from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta, TurnEnded
-from branchline.entries import BashExecution, UserMessage
+from branchline.entries import BashExecution, Content, Image, Text, UserMessage
 from branchline.errors import BranchlineError, NotSupported
 from branchline.flows import Choose, Chosen, PluginCommand
-from branchline.models import COUNT_WORDS, Tool
+from branchline.models import COUNT_WORDS, READ_FILES, Tool, file_tools
+from branchline.views.humanize import format_size
+from branchline.views.tool_calls import short_path
 
 __all__ = ["Chat"]
 
@@ -39,12 +55,20 @@ class Chat:
     ) -> None:
         self.conductor = conductor
         self._tools = tuple(conductor.tools)
-        self.permissions = ChatPermissions(
-            front, lambda: self.conductor.session.id, self._tools, allowed_tools
-        )
-        conductor.permissions = self.permissions
         self.front = front
         self.services = services
+        allowed = {*allowed_tools, *([READ_FILES] if services.settings.file_tools == "allow" else [])}
+        self.permissions = ChatPermissions(
+            front, lambda: self.conductor.session.id, self._tools, allowed, directory=lambda: self.directory
+        )
+        conductor.permissions = self.permissions
+        self.attached: list[Attachment] = []
+        """What goes with the next prompt."""
+        self.instructions = Instructions()
+        """The instruction files of the directory that the chat is in."""
+        self._file_tools: tuple[Tool, ...] = ()
+        self._prepared_for: str | None = None
+        self._failure = ""  # why there was no answer, until something else is asked for
         self.left = False
         """Whether the person has said that they want to leave."""
         self.failed = False
@@ -58,15 +82,21 @@ class Chat:
     async def run(self) -> None:
         """Read and do what is read, until the person leaves."""
         await self._ask_plugins()
+        self.prepare()
         while not self.left and (line := await self.front.read()) is not None:
             await self.handle(line)
 
     async def handle(self, line: str) -> None:
         """Do what one line says. Never fails: what goes wrong is said."""
         if not line.strip():
+            if self._failure:
+                self.front.text(self._failure, role="error")
+                self._failure = ""
             return
+        self._failure = ""
         try:
             self._look()
+            self.prepare()
             if line.startswith("!"):
                 await self._shell(line)
             elif (found := _COMMAND.match(line)) is not None:
@@ -113,20 +143,83 @@ class Chat:
         return next((each for each in self.commands if name in (each.name, *each.aliases)), None)
 
     @property
+    def directory(self) -> str:
+        """The directory of the session: instructions, mentioned files and file tools are relative to it."""
+        return self.services.directory(self.conductor.session)
+
+    @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is offered; the offline model has one to try them with."""
         model = self.conductor.model
         offline = model is not None and model.provider == "offline"
-        return (*self._tools, COUNT_WORDS) if offline else self._tools
+        taken = {tool.name for tool in self._tools}
+        files = tuple(tool for tool in self._file_tools if tool.name not in taken)
+        return (*self._tools, *files, COUNT_WORDS) if offline else (*self._tools, *files)
+
+    def prepare(self) -> None:
+        """Load the instructions and offer the file tools of the directory that the session is in."""
+        if (directory := self.directory) == self._prepared_for:
+            return
+        self._prepared_for = directory
+        settings = self.services.settings
+        self._file_tools = () if settings.file_tools == "off" else file_tools(directory)
+        self.instructions = found = find_instructions(directory, settings.instructions)
+        for file in found.files:
+            path, size = short_path(file.path, os.path.expanduser("~")), format_size(len(file.text.encode()))
+            self.front.notice(f"instructions loaded: {path} ({size})")
+        for problem in found.problems:
+            self.front.notice(f"instructions: {problem}")
+        self.conductor.policy = msgspec.structs.replace(
+            self.conductor.policy, system_prompt=system_prompt(settings.system_prompt or "", found)
+        )
+        self.conductor.tools = self.tools
+
+    def attach(self, path: str) -> None:
+        """Send a file with the next prompt. ValueError says why it cannot be sent."""
+        if len(self.attached) >= MAX_FILES:
+            raise ValueError(f"cannot attach {path}: a prompt takes at most {MAX_FILES} files")
+        self.attached.append(load_attachment(path, self.directory))
+
+    async def content(self, prompt: str) -> Content:
+        """A prompt with the files that go with it: those that were attached, then those that it mentions.
+
+        Mentions count only where a person types them: a pipe may hold text by anybody.
+        """
+        if self.front.can_ask:
+            for path in mentions(prompt):
+                await self._attach_mentioned(path)
+        if not self.attached:
+            return prompt
+        self.front.notice(f"sent with this prompt: {described(self.attached)}")
+        return (Text(text=prompt), *(one.block for one in self.attached))
+
+    async def _attach_mentioned(self, path: str) -> None:
+        """Attach a file that a prompt mentions; one outside of the directory after a question."""
+        if any(one.path == path for one in self.attached):
+            return
+        match mentioned(path, self.directory):
+            case "none":
+                if "/" in path:
+                    self.front.notice(f"@{path} is not a file; it is sent as text")
+            case "outside":
+                question = f"Send {path}, which is outside of {self.directory}?"
+                if await self.front.pick(yes_or_no(question, "Send the file")) == "yes":
+                    self.attach(path)
+            case "inside":
+                self.attach(path)
 
     async def send(self, prompt: str) -> TurnEnded | None:
         """Say something to the model, and show the answer; what could not be saved is given back."""
+        content = await self.content(prompt)
         try:
-            return await self.show(self.conductor.send(prompt), prompt)
+            return await self.show(self.conductor.send(content), prompt)
         except (BranchlineError, OSError):
             if not self._said:
                 self.front.prefill(prompt)
             raise
+        finally:
+            if self._said:
+                self.attached.clear()
 
     async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
         """Show what the conversation says until it ends."""
@@ -141,8 +234,7 @@ class Chat:
                     if isinstance(event, SummaryDelta):
                         self.front.progress(event.text)
                     self.front.on_event(event)
-                    if (words := event_notice(event)) is not None:
-                        self.front.notice(words)
+                    self.comment(event)
                     if isinstance(event, TurnEnded):
                         ended = event
         if ended is not None and ended.unsent:
@@ -150,6 +242,14 @@ class Chat:
         if ended is not None and ended.error is not None:
             self.failed = True
         return ended
+
+    def comment(self, event: Event) -> None:
+        """Say what is to be said about an event beside the answer; failures take one line each."""
+        if (failure := event_problem(event)) is not None:
+            self.front.problem(failure)
+            self._failure = failure
+        elif (words := event_notice(event)) is not None:
+            self.front.notice(words)
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
@@ -182,10 +282,13 @@ class Chat:
         text = await self.front.ask(f"{choice.label}: which?")
         return None if text is None else Chosen(key=choice.key, text=text)
 
-    def give_back(self, text: str | None) -> None:
-        """Give a prompt back for editing, if there is one."""
-        if text:
-            self.front.prefill(text)
+    def give_back(self, text: str | None, images: Iterable[Image] = ()) -> None:
+        """Give a prompt back for editing, if there is one, with the files and images that went with it."""
+        self.attached[:] = [image_attachment(image) for image in images]
+        if text and (words := with_mentions(text)):
+            self.front.prefill(words)
+        if self.attached:
+            self.front.notice(f"attached again: {described(self.attached)}; /attach --clear removes it")
 
     # -- inside ---------------------------------------------------------------------------------------
 

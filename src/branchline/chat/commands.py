@@ -7,15 +7,28 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from branchline.chat import model_commands, permissions, session_commands, tree_commands
-from branchline.views.spans import Span
+from branchline.chat import (
+    attach_command,
+    attempts,
+    costs,
+    find_command,
+    model_commands,
+    operation_commands,
+    permissions,
+    session_commands,
+    tree_commands,
+)
+from branchline.views.spans import Line, Span, make_line
+from branchline.views.wrap import wrap_line
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
 __all__ = ["COMMANDS", "Command", "Completes"]
 
-Completes = Literal["entry", "turn", "session", "operation", "model", "thinking", "tool", "command"]
+Completes = Literal[
+    "entry", "turn", "branch", "session", "operation", "model", "thinking", "tool", "command", "file"
+]
 """What can be completed behind a command."""
 
 
@@ -33,21 +46,37 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 async def _help(chat: Chat, words: str) -> None:
     """All commands, or the one that is named."""
     named = chat.command(words.lstrip("/"))
-    shown = chat.commands if named is None else (named,)
-    usages = [f"/{each.name} {each.arguments}".rstrip() for each in shown]
-    room = max(map(len, usages))
-    for usage, each in zip(usages, shown, strict=True):
-        also = f" (also {', '.join('/' + alias for alias in each.aliases)})" if each.aliases else ""
-        chat.front.line(Span(f"{usage:<{room}}", "heading"), f"  {each.help}{also}")
+    if words and named is None:
+        raise LookupError(f"no command /{words.lstrip('/')}; /help lists all")
+    rows = [_usage(each) for each in (chat.commands if named is None else (named,))]
     if named is None:
-        chat.front.line(
-            Span(f"{'!COMMAND':<{room}}", "heading"),
-            "  Run a shell command and show its output to the model.",
-        )
-        chat.front.line(
-            Span(f"{'!!COMMAND':<{room}}", "heading"),
-            "  Run a shell command without showing it to the model.",
-        )
+        rows += _OTHER_LINES
+    room = min(_USAGE_COLUMNS, max(len(usage) for usage, _ in rows))
+    for usage, about in rows:
+        for line in _help_lines(usage, about, room, chat.front.columns):
+            chat.front.line(*line)
+
+
+def _usage(command: Command) -> tuple[str, str]:
+    also = f" (also {', '.join('/' + alias for alias in command.aliases)})" if command.aliases else ""
+    return f"/{command.name} {command.arguments}".rstrip(), f"{command.help}{also}"
+
+
+def _help_lines(usage: str, about: str, room: int, columns: int | None) -> list[Line]:
+    """A command and its sentence; one whose arguments are long has the sentence below them."""
+    head = Span(f"{usage:<{room}}", "heading")
+    if columns is None or len(usage) <= room:
+        line = make_line(head, f"  {about}")
+        return [line] if columns is None else wrap_line(line, columns, indent=room + 2)
+    return [make_line(head), *wrap_line(make_line(" " * (room + 2), about), columns, indent=room + 2)]
+
+
+_USAGE_COLUMNS = 26
+_OTHER_LINES = [
+    ("@PATH", "In a prompt: send this file or image with it."),
+    ("!COMMAND", "Run a shell command and show its output to the model."),
+    ("!!COMMAND", "Run a shell command without showing it to the model."),
+]
 
 
 async def _quit(chat: Chat, words: str) -> None:
@@ -56,6 +85,7 @@ async def _quit(chat: Chat, words: str) -> None:
 
 
 COMMANDS: tuple[Command, ...] = (
+    # going somewhere in the tree
     Command(
         name="tree",
         arguments="[ENTRY]",
@@ -71,11 +101,24 @@ COMMANDS: tuple[Command, ...] = (
         help="Go back to an earlier prompt and rephrase it.",
     ),
     Command(
+        name="find",
+        arguments="WORDS",
+        run=find_command.find,
+        help="Search all sessions and go to a match.",
+    ),
+    Command(
         name="branch",
-        arguments="[ENTRY]",
+        arguments="[NAME | ENTRY]",
         completes="turn",
-        run=tree_commands.branch,
-        help="Rephrase an earlier prompt in a new session.",
+        run=operation_commands.branch,
+        help="Name the branch that begins here; without NAME, rephrase a prompt in a new session.",
+    ),
+    Command(
+        name="branches",
+        arguments="[NAME]",
+        completes="branch",
+        run=operation_commands.branches,
+        help="List the named branches, or go to the end of one.",
     ),
     Command(
         name="fork",
@@ -84,12 +127,43 @@ COMMANDS: tuple[Command, ...] = (
         run=tree_commands.fork,
         help="Copy the conversation, up to a turn or an entry, into a new session and continue there.",
     ),
+    # another answer
+    Command(name="retry", run=tree_commands.retry, help="Get another answer; the old one stays in the tree."),
+    Command(
+        name="again",
+        arguments="[N] [PROMPT]",
+        run=attempts.again,
+        help="Get N answers side by side and pick one; the others stay as branches.",
+    ),
+    # reshaping the tree
     Command(
         name="undo",
-        run=tree_commands.undo,
-        help="Undo the last turn; your prompt is returned for editing.",
+        run=operation_commands.undo,
+        help="Undo the last operation or turn; your prompt is returned for editing.",
     ),
-    Command(name="retry", run=tree_commands.retry, help="Get another answer; the old one stays in the tree."),
+    Command(name="redo", run=operation_commands.redo, help="Do again what was undone last."),
+    Command(name="log", run=operation_commands.log, help="List the operations on this session."),
+    Command(
+        name="diff",
+        arguments="[ENTRY [ENTRY]]",
+        completes="entry",
+        run=operation_commands.diff,
+        help="Compare two branches: files touched and text.",
+    ),
+    Command(
+        name="graft",
+        arguments="ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]",
+        completes="entry",
+        run=operation_commands.graft,
+        help="Copy a turn or a range to the end of this branch.",
+    ),
+    Command(
+        name="squash",
+        arguments="ENTRY..ENTRY [SUMMARY]",
+        completes="entry",
+        run=operation_commands.squash,
+        help="Replace a range by a summary, on a new branch; without SUMMARY the model writes it.",
+    ),
     Command(
         name="label",
         arguments="[TEXT | --clear]",
@@ -102,6 +176,50 @@ COMMANDS: tuple[Command, ...] = (
         run=tree_commands.compact,
         help="Compact the context; nothing is removed.",
     ),
+    # files
+    Command(
+        name="attach",
+        arguments="[PATH... | --clear]",
+        completes="file",
+        run=attach_command.attach,
+        help="Send files or images with the next prompt; @PATH in a prompt does it too.",
+    ),
+    Command(
+        name="export",
+        arguments="[FILE]",
+        run=model_commands.export,
+        help="Export the conversation as Markdown, or the session as .jsonl, with secrets redacted.",
+    ),
+    # models and tools
+    Command(
+        name="model",
+        arguments="[PROVIDER:MODEL]",
+        completes="model",
+        run=model_commands.model,
+        help="Switch models, named or picked.",
+    ),
+    Command(
+        name="providers",
+        arguments="[PROVIDER]",
+        run=model_commands.providers,
+        help="List the model providers and what each of them needs.",
+    ),
+    Command(
+        name="thinking",
+        arguments="[LEVEL]",
+        completes="thinking",
+        run=model_commands.thinking,
+        help="Set the thinking level.",
+    ),
+    Command(
+        name="tools",
+        arguments="[allow | ask | deny NAME]",
+        completes="tool",
+        run=permissions.tools,
+        help="List the tools and their permissions, or change one.",
+    ),
+    Command(name="cost", run=costs.cost, help="Show tokens and cost of each turn and in total."),
+    # sessions
     Command(
         name="name",
         arguments="[TITLE]",
@@ -130,33 +248,6 @@ COMMANDS: tuple[Command, ...] = (
         help="Continue another session.",
     ),
     Command(name="new", run=session_commands.new, help="Start a new session."),
-    Command(
-        name="model",
-        arguments="[PROVIDER:MODEL]",
-        completes="model",
-        run=model_commands.model,
-        help="Switch models, named or picked.",
-    ),
-    Command(
-        name="thinking",
-        arguments="[LEVEL]",
-        completes="thinking",
-        run=model_commands.thinking,
-        help="Set the thinking level.",
-    ),
-    Command(
-        name="tools",
-        arguments="[allow | ask | deny NAME]",
-        completes="tool",
-        run=permissions.tools,
-        help="List the tools and their permissions, or change one.",
-    ),
-    Command(
-        name="export",
-        arguments="[FILE]",
-        run=model_commands.export,
-        help="Export the conversation as Markdown, or the session as .jsonl, with secrets redacted.",
-    ),
     Command(
         name="help",
         arguments="[COMMAND]",

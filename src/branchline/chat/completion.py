@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
+import re
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from branchline.chat import session_commands
+from branchline.chat.attachments import mention_text
 from branchline.chat.permissions import Permission
 from branchline.library.turns import prior_turns
 from branchline.models import THINKING_LEVELS
@@ -33,8 +37,12 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def suggestions(chat: Chat, written: str) -> Iterator[Suggestion]:
-    """What fits behind the beginning of a command; nothing for words to the model."""
+    """What fits behind the beginning of a command, or behind the ``@`` of a file in a prompt."""
     if not written.startswith("/"):
+        if (typed := _typed_mention(written)) is not None:
+            for path, about in itertools.islice(paths(chat.directory, typed), _OFFERED):
+                text = mention_text(path)
+                yield Suggestion(text=text, replaces=len(typed) + 1, about=about)
         return
     name, blank, words = written[1:].partition(" ")
     if not blank:
@@ -57,6 +65,14 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
             for turn in reversed(list(prior_turns(chat.conductor.session))):
                 if turn.id.startswith(typed):
                     yield turn.id, turn.preview
+        case "branch":
+            for branch in chat.conductor.session.named_branches():
+                if branch.name.startswith(typed):
+                    yield branch.name, branch.tip
+        case "file":
+            last = typed.rpartition(" ")[2]
+            for path, about in paths(chat.directory, last):
+                yield typed[: len(typed) - len(last)] + shlex.quote(path), about
         case "session":
             for row in chat.services.sessions():
                 about = row.title or row.first_prompt or ""
@@ -80,6 +96,30 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
                         yield text, tool.description
         case "command":
             yield from ((one.name, one.help) for one in chat.commands if one.name.startswith(typed))
+
+
+def _typed_mention(written: str) -> str | None:
+    """What was typed behind the last ``@``, where that begins a word."""
+    word = re.split(r"\s", written)[-1]
+    return word[1:] if word.startswith("@") else None
+
+
+def paths(directory: str, typed: str) -> Iterator[tuple[str, str]]:
+    """The files and directories whose path begins with what was typed; hidden ones when a dot was typed."""
+    folder, name = os.path.split(typed)
+    place = os.path.join(directory, os.path.expanduser(folder))
+    try:
+        with os.scandir(place) as found:
+            names = sorted(found, key=lambda entry: (not entry.is_dir(), entry.name.lower()))
+    except OSError:
+        return
+    for entry in names:
+        if not entry.name.lower().startswith(name.lower()) or not entry.name.isprintable():
+            continue
+        if entry.name.startswith(".") and not name.startswith("."):
+            continue
+        path = os.path.join(folder, entry.name)
+        yield (path + "/", "directory") if entry.is_dir() else (path, "")
 
 
 def _entries(chat: Chat, typed: str) -> Iterator[tuple[str, str]]:

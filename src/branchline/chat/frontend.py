@@ -11,9 +11,12 @@ import msgspec
 from branchline.conductor import Event
 from branchline.session import Session
 from branchline.views.browser.tree_cursor import TreeCursor
+from branchline.views.cards import Card
 from branchline.views.spans import Line, Piece, StyleRole, line_text
 
-__all__ = ["Frontend", "Picker", "PickerAction", "PickerOption", "TreeChoice", "options_with"]
+__all__ = ["SUMMARIZING", "Frontend", "Picker", "PickerAction", "PickerOption", "TreeChoice", "options_with"]
+
+SUMMARIZING = "summarizing (Escape cancels)"
 
 
 class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +61,8 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
     tree: TreeChoice | None = None
     """For entries of a session: the selector that a screen shows instead of the options."""
     actions: tuple[PickerAction, ...] = ()
+    numbered: bool = False
+    """Whether a digit picks the option of that number at once."""
 
 
 def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:
@@ -81,12 +86,25 @@ class Frontend(Protocol):
         """Say something beside the results: what happened, what went wrong."""
         ...
 
+    @property
+    def columns(self) -> int | None:
+        """The width of the screen; None where lines are not cut."""
+        ...
+
+    def card(self, card: Card) -> None:
+        """Show a part of the conversation that is in the session already."""
+        ...
+
+    def problem(self, words: str) -> None:
+        """Show on one line why there is no answer; the model did not say it."""
+        ...
+
     def on_event(self, event: Event) -> None:
         """Show what the conversation says."""
         ...
 
-    def progress(self, words: str) -> None:
-        """Show that something is being written that will be seen later."""
+    def progress(self, words: str, label: str = SUMMARIZING) -> None:
+        """Show the end of something that is being written and will be seen later."""
         ...
 
     def prefill(self, text: str) -> None:

@@ -1,19 +1,21 @@
-"""The commands about who answers, how hard they think, and what leaves the chat."""
+"""The commands about models, the thinking level, and what leaves the chat."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from branchline.chat.costs import price_list
 from branchline.chat.frontend import Picker, PickerOption, options_with
 from branchline.chat.pickers import model_picker, unpickable
 from branchline.models import THINKING_LEVELS, model_name
+from branchline.models.provider_lines import provider_lines
 from branchline.views.humanize import count
-from branchline.views.spans import make_line
+from branchline.views.spans import Span, make_line
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["export", "model", "thinking"]
+__all__ = ["export", "model", "providers", "thinking"]
 
 
 async def model(chat: Chat, words: str) -> None:
@@ -21,7 +23,11 @@ async def model(chat: Chat, words: str) -> None:
     current = chat.conductor.model
     wanted: str | None = words
     if not words:
-        picker = model_picker(chat.services.providers(), None if current is None else model_name(current))
+        picker = model_picker(
+            chat.services.providers(),
+            None if current is None else model_name(current),
+            price_list(chat.services.settings),
+        )
         wanted = await chat.front.pick(picker)
     named = next((one for one in chat.services.providers() if one.name == wanted), None)
     if named is not None:
@@ -30,6 +36,22 @@ async def model(chat: Chat, words: str) -> None:
         chat.conductor.set_model(chat.services.model(wanted))
     current = chat.conductor.model
     chat.front.line("no model" if current is None else model_name(current))
+
+
+async def providers(chat: Chat, words: str) -> None:
+    """List the providers: what can be used now, and what each of the others still needs."""
+    found = chat.services.providers()
+    if words:
+        found = [one for one in found if one.name == words]
+        if not found:
+            raise LookupError(f"no provider named {words!r}; /providers lists them")
+        for name in found[0].models:
+            chat.front.line(Span(f"{found[0].name}:{name}", "model"))
+        if found[0].needs is not None:
+            chat.front.notice(f"{found[0].name} cannot be used yet: {found[0].needs}")
+        return
+    for line in provider_lines(found):
+        chat.front.line(*line)
 
 
 async def thinking(chat: Chat, words: str) -> None:

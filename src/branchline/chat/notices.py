@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from branchline.chat.costs import spent_on
 from branchline.conductor import (
     CompactionFailed,
     CompactionStarted,
@@ -12,13 +13,23 @@ from branchline.conductor import (
     RetryScheduled,
     TurnEnded,
 )
+from branchline.context.prices import PriceList
 from branchline.models import model_name
 from branchline.session import Session
-from branchline.views.humanize import count, money, tokens
-from branchline.views.spans import Line, Span, make_line
+from branchline.views.humanize import count, tokens
+from branchline.views.spans import Line, Span, StyleRole, make_line
 
-__all__ = ["compacted_into", "event_notice", "forked_because", "others_wrote", "status_line"]
+__all__ = [
+    "compacted_into",
+    "event_notice",
+    "event_problem",
+    "forked_because",
+    "others_wrote",
+    "status_line",
+]
 
+_METER = 8
+_NEARLY_FULL = 0.8
 _ENDINGS = {
     "length": "the answer was cut at the model's length limit",
     "rounds": "turn stopped: tool-call limit reached",
@@ -31,8 +42,6 @@ def event_notice(event: Event) -> str | None:
     match event:
         case ForeignAppend():
             return others_wrote(event.entries)
-        case RetryScheduled():
-            return f"{event.error}; retrying in {event.delay:g} s ({event.attempt} of {event.attempts})"
         case CompactionStarted():
             why = (
                 "the context is full" if event.reason == "threshold" else "the model rejected it as too long"
@@ -47,10 +56,19 @@ def event_notice(event: Event) -> str | None:
             return f"the context was compacted{before}"
         case CompactionFailed():
             return f"the context was not compacted: {event.message}"
-        case TurnEnded() if event.error is not None:
-            return f"{event.error}; /retry sends it again"
         case TurnEnded():
-            return _ENDINGS.get(event.reason)
+            return None if event.error is not None else _ENDINGS.get(event.reason)
+        case _:
+            return None
+
+
+def event_problem(event: Event) -> str | None:
+    """Why an answer did not come; None where one did. The model said none of it."""
+    match event:
+        case RetryScheduled():
+            return f"retrying in {event.delay:g} s ({event.attempt} of {event.attempts}): {event.error}"
+        case TurnEnded() if event.error is not None:
+            return f"not answered, /retry sends it again: {event.error}"
         case _:
             return None
 
@@ -73,19 +91,31 @@ def others_wrote(entries: int) -> str:
     )
 
 
-def status_line(conductor: Conductor) -> Line:
+def status_line(conductor: Conductor, prices: PriceList) -> Line:
     """Model, how full the context is, what was spent, what the session is called."""
     model = "no model" if conductor.model is None else model_name(conductor.model)
     thinking = "" if conductor.thinking == "off" else f", thinking {conductor.thinking}"
     used, window = conductor.context_tokens, conductor.context_window
-    full = f" of {tokens(window)} ({used / window:.0%})" if window else ""
-    spent = conductor.usage.all.total
+    full = f" of {tokens(window)}" if window else ""
+    spent = spent_on(conductor.usage.all.models, prices)
+    cost = f" · {spent}" if spent.cost or spent.unpriced else ""
     session = conductor.session
     name = session.title or ("not kept" if session.file is None else f"session {session.id[:8]}")
     return make_line(
         Span(f"{model}{thinking}", "model"),
-        Span(f" · context {tokens(used)}{full}", "number"),
-        Span(f" · {tokens(spent.total_tokens)} tokens {money(spent.cost)}", "cost"),
-        " · ",
+        Span(" · context ", "dim"),
+        *_meter(used / window if window else None),
+        Span(f"{tokens(used)}{full}", "number"),
+        Span(cost, "cost"),
+        Span(" · ", "dim"),
         Span(name, "title"),
     )
+
+
+def _meter(share: float | None) -> Line:
+    """How full the context is, as a bar; nothing where the size of the window is unknown."""
+    if share is None:
+        return ()
+    filled = max(0, min(_METER, round(share * _METER)))
+    role: StyleRole = "warning" if share > _NEARLY_FULL else "bar"
+    return make_line(Span("━" * filled, role), Span("┄" * (_METER - filled) + " ", "dim"))

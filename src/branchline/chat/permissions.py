@@ -1,7 +1,8 @@
 """Permissions for tools in a chat: each call is asked about, unless its tool was allowed or denied by name.
 
 A model follows what it reads, and it reads files, web pages and sessions by other authors, so a call of an
-MCP tool is only a proposal. Tools that are functions of this program run without a question.
+MCP tool is only a proposal. The file tools are asked about once per session, all together. Other tools that
+are functions of this program run without a question.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
 from branchline.entries import ToolCall
-from branchline.models import Tool
+from branchline.models import READ_FILES, Tool
 from branchline.views.humanize import count
 from branchline.views.spans import Span, make_line
 from branchline.views.text import one_line, safe
+from branchline.views.tool_calls import Call
+from branchline.views.tool_views import call_text
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
@@ -38,14 +41,21 @@ class ChatPermissions:
 
     ``allowed`` names tools that need no question, as ``server.tool``; a name that two of the ``tools`` share
     allows neither. Answers hold until the chat goes to another session, which has its own text and its own
-    author; denials stay.
+    author; denials of single tools stay.
     """
 
     def __init__(
-        self, front: Frontend, session: Callable[[], str], tools: Iterable[Tool], allowed: Iterable[str] = ()
+        self,
+        front: Frontend,
+        session: Callable[[], str],
+        tools: Iterable[Tool],
+        allowed: Iterable[str] = (),
+        *,
+        directory: Callable[[], str],
     ) -> None:
         self._front = front
         self._session = session
+        self._directory = directory
         names = Counter(tool.full_name for tool in tools)
         self._allowed = frozenset(name for name in allowed if names[name] <= 1)
         self._chosen: dict[tuple[str, str], Permission] = {}
@@ -55,16 +65,22 @@ class ChatPermissions:
         """Return what happens when the model calls a tool."""
         if self._chosen_in != (now := self._session()):
             self._chosen_in = now
-            self._chosen = {key: chosen for key, chosen in self._chosen.items() if chosen == "deny"}
-        chosen = self._chosen.get((tool.server, tool.name))
+            self._chosen = {
+                key: chosen
+                for key, chosen in self._chosen.items()
+                if chosen == "deny" and key != ("", f"permission {READ_FILES}")
+            }
+        chosen = self._chosen.get(_key(tool))
         if chosen is not None:
             return chosen
-        return "allow" if not tool.server or tool.full_name in self._allowed else "ask"
+        if tool.full_name in self._allowed or (tool.permission and tool.permission in self._allowed):
+            return "allow"
+        return "ask" if tool.server or tool.permission else "allow"
 
     def set(self, tool: Tool, permission: Permission) -> None:
         """Decide about all later calls of a tool."""
         self.of(tool)  # forgets the answers of another session
-        self._chosen[tool.server, tool.name] = permission
+        self._chosen[_key(tool)] = permission
 
     async def refusal(self, tool: Tool, call: ToolCall, /) -> str | None:
         """Return why a call must not run; None lets it run."""
@@ -79,14 +95,16 @@ class ChatPermissions:
     async def _ask(self, tool: Tool, call: ToolCall) -> str | None:
         name = one_line(tool.full_name)
         if not self._front.can_ask:
-            option = shlex.quote(name)
+            option = shlex.quote(tool.permission or name)
             self._front.notice(
                 f"{name} was not called: no terminal to ask on; --allow-tool {option} allows it"
             )
             return _NOBODY
+        if tool.permission:
+            return await self._ask_for_files(tool, call)
         arguments = _json(call)
         self._front.line(
-            Span(f"The model wants to call {name} (MCP server {one_line(tool.server)}):", "heading")
+            Span(f"The model wants to call {name} (MCP server {one_line(tool.server)}):", "warning")
         )
         self._front.text(_shortened(arguments), role="tool")
         while (answer := await self._front.pick(_question(name, long=len(arguments) > _SHOWN))) == "show":
@@ -102,6 +120,29 @@ class ChatPermissions:
                 return _NEVER
             case _:
                 return _DENIED
+
+    async def _ask_for_files(self, tool: Tool, call: ToolCall) -> str | None:
+        """Ask once for all file tools; the answer holds for this session."""
+        place = one_line(self._directory())
+        self._front.line(Span(f"The model wants to read files below {place}:", "warning"))
+        self._front.text(_shortened(safe(call_text(Call(call.id, call.name, call.arguments)))), role="tool")
+        answers = {
+            "deny": "No, not in this session",
+            "allow": "Yes, let it list, read and search files there in this session",
+        }
+        options = [PickerOption(key=key, line=make_line(words)) for key, words in answers.items()]
+        picker = Picker(
+            question="May it read files?",
+            options=options,
+            find=lambda typed: options_with(options, typed),
+        )
+        self.set(tool, "allow" if await self._front.pick(picker) == "allow" else "deny")
+        return None if self.of(tool) == "allow" else _NEVER
+
+
+def _key(tool: Tool) -> tuple[str, str]:
+    """What an answer is about: a tool, or all tools that share a permission."""
+    return ("", f"permission {tool.permission}") if tool.permission else (tool.server, tool.name)
 
 
 def _question(name: str, *, long: bool) -> Picker:
@@ -148,7 +189,7 @@ async def tools(chat: Chat, words: str) -> None:
         for tool in _named(chat.tools, name.strip()):
             chat.permissions.set(tool, permission)
     if not chat.tools:
-        chat.front.notice("no tools; --mcp FILE adds the tools of MCP servers")
+        chat.front.notice("no tools; --mcp FILE or the setting mcp_servers adds those of MCP servers")
         return
     names = [one_line(tool.full_name) for tool in chat.tools]
     room = max(map(len, names))
@@ -160,7 +201,7 @@ async def tools(chat: Chat, words: str) -> None:
 
 
 def _named(known: Sequence[Tool], name: str) -> list[Tool]:
-    found = [tool for tool in known if name in (tool.full_name, tool.name)]
+    found = [tool for tool in known if name in (tool.full_name, tool.name, tool.permission or None)]
     if not found:
         raise LookupError(f"no tool named {name!r}; /tools lists them")
     return found

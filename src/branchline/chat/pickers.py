@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
 from branchline.chat.frontend import Picker, PickerOption, TreeChoice, options_with
+from branchline.context.prices import PriceList
 from branchline.flows import Choose
 from branchline.library import Prompt, SessionRow
 from branchline.library.turns import prior_turns
 from branchline.models import ProviderStatus
+from branchline.models.providers import OFFLINE
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.tree import Filter, Outline
@@ -32,7 +34,10 @@ __all__ = [
     "tree_picker",
     "turn_picker",
     "unpickable",
+    "yes_or_no",
 ]
+
+_MODEL_COLUMNS = 44
 
 
 class _Rows(Sequence[PickerOption]):
@@ -156,10 +161,51 @@ def _is_current(row: SessionRow, current: str | None) -> bool:
     return current is not None and row.path == current
 
 
-def model_picker(providers: Iterable[ProviderStatus], current: str | None) -> Picker:
+class _Models(Sequence[PickerOption]):
+    """Models with their prices, which are looked up when somebody sees the row."""
+
+    def __init__(self, names: Sequence[str], prices: PriceList) -> None:
+        self._names = names
+        self._prices = prices
+        self._room = min(_MODEL_COLUMNS, max(map(len, names), default=0))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, index: int) -> PickerOption: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PickerOption]: ...
+    def __getitem__(self, index: int | slice) -> PickerOption | list[PickerOption]:
+        if isinstance(index, slice):
+            return [self._option(name) for name in self._names[index]]
+        return self._option(self._names[index])
+
+    def _option(self, name: str) -> PickerOption:
+        return PickerOption(
+            key=name,
+            line=make_line(Span(f"{name:<{self._room}}", "model"), Span(f"  {self._price(name)}", "dim")),
+        )
+
+    def _price(self, name: str) -> str:
+        if name.startswith(f"{OFFLINE}:"):
+            return "free"
+        rates = self._prices.rates(name.replace(":", "/", 1))
+        if rates is None:
+            return "no price"
+        return f"${rates.input * 1e6:.4g} / ${rates.output * 1e6:.4g}"
+
+    def find(self, words: str) -> _Models:
+        wanted = words.lower().split()
+        names = [name for name in self._names if all(word in name.lower() for word in wanted)]
+        return _Models(names, self._prices)
+
+
+def model_picker(providers: Iterable[ProviderStatus], current: str | None, prices: PriceList) -> Picker:
     """The models that can be used, the current one under the cursor; then providers that need something.
 
-    The key of a provider whose models cannot be picked is its name alone.
+    Prices are for a million tokens of input and output. The key of a provider whose models cannot be picked
+    is its name alone.
     """
     ready: list[str] = []
     others: list[tuple[str, str]] = []
@@ -169,13 +215,43 @@ def model_picker(providers: Iterable[ProviderStatus], current: str | None) -> Pi
             others.append((one.name, unusable))
     if current is not None and current not in ready:
         ready.insert(0, current)
-    options = [PickerOption(key=name, line=make_line(Span(name, "model"))) for name in ready]
-    options += [
+    usable = _Models(ready, prices)
+    unusable_rows = [
         PickerOption(key=name, line=make_line(Span(f"{name}  ", "dim"), Span(why, "warning")))
         for name, why in others
     ]
-    at = 0 if current is None else ready.index(current)
-    return _picker(f"Which model shall answer? Now: {current or 'none'}", options, at=at)
+
+    def find(words: str) -> Sequence[PickerOption]:
+        return _Joined(usable.find(words), options_with(unusable_rows, words))
+
+    return Picker(
+        question=f"Which model shall answer? Now: {current or 'none'}",
+        options=_Joined(usable, unusable_rows),
+        find=find,
+        selected=0 if current is None else ready.index(current),
+    )
+
+
+class _Joined(Sequence[PickerOption]):
+    """Two sequences, one behind the other."""
+
+    def __init__(self, first: Sequence[PickerOption], second: Sequence[PickerOption]) -> None:
+        self._first = first
+        self._second = second
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    @overload
+    def __getitem__(self, index: int) -> PickerOption: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PickerOption]: ...
+    def __getitem__(self, index: int | slice) -> PickerOption | list[PickerOption]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        first = len(self._first)
+        return self._first[number] if number < first else self._second[number - first]
 
 
 def unpickable(provider: ProviderStatus) -> str | None:
@@ -190,6 +266,15 @@ def choice_picker(step: Choose) -> Picker:
     options = [PickerOption(key=choice.key, line=make_line(choice.label)) for choice in step.choices]
     at = next((number for number, choice in enumerate(step.choices) if choice.key == step.default), 0)
     return _picker(step.question, options, at=at)
+
+
+def yes_or_no(question: str, yes: str) -> Picker:
+    """A question with the key ``yes``; No is under the cursor."""
+    options = [
+        PickerOption(key="no", line=make_line("No")),
+        PickerOption(key="yes", line=make_line(yes)),
+    ]
+    return _picker(question, options)
 
 
 def _picker(question: str, options: Sequence[PickerOption], at: int = 0) -> Picker:

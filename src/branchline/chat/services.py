@@ -10,6 +10,7 @@ from branchline.models import Model, ProviderStatus
 from branchline.session import Session
 from branchline.settings import Settings
 from branchline.views.forest import ForestRow
+from branchline.views.hits import Hits
 
 __all__ = ["Services"]
 
@@ -49,6 +50,10 @@ class Services(Protocol):
 
     def model(self, name: str, /) -> Model:
         """The model with this name. A ModelError when it cannot be had."""
+        ...
+
+    def search(self, words: str, /) -> Hits:
+        """The entries of all sessions that hold some words, best first."""
         ...
 
     def providers(self) -> Sequence[ProviderStatus]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
+from branchline.chat.costs import price_list, spent_on
 from branchline.chat.pickers import forest_picker
+from branchline.chat.recent_turns import show_recent_turns
 from branchline.chat.session_switcher import SessionSwitcher
 from branchline.chat.startup import ensure_writable
-from branchline.chat.tree_commands import fork
+from branchline.chat.tree_commands import fork, go_to
+from branchline.context import UsageSum
+from branchline.context.prices import PriceList
 from branchline.library.branch_count import count_branches
 from branchline.library.turns import prior_turns
 from branchline.models import model_name
-from branchline.views.humanize import count, money, tokens
+from branchline.views.humanize import count, tokens
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["OPERATIONS", "forest", "name", "new", "resume", "say_where", "session", "sessions"]
+__all__ = ["OPERATIONS", "forest", "name", "new", "resume", "say_where", "session", "sessions", "switch_to"]
 
 
 async def name(chat: Chat, words: str) -> None:
@@ -35,7 +39,7 @@ async def facts(chat: Chat, words: str) -> None:
     conductor = chat.conductor
     session, usage = conductor.session, conductor.usage
     window = conductor.context_window
-    total = usage.all.total
+    prices = price_list(chat.services.settings)
     rows = [
         ("session", session.id),
         ("title", session.title or "(none)"),
@@ -50,17 +54,22 @@ async def facts(chat: Chat, words: str) -> None:
             "context",
             f"about {tokens(conductor.context_tokens)} tokens" + (f" of {tokens(window)}" if window else ""),
         ),
-        ("spent", f"{tokens(total.total_tokens)} tokens, {money(total.cost)}"),
+        ("spent", _spent_words(usage.all.models, prices)),
     ]
     rows += [
-        (f"  {model}", f"{tokens(spent.total_tokens)} tokens, {money(spent.cost)}")
-        for model, spent in usage.all.models.items()
+        (f"  {model}", _spent_words({model: spent}, prices)) for model, spent in usage.all.models.items()
     ]
+    rows += [("instructions", file.path) for file in chat.instructions.files]
     if session.is_draft:
         rows.append(("note", "draft: not listed until the first reply"))
     room = max(len(left) for left, _ in rows)
     for left, right in rows:
         chat.front.line(Span(f"{left:<{room}}  ", "dim"), right)
+
+
+def _spent_words(models: Mapping[str, UsageSum], prices: PriceList) -> str:
+    spent = spent_on(models, prices)
+    return f"{tokens(spent.tokens.total_tokens)} tokens, {spent}"
 
 
 async def session(chat: Chat, words: str) -> None:
@@ -77,7 +86,7 @@ async def session(chat: Chat, words: str) -> None:
 
 async def sessions(chat: Chat, words: str) -> None:
     """Pick another session of this directory and continue there."""
-    await _switch(chat, words or await SessionSwitcher(chat.front, chat.services, chat.conductor).pick())
+    await switch_to(chat, words or await SessionSwitcher(chat.front, chat.services, chat.conductor).pick())
 
 
 async def forest(chat: Chat, words: str) -> None:
@@ -89,7 +98,7 @@ async def forest(chat: Chat, words: str) -> None:
     if not picker.options:
         chat.front.notice("no sessions in this directory yet")
         return
-    await _switch(chat, await chat.front.pick(picker))
+    await switch_to(chat, await chat.front.pick(picker))
 
 
 async def resume(chat: Chat, words: str) -> None:
@@ -120,15 +129,15 @@ async def import_(chat: Chat, words: str) -> None:
         raise ValueError("which file? Write /session import FILE")
     done = import_file(_expanded(words), cwd=chat.services.cwd, new_id=True)
     chat.front.notice(f"imported {done.source} as {done.session}")
-    await _switch(chat, done.path)
+    await switch_to(chat, done.path)
 
 
 def _expanded(file: str) -> str:
     return os.path.expanduser(file)
 
 
-async def _switch(chat: Chat, wanted: str | None) -> None:
-    """Leave this session for the one that is named; None stays."""
+async def switch_to(chat: Chat, wanted: str | None, *, entry: str | None = None) -> None:
+    """Leave this session for the one that is named, at an entry of it; None stays."""
     if wanted is None:
         chat.front.notice("nothing selected; you stay in this session")
         return
@@ -137,7 +146,7 @@ async def _switch(chat: Chat, wanted: str | None) -> None:
         found.close()
         chat.front.notice("you are already in this session")
         return
-    ready = await ensure_writable(found, chat.front, chat.services)
+    ready = await ensure_writable(found, chat.front, chat.services, entry=entry)
     if ready is None:
         chat.front.notice("you stay in this session")
         return
@@ -147,7 +156,10 @@ async def _switch(chat: Chat, wanted: str | None) -> None:
         ready.close()
         chat.front.notice(f"{done.status}, you stay in this session: {done.reason}")
         return
+    if entry is not None and entry in chat.conductor.session.index and entry != chat.conductor.session.leaf:
+        await go_to(chat, entry, summarize=False)
     say_where(chat)
+    show_recent_turns(chat.front, chat.conductor.session)
 
 
 async def new(chat: Chat, words: str) -> None:

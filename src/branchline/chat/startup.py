@@ -85,15 +85,20 @@ def split_entry_ref(name: str) -> tuple[str, str | None]:
     return session, entry
 
 
-async def ensure_writable(session: Session, front: Frontend, services: Services) -> Session | None:
+async def ensure_writable(
+    session: Session, front: Frontend, services: Services, *, entry: str | None = None
+) -> Session | None:
     """The session, or the fork of it that one can go on in; None when the person would rather not.
 
-    What may not be appended to is forked. Where its directory is gone the person says what to do.
+    What may not be appended to is forked, up to ``entry`` if that is given. Where its directory is gone the
+    person says what to do.
     """
     try:
         if session.read_only is not None:
             with session:
-                made = session.fork(cwd=session.cwd if is_usable_directory(session.cwd) else services.cwd)
+                made = session.fork(
+                    entry, cwd=session.cwd if is_usable_directory(session.cwd) else services.cwd
+                )
             front.notice(f"{session.id} is read-only ({session.read_only}); continuing in a fork, {made.id}")
             return made
         if session.cwd and not is_usable_directory(session.cwd):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from branchline.chat.frontend import Picker
 from branchline.chat.notices import compacted_into, forked_because
 from branchline.chat.pickers import tree_picker, turn_picker
-from branchline.library.turns import prior_turns
 from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.views.entry_rows import RowTexts
@@ -18,7 +17,19 @@ from branchline.views.spans import Span
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["branch", "compact", "fork", "jump", "label", "retry", "tree", "undo"]
+__all__ = [
+    "branch_to_new_session",
+    "compact",
+    "described",
+    "described_leaf",
+    "fork",
+    "go_to",
+    "jump",
+    "label",
+    "navigate_to",
+    "retry",
+    "tree",
+]
 
 _NOTHING_SAID = "no messages yet"
 _SETTINGS = frozenset({"model_change", "thinking_level_change"})
@@ -30,17 +41,17 @@ async def tree(chat: Chat, words: str) -> None:
     session, shown = chat.conductor.session, chat.services.settings.filter
     picker = tree_picker(session, "Go where?", shown, label=chat.conductor.label) if len(session) else None
     if (entry := await _picked(chat, words, picker)) is not None:
-        await _navigate(chat, entry)
+        await navigate_to(chat, entry)
 
 
 async def jump(chat: Chat, words: str) -> None:
     """A prompt of the path, in this session."""
     picker = turn_picker(chat.conductor.session, "Go back to which prompt?")
     if (entry := await _picked(chat, words, picker)) is not None:
-        await _navigate(chat, entry)
+        await navigate_to(chat, entry)
 
 
-async def branch(chat: Chat, words: str) -> None:
+async def branch_to_new_session(chat: Chat, words: str) -> None:
     """A prompt, in a new session: of the whole tree or of the path, as double Escape shows them."""
     session, question = chat.conductor.session, "Rephrase which prompt in a new session?"
     if chat.services.settings.double_escape == "tree":
@@ -55,7 +66,7 @@ async def branch(chat: Chat, words: str) -> None:
         chat.front.notice(f"{done.status}: {done.reason}")
         return
     chat.front.notice(f"you are in the new session {chat.conductor.session.id}, before that prompt")
-    chat.give_back(done.text)
+    chat.give_back(done.text, done.images)
 
 
 async def fork(chat: Chat, words: str) -> None:
@@ -76,16 +87,6 @@ async def fork(chat: Chat, words: str) -> None:
         return
     made = chat.conductor.session
     chat.front.notice(f"forked {session.id}; you are in the new session {made.id}")
-
-
-async def undo(chat: Chat, words: str) -> None:
-    """Before the last prompt; nothing is summed up, because it is said again."""
-    del words
-    turns = list(prior_turns(chat.conductor.session))
-    if not turns:
-        chat.front.notice(_NOTHING_SAID)
-        return
-    await _navigate(chat, turns[-1].id, summarize=False)
 
 
 async def retry(chat: Chat, words: str) -> None:
@@ -147,7 +148,13 @@ async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
     return entry
 
 
-async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) -> None:
+async def navigate_to(chat: Chat, entry: str) -> None:
+    """Go to an entry; whether the branch that is left is summarized, the user says."""
+    await go_to(chat, entry, summarize=None)
+
+
+async def go_to(chat: Chat, entry: str, *, summarize: bool | None) -> bool:
+    """Go to an entry and say where that is; whether it was done."""
     before = chat.conductor.session
     with chat.working():
         done = await chat.conductor.navigate(
@@ -158,14 +165,15 @@ async def _navigate(chat: Chat, entry: str, *, summarize: bool | None = None) ->
         case "unchanged":
             chat.front.notice("you are already there")
         case "done" if session is not before:
-            chat.front.notice(f"{forked_because(before)} {session.id}, at {_described(session)}")
-            chat.give_back(done.text)
+            chat.front.notice(f"{forked_because(before)} {session.id}, at {described_leaf(session)}")
+            chat.give_back(done.text, done.images)
         case "done":
             summed_up = "; the abandoned branch was summarized" if done.summary_entry else ""
-            chat.front.notice(f"now at {_described(session)}{summed_up}")
-            chat.give_back(done.text)
+            chat.front.notice(f"now at {described_leaf(session)}{summed_up}")
+            chat.give_back(done.text, done.images)
         case _:
             chat.front.notice(f"{done.status}, position unchanged: {done.reason}")
+    return done.status == "done"
 
 
 def _end_of_turn(session: Session, prompt: str) -> str:
@@ -179,15 +187,20 @@ def _end_of_turn(session: Session, prompt: str) -> str:
     return last
 
 
-def _described(session: Session) -> str:
+def described_leaf(session: Session) -> str:
     """Where the conversation stands: the last thing that was said, whatever was set after it."""
     index = session.index
     said = (
         entry for entry in reversed(session.path()) if index.types[index.position(entry)] not in _SETTINGS
     )
-    entry = next(said, None)
+    return described(session, next(said, None))
+
+
+def described(session: Session, entry: str | None) -> str:
+    """An entry in a few words."""
     if entry is None:
         return "the beginning"
-    text = RowTexts(session.transcript)(session.index.position(entry))
+    index = session.index
+    text = RowTexts(session.transcript)(index.position(entry))
     name = short_ids([entry], index.keys)[entry]
     return f"{name} ({text[:60].strip()}{'…' if len(text) > 60 else ''})"

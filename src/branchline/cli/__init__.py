@@ -6,6 +6,7 @@ here is imported before it is needed: a command's module when the command runs, 
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from branchline._version import __version__
@@ -25,4 +26,7 @@ def main() -> None:
         from branchline.cli.app import cli
     except KeyboardInterrupt:  # what comes later is caught there
         sys.exit(130)
-    cli.main(prog_name="branchline")
+    try:
+        cli.main(prog_name="branchline")
+    finally:
+        gc.freeze()  # so that the interpreter does not look for garbage in all there is before it ends

@@ -6,18 +6,17 @@ on stderr and an exit code, never a traceback.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
 
 import click
 
 from branchline._version import __version__
-from branchline.cli.options import SETTINGS, HelpPage, add_output_options
+from branchline.cli.options import SETTINGS, ProgramGroup, add_output_options
 from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
@@ -78,8 +77,9 @@ _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("config", "Print a shell completion script."),
         "index": ("index", "Update the search index, show its status, or turn it off."),
         "help": ("help", "Show the help of a command."),
+        "man": ("help", "Print the manual page."),
         "version": ("help", "Show the version."),
-        "formats": ("formats", "List the programs whose sessions are known; start a format."),
+        "formats": ("formats", "List the agents whose sessions are known; start a format."),
         "plugins": ("plugins", "List installed plugins and their problems."),
         "sync": ("sync", "Bring two stores to the same sessions."),
         "store": ("store", "Prepare a database for sessions, or show what a store holds."),
@@ -113,13 +113,16 @@ class _PipeClosed(Exception):
     """Whoever read our output has gone."""
 
 
-class _Commands(HelpPage, click.Group):
+class _Commands(ProgramGroup):
     """Commands that are imported when they are asked for."""
+
+    families: ClassVar[Mapping[str, list[str]]] = {name: list(some) for name, some in _FAMILIES.items()}
+    environment: ClassVar[Mapping[str, str]] = _ENVIRONMENT
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
         with formatter.section("Environment"):
-            formatter.write_dl(list(_ENVIRONMENT.items()))
+            formatter.write_dl(list(self.environment.items()))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -142,6 +145,8 @@ class _Commands(HelpPage, click.Group):
             name = _ALIASES[name]
             args = [name, *args[1:]]
         if name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
             close = difflib.get_close_matches(name, (*_COMMANDS, *_ALIASES), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "; `branchline --help` lists all"
             ctx.fail(f"unknown command {name!r}{hint}")
@@ -252,7 +257,7 @@ def _system_words(problem: OSError) -> str:
     help="""Keep AI-agent conversations as trees: list, read, branch, fork, label, check, export.
 
     A SESSION is a file, an id or id prefix, or @last. An ENTRY is an id or id prefix,
-    a label, @leaf, or ~2 (two above the leaf; write '~2' or @leaf~2 where the shell expands it).""",
+    a label, the name of a branch, or @leaf; ~2 after it is two entries above (@leaf~2).""",
     epilog="""
     branchline                         browse the sessions of this directory
     branchline tree @last              all branches of the most recently changed session

@@ -9,13 +9,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Literal, Protocol
 
 import click
 import msgspec
 
 from branchline.chat import Chat
 from branchline.chat.frontend import Frontend
+from branchline.chat.recent_turns import show_recent_turns
 from branchline.chat.session_commands import say_where
 from branchline.chat.startup import StartOptions, start_session
 from branchline.cli.chat_services import CliServices
@@ -30,7 +31,7 @@ from branchline.models.providers import COMPATIBLE
 from branchline.places import resolve_cwd
 from branchline.plugins import Plugins
 from branchline.session import Session
-from branchline.settings import load
+from branchline.settings import Settings, load
 
 __all__ = ["ChatOptions", "run_chat"]
 
@@ -49,7 +50,15 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     api_key_env: str | None = None
     servers: str | None = None
-    """A file that names MCP servers."""
+    """A file that names MCP servers, besides those of the settings."""
+    mcp: bool = True
+    """Whether MCP servers of the settings are started."""
+    system_prompt: str | None = None
+    instructions: tuple[str, ...] | None = None
+    """Instruction files instead of those that the settings name."""
+    file_tools: Literal["ask", "allow", "off"] | None = None
+    attached: tuple[str, ...] = ()
+    """Files that go with the first prompt."""
     allowed_tools: tuple[str, ...] = ()
     """Their tools that need no question, besides those that the settings name."""
     title: str | None = None
@@ -79,7 +88,7 @@ class _Running:
         self._wishes = wishes
         self._world = CliServices(
             resolve_cwd(wishes.cwd),
-            out.settings,
+            _settings(out.settings, wishes),
             base_url=wishes.base_url,
             api_key_env=wishes.api_key_env,
         )
@@ -109,9 +118,10 @@ class _Running:
 
     async def _talk(self) -> int:
         file = self._wishes.servers
-        if file is None:
+        servers = self._out.settings.mcp_servers if self._wishes.mcp else {}
+        if file is None and not servers:
             return await self._talk_with(())
-        async with mcp_tools(config=file) as tools:
+        async with mcp_tools(config=file, servers=servers, on_problem=self._front.notice) as tools:
             return await self._talk_with(tools)
 
     async def _talk_with(self, tools: Sequence[Tool]) -> int:
@@ -121,18 +131,25 @@ class _Running:
         async with conductor:
             if wishes.title is not None:
                 conductor.set_title(wishes.title)
-            allowed = (*self._out.settings.allow_tools, *wishes.allowed_tools)
-            self._chat = Chat(conductor, self._front, self._world, allowed)
-            self._front.bind(self._chat)
+            settings = self._out.settings
+            own = (f"{name}.{tool}" for name, server in settings.mcp_servers.items() for tool in server.allow)
+            allowed = (*settings.allow_tools, *own, *wishes.allowed_tools)
+            self._chat = chat = Chat(conductor, self._front, self._world, allowed)
+            self._front.bind(chat)
+            for path in wishes.attached:
+                _attach(chat, path)
             if wishes.prompt is not None:
-                return self._told(conductor, await self._chat.send(wishes.prompt))
+                chat.prepare()
+                return self._told(conductor, await chat.send(wishes.prompt))
             if session.leaf is not None:
-                say_where(self._chat)
-            await self._chat.run()
+                say_where(chat)
+                if self._front.can_ask:
+                    show_recent_turns(self._front, session)
+            await chat.run()
         if self._front.interrupted:
             return _INTERRUPTED
         # Nobody reads along where prompts come from a pipe: the exit code has to tell.
-        return _FAILED if self._chat.failed and not sys.stdin.isatty() else 0
+        return _FAILED if chat.failed and not sys.stdin.isatty() else 0
 
     # -- what is needed -------------------------------------------------------------------------------
 
@@ -149,7 +166,7 @@ class _Running:
             return LineFrontend(out)
         from branchline.cli.terminal_frontend import TerminalFrontend
 
-        return TerminalFrontend(out)
+        return TerminalFrontend(out, keep_history=self._wishes.beginning.save)
 
     def _conductor(self, session: Session, tools: Sequence[Tool]) -> Conductor:
         settings = load()
@@ -182,18 +199,20 @@ class _Running:
                 )
             return self._world.model(wishes.model)
         if wishes.base_url is not None or wishes.api_key_env is not None:
-            remark("--base-url and --api-key-env are for models of that server; --model names one")
+            self._front.notice(
+                "--base-url and --api-key-env are for models of that server; --model names one"
+            )
         used = session.context().model
         if used is not None:
             try:
                 return self._world.model_of_path(used)
             except ModelError as problem:
-                remark(f"this session's model is unavailable: {problem}")
+                self._front.notice(f"this session's model is unavailable: {problem}")
         model = self._world.default_model()
         if model.provider == "offline" and self._out.settings.model is None:
-            remark(_OFFLINE)
+            self._front.notice(_OFFLINE)
         elif used is not None:
-            remark(f"{model_name(model)} answers")
+            self._front.notice(f"{model_name(model)} answers")
         return model
 
     # -- one answer -----------------------------------------------------------------------------------
@@ -214,6 +233,24 @@ class _Running:
         if ended.reason == "aborted":
             return _INTERRUPTED
         return _FAILED if ended.error is not None else 0
+
+
+def _settings(settings: Settings, wishes: ChatOptions) -> Settings:
+    """The settings with what the command line says instead."""
+    given = {
+        "system_prompt": wishes.system_prompt,
+        "instructions": wishes.instructions,
+        "file_tools": wishes.file_tools,
+    }
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return msgspec.structs.replace(settings, **chosen)
+
+
+def _attach(chat: Chat, path: str) -> None:
+    try:
+        chat.attach(path if os.path.samefile(chat.directory, ".") else os.path.abspath(path))
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 @contextmanager

@@ -15,10 +15,12 @@ from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.settings import Settings
 from branchline.views.forest import ForestRow
+from branchline.views.hits import Hits
 
 __all__ = ["CliServices"]
 
 _LISTED = 100
+_FOUND = 50
 
 
 class CliServices:
@@ -55,6 +57,9 @@ class CliServices:
             raise SessionNotFound(problem.format_message()) from None
         except OSError as problem:
             raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
+
+    def search(self, words: str, /) -> Hits:
+        return SessionLibrary.everywhere(None, subagents=True).search(words, limit=_FOUND)
 
     def entry(self, session: Session, name: str, /) -> str:
         return resolve_entry(session, name)

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from branchline.chat import Chat
-from branchline.chat.frontend import Picker, PickerAction, PickerOption
+from branchline.chat.frontend import SUMMARIZING, Picker, PickerAction, PickerOption
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
 from branchline.cli.stdin_lines import InputLines, Interrupted
 from branchline.conductor import Event, MessageAppended, TextDelta, ToolStarted
 from branchline.entries import AssistantMessage, ToolResult, message_text
+from branchline.views.cards import Card
+from branchline.views.humanize import format_size
 from branchline.views.outline import window
 from branchline.views.text import one_line
 from branchline.views.tool_calls import Call
@@ -56,8 +58,30 @@ class LineFrontend:
     def notice(self, text: str) -> None:
         remark(text)
 
-    def progress(self, words: str) -> None:
+    def progress(self, words: str, label: str = SUMMARIZING) -> None:
         """Nobody watches."""
+
+    def problem(self, words: str) -> None:
+        self.notice(words)
+
+    @property
+    def columns(self) -> int | None:
+        return self._out.columns
+
+    def card(self, card: Card) -> None:
+        status = f" ({', '.join(card.status)})" if card.kind == "tool" and card.status else ""
+        words = {
+            "user": "You",
+            "assistant": "Assistant",
+            "thinking": "Thought",
+            "tool": "Tool",
+            "bash": "Shell",
+        }
+        name = words.get(card.kind)
+        text = card.title if card.kind in ("tool", "bash", "note", "damage") else card.body.strip("\n")
+        self.text(f"{name}: {text}{status}" if name else text or card.title)
+        for picture in card.pictures:
+            self.text(f"{picture.mime_type}, {format_size(picture.size)}")
 
     def on_event(self, event: Event) -> None:
         match event:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 from click.types import StringParamType
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 __all__ = [
+    "EXIT_CODES",
     "SETTINGS",
+    "TEXT",
     "HelpPage",
+    "ProgramGroup",
     "add_output_options",
     "agent_option",
     "command",
@@ -27,10 +31,27 @@ __all__ = [
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-_EXIT_CODES = {
+
+class _Text(StringParamType):
+    """An argument that is text. The bytes of paths may be anything, those of text are UTF-8."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{text!r} is not valid UTF-8", param, ctx)
+        return text
+
+
+TEXT = _Text()
+
+EXIT_CODES: Mapping[str, str] = {
     "0": "done",
     "1": "failure: a file or session is missing, invalid or damaged, or an I/O error",
     "2": "usage error",
+    "130": "interrupted",
+    "141": "the reader of the output has closed the pipe",
 }
 _RELATED: Mapping[str, str] = {
     "append": "new, label, show",
@@ -51,6 +72,7 @@ _RELATED: Mapping[str, str] = {
     "inspect": "check, tree, stats",
     "label": "tree, name",
     "ls": "forest, show, stats",
+    "man": "help, completion",
     "mcp": "search, show, plugins",
     "models": "chat, config",
     "name": "ls, label",
@@ -85,7 +107,7 @@ class HelpPage:
                 for line in inspect.cleandoc(self.epilog).splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
         with formatter.section("Exit codes"):
-            formatter.write_dl(list(_EXIT_CODES.items()))
+            formatter.write_dl(list(EXIT_CODES.items()))
         names = _RELATED.get(self.name or "") or _RELATED.get(_parent(ctx), _FIRST_STEPS)
         related = ", ".join(f"branchline {name}" for name in names.split(", "))
         with formatter.section("See also"):
@@ -96,6 +118,13 @@ def _parent(context: click.Context) -> str:
     return "" if context.parent is None else context.parent.command.name or ""
 
 
+class ProgramGroup(HelpPage, click.Group):
+    """The program: its commands in families, and the variables that it reads."""
+
+    families: ClassVar[Mapping[str, list[str]]]
+    environment: ClassVar[Mapping[str, str]]
+
+
 class _Command(HelpPage, click.Command):
     """A command with a whole page of help."""
 
@@ -104,11 +133,17 @@ class _Group(HelpPage, click.Group):
     """A command with commands of its own, and something to do without one."""
 
 
-def command(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a click command of a function that takes an Output first, then its own parameters."""
+def command(
+    name: str, *, examples: str, paged: bool = False
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a click command of a function that takes an Output first, then its own parameters.
+
+    What a ``paged`` one prints goes through a pager on a terminal.
+    """
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(_run(function))
+        run = _run(function, paged=paged)
+        made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(run)
         return _finished(made)
 
     return decorate
@@ -135,10 +170,11 @@ def group(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.
     return decorate
 
 
-def _run(function: Callable[..., None]) -> Callable[..., None]:
+def _run(function: Callable[..., None], *, paged: bool = False) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*, json: bool, plain: bool, color: str | None, **own: Any) -> None:
         from branchline.cli.output import Output
+        from branchline.cli.streams import PagerClosed
 
         if (inner := own.pop("inner", None)) is not None:
             own["session"] = f"{own['session']}#{inner}"
@@ -147,8 +183,10 @@ def _run(function: Callable[..., None]) -> Callable[..., None]:
             json=json or bool(said.get("json")),
             plain=plain or bool(said.get("plain")),
             color=color or said.get("color"),  # type: ignore[arg-type]
+            paged=paged,
         )
-        function(output, **own)
+        with contextlib.closing(output), contextlib.suppress(PagerClosed):
+            function(output, **own)
 
     return run
 
@@ -169,6 +207,8 @@ _COMPLETED = {
     "at": "entry",
     "start": "entry",
     "branch": "entry",
+    "onto": "entry",
+    "part": "entry",
     "directory": "directory",
     "file": "file",
     "output": "file",

@@ -8,18 +8,20 @@ control character and everything beyond ASCII escaped.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from branchline.cli.streams import write, write_bytes
+from branchline.cli.streams import write_bytes
 from branchline.views.spans import Piece, Span, StyleRole, cut_line, shown_line
 from branchline.views.text import cut, one_line, pad, safe, width
 
-__all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark"]
+if TYPE_CHECKING:
+    from branchline.cli.pager import Pager
+
+__all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark", "screen_size"]
 
 Color = Literal["auto", "always", "never"]
 
@@ -33,8 +35,15 @@ def paint(role: StyleRole, text: str) -> Span:
     return Span(text, role)
 
 
+_held: list[str] | None = None
+"""Remarks that wait while a pager has the screen."""
+
+
 def remark(text: str) -> None:
     """Say something to the person on stderr; it is never part of the result."""
+    if _held is not None:
+        _held.append(text)
+        return
     with contextlib.suppress(OSError, ValueError):  # who cannot take the result may still hear the remark
         sys.stdout.flush()
     with contextlib.suppress(OSError, ValueError):  # where nobody listens, the exit code still says it
@@ -47,11 +56,13 @@ class Output:
 
     ``json`` asks for data. ``columns`` is the width of the terminal, or None where lines are not cut:
     when stdout is not a terminal, or plain output was asked for. ``plain`` asks for words and indentation
-    instead of drawings and symbols, as a screen reader needs it. What the options leave open, the settings
-    say.
+    instead of drawings and symbols, as a screen reader needs it. ``paged`` lets a terminal show the result in
+    a pager. What the options leave open, the settings say.
     """
 
-    def __init__(self, *, json: bool = False, plain: bool = False, color: Color | None = None) -> None:
+    def __init__(
+        self, *, json: bool = False, plain: bool = False, color: Color | None = None, paged: bool = False
+    ) -> None:
         from branchline.settings import load
 
         loaded = load()
@@ -60,7 +71,10 @@ class Output:
         self.json = json
         self.settings = settings
         self.plain = plain or settings.plain
-        self.interactive = sys.stdout.isatty() and not self.plain
+        self._on_terminal = sys.stdout.isatty()
+        self.interactive = self._on_terminal and not self.plain
+        self._paged = paged and self._on_terminal and sys.stdin.isatty()
+        self._pager: Pager | None = None
         self.columns = _terminal_columns() if self.interactive else None
         self.colored = chosen == "always" or (chosen == "auto" and self.interactive and _colors_welcome())
         self.ascii = settings.ascii or not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
@@ -74,14 +88,18 @@ class Output:
 
         return THEMES[theme_for(self.settings.theme)]
 
+    def measure(self) -> None:
+        """Look at the width of the terminal again: it may have been resized."""
+        self.columns = screen_size().columns if self.interactive else None
+
     def result(self, command: str, fields: dict[str, Any], *, version: int = 1) -> None:
         """Write the result of a command as one JSON object, which names its schema."""
         text = _encoded({"schema": f"branchline.{command}/{version}", **fields}, pretty=self.interactive)
-        write(text + "\n")
+        self._emit(text + "\n")
 
     def plain_json(self, value: Any) -> None:
         """Write a value that has a shape of its own: the body of a request."""
-        write(_encoded(value, pretty=self.interactive) + "\n")
+        self._emit(_encoded(value, pretty=self.interactive) + "\n")
 
     def line(self, *pieces: Piece) -> None:
         """Write one line made of pieces, whole: what is in it may be wanted elsewhere."""
@@ -103,7 +121,7 @@ class Output:
         self._put(self._painted(pieces, room).rstrip())
 
     def _put(self, text: str) -> None:
-        write((text.translate(_ASCII) if self.ascii else text) + "\n")
+        self._emit((text.translate(_ASCII) if self.ascii else text) + "\n")
 
     def text(self, text: str, *, indent: str = "", role: StyleRole = "plain") -> None:
         """Write some text with all its lines; long ones are broken between words on a terminal."""
@@ -126,10 +144,40 @@ class Output:
 
     def data(self, data: bytes) -> None:
         """Write bytes as they are, for another program to read; a terminal gets them filtered."""
-        if sys.stdout.isatty():
-            write(safe(data.decode("utf-8", "replace")))
+        if self._on_terminal:
+            self._emit(safe(data.decode("utf-8", "replace")))
             return
         write_bytes(data)
+
+    def _emit(self, text: str) -> None:
+        data = text.encode(sys.stdout.encoding or "utf-8", "replace")
+        if self._paged and self._pager is None:
+            self._open_pager()
+        if self._pager is None:
+            write_bytes(data)
+        else:
+            self._pager.write(data)
+
+    def _open_pager(self) -> None:
+        global _held
+        from branchline.cli.pager import Pager, pager_command
+
+        self._paged = False
+        command = pager_command(self.settings.pager)
+        if command is not None and os.environ.get("TERM", "") != "dumb":
+            self._pager, _held = Pager(command), []
+
+    def close(self) -> None:
+        """Wait for the reader of the pager, and make the remarks that it has held up."""
+        global _held
+        if self._pager is None:
+            return
+        try:
+            self._pager.close()
+        finally:
+            self._pager, held, _held = None, _held, None
+            for text in held or ():
+                remark(text)
 
     def _styled(self, text: str, role: StyleRole) -> str:
         codes = self._codes.get(role)
@@ -153,6 +201,17 @@ def _broken(line: str, room: int | None) -> list[str]:
     return parts
 
 
+def screen_size() -> os.terminal_size:
+    """The size of the terminal now, whatever ``COLUMNS`` was when it was opened."""
+    import shutil
+
+    with contextlib.suppress(OSError, ValueError):
+        size = os.get_terminal_size(sys.stdout.fileno())
+        if size.columns > 0 and size.lines > 0:
+            return size
+    return shutil.get_terminal_size()
+
+
 def _terminal_columns() -> int:
     import shutil
 
@@ -165,6 +224,8 @@ def _colors_welcome() -> bool:
 
 def _encoded(value: Any, *, pretty: bool) -> str:
     """JSON in ASCII. What JSON has no number for is null."""
+    import json
+
     try:
         return json.dumps(value, indent=2 if pretty else None, allow_nan=False)
     except ValueError:

@@ -1,7 +1,8 @@
 """What people call sessions and entries, made into files and ids.
 
 A session is a path, an id, the beginning of one, a title, or ``@last``; it may be of any program. An entry is
-an id, the beginning of one, a label, ``@leaf``, or ``~2``: so many conversation entries above the leaf.
+an id, the beginning of one, a label, the name of a branch, or ``@leaf``. ``~2`` after any of these is so many
+conversation entries above it; alone it counts from the leaf.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = [
     "resolve_session",
 ]
 
-_ABOVE = re.compile(r"(?:@leaf)?~(\d*)")
+_ABOVE = re.compile(r"(.*)~(\d*)", re.DOTALL)
 _SHOWN = 4
 
 
@@ -160,15 +161,27 @@ def resolve_row(name: str, directory: str | None = None) -> SessionRow:
 
 def resolve_entry(session: Session, name: str) -> str:
     """The id of the entry that a person means."""
+    if (found := _named_entry(session, name)) is not None:
+        return found
+    above = _ABOVE.fullmatch(name)
+    base = None if above is None else _named_entry(session, above[1] or "@leaf")
+    if above is None or base is None:
+        raise EntryNotFound(
+            f"no entry named {name!r} in session {session.id}; `branchline tree --ids SESSION` shows all ids"
+        )
+    path, steps = session.path(base), int((above[2] or "1")[:9])
+    if steps >= len(path):
+        raise EntryNotFound(f"there is no {name}: the path of {session.id} has {len(path)} entries")
+    return path[-1 - steps]
+
+
+def _named_entry(session: Session, name: str) -> str | None:
+    """The entry of this id or beginning of one, of this label, or at the end of the branch of this name."""
     index = session.index
-    above = 0 if name == "@leaf" else _steps(name)
-    if above is not None:
-        path = session.path()
-        if not path:
+    if name == "@leaf":
+        if session.leaf is None:
             raise EntryNotFound(f"session {session.id} has no leaf: it is empty or was reset")
-        if above >= len(path):
-            raise EntryNotFound(f"there is no {name}: the path of {session.id} has {len(path)} entries")
-        return path[-1 - above]
+        return session.leaf
     if name in index:
         return name
     found = [key for key in index.keys if key.startswith(name)] if name else []
@@ -186,14 +199,7 @@ def resolve_entry(session: Session, name: str) -> str:
     if found:
         some = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
         raise Ambiguous(f"{len(found)} entries of {session.id} begin with {name!r}: {some}")
-    raise EntryNotFound(
-        f"no entry named {name!r} in session {session.id}; `branchline tree --ids SESSION` shows all ids"
-    )
-
-
-def _steps(name: str) -> int | None:
-    found = _ABOVE.fullmatch(name)
-    return None if found is None else int((found[1] or "1")[:9])
+    return None
 
 
 def _latest(directory: str | None, agent: str) -> SessionRow:

@@ -145,6 +145,9 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
         for label in dict.fromkeys(labels.values()):
             if typed and label.lower().startswith(typed.lower()):
                 yield from _words(label, "by its label")
+        for branch in session.named_branches() if typed else ():
+            if branch.name.lower().startswith(typed.lower()):
+                yield from _words(branch.name, "end of the branch")
         offered = 0
         # What has a label, then the path from its end, then everything else from the newest on.
         path = [entry for entry in reversed(session.path()) if entry not in labels]

@@ -6,28 +6,33 @@ instead of being made into links: what a model says can move nothing and hide no
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.live import Live
+from rich.console import Console, RenderableType
 from rich.markdown import Markdown
-from rich.segment import Segment
 from rich.text import Text
 
 from branchline.chat.markdown_stream import MarkdownStream
-from branchline.views.text import cut, one_line, safe
+from branchline.cli.output import screen_size
+from branchline.views.text import cut, one_line, safe, width
 
 __all__ = ["AnswerView"]
 
 _BETWEEN = 0.08  # seconds between two looks at what is being written
 _LONG = 8_000  # a rest that is longer is shown as it is: laying it out again and again takes too long
 _LAST = 2_000
+_MEASURE = 88
+"""Columns of text that are read comfortably; a wider terminal leaves the rest free."""
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_TOGETHER, _SHOWN = "\x1b[?2026h", "\x1b[?2026l"
+"""Around what a terminal shall show at once, if it knows how to."""
 
 
 class AnswerView:
-    """Shows one text after the other; :meth:`settle` before anything else is printed."""
+    """Shows one text after the other; :meth:`flush` before anything else is printed."""
 
     def __init__(self, *, colored: bool, light: bool) -> None:
         self._console = Console(
@@ -40,82 +45,109 @@ class AnswerView:
         )
         self._theme = "ansi_light" if light else "ansi_dark"
         self._blocks = MarkdownStream()
-        self._live: Live | None = None
+        self._region = _Region()
         self._looked = 0.0
 
     def write(self, text: str) -> None:
         """More of the answer."""
-        for block in self._blocks.feed(text):
-            self._print(self._markdown(block))
+        if finished := self._blocks.feed(text):
+            self._region.erase(self._columns)
+            for block in finished:
+                self._print(block)
         self._look(self._rest)
+
+    def markdown(self, text: str) -> None:
+        """Show a whole text."""
+        self.flush()
+        if text.strip():
+            self._print(text.strip("\n"))
 
     def show_transient(self, words: str) -> None:
         """Something that is only worth a line while it lasts: a thought, a summary in the making."""
-        self._look(lambda: Text(cut(one_line(words), self._console.width - 1), style="dim italic"))
+        self._look(lambda: [self._painted(Text(cut(one_line(words), self._columns - 1), style="dim italic"))])
 
     def flush(self) -> None:
         """Finish what was begun; afterwards others may print."""
         rest = self._blocks.finish()
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._region.erase(self._columns)
         if rest.strip():
-            self._console.print(self._markdown(rest))
+            self._print(rest)
         self._looked = 0.0
 
+    @property
+    def _columns(self) -> int:
+        return screen_size().columns
+
+    @property
+    def _measure(self) -> int:
+        return min(_MEASURE, self._columns - 1)
+
+    def _print(self, block: str) -> None:
+        sys.stdout.write(self._painted(self._markdown(block)) + "\n\n")
+        sys.stdout.flush()
+
     def _markdown(self, text: str) -> RenderableType:
-        return _Spaced(Markdown(safe(text), code_theme=self._theme, hyperlinks=False))
+        return Markdown(safe(text), code_theme=self._theme, hyperlinks=False)
 
-    def _rest(self) -> RenderableType:
+    def _rest(self) -> list[str]:
+        """The last lines of what is not finished, as many as the screen has room for."""
         rest = self._blocks.rest
-        if len(rest) > _LONG:
-            return _Bottom(Text(safe(rest[-_LAST:])))
-        return _Bottom(Markdown(safe(rest), code_theme=self._theme, hyperlinks=False))
+        shown = Text(safe(rest[-_LAST:])) if len(rest) > _LONG else self._markdown(rest)
+        return self._painted(shown).split("\n")[-max(1, screen_size().lines - 3) :]
 
-    def _print(self, shown: RenderableType) -> None:
-        (self._console if self._live is None else self._live.console).print(shown)
+    def _painted(self, shown: RenderableType) -> str:
+        with self._console.capture() as captured:
+            self._console.width = self._measure
+            self._console.print(shown)
+        return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
 
-    def _look(self, made: Callable[[], RenderableType]) -> None:
+    def _look(self, made: Callable[[], list[str]]) -> None:
         now = time.monotonic()
-        if now - self._looked < _BETWEEN:
+        if now - self._looked >= _BETWEEN:
+            self._looked = now
+            self._region.draw(made(), self._columns)
+
+
+class _Region:
+    """The last lines of the output, which are drawn again while they change.
+
+    Only lines that differ are written. A terminal that became narrower has broken long lines anew: how many
+    rows they take is counted with its width of now.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._columns = 0
+
+    def draw(self, lines: list[str], columns: int) -> None:
+        same = 0
+        if columns == self._columns:
+            for old, new in zip(self._lines, lines, strict=False):
+                if old != new:
+                    break
+                same += 1
+        if same == len(lines) == len(self._lines):
             return
-        self._looked = now
-        if self._live is None:
-            self._live = Live(
-                console=self._console,
-                transient=True,
-                auto_refresh=False,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
-        self._live.update(made(), refresh=True)
+        same = max(0, min(same, len(self._lines) - 1, len(lines) - 1))  # the cursor is in the last line
+        begun = self._back_to(same, columns)
+        sys.stdout.write(_TOGETHER + begun + "\n".join(lines[same:]) + _SHOWN)
+        sys.stdout.flush()
+        self._lines, self._columns = lines, columns
+
+    def erase(self, columns: int) -> None:
+        if self._lines:
+            sys.stdout.write(self._back_to(0, columns))
+            sys.stdout.flush()
+        self._lines = []
+
+    def _back_to(self, line: int, columns: int) -> str:
+        """The way back to the beginning of a line; what follows is cleared row by row.
+
+        Clearing everything at once would move it into the scroll-back of terminals that keep it.
+        """
+        rows = sum(_rows(text, columns) for text in self._lines[line:])
+        return "\r\x1b[2K" + "\x1b[1A\x1b[2K" * (rows - 1)
 
 
-class _Spaced:
-    """A block with an empty line after it."""
-
-    def __init__(self, inner: RenderableType) -> None:
-        self._inner = inner
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self._inner
-        yield ""
-
-
-class _Bottom:
-    """As many of the last lines of something as the terminal has room for."""
-
-    def __init__(self, inner: RenderableType) -> None:
-        self._inner = inner
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = console.render_lines(self._inner, options, pad=False)
-        yield from _joined(lines[-max(1, console.height - 2) :])
-
-
-def _joined(lines: Iterable[list[Segment]]) -> Iterable[Segment]:
-    for number, line in enumerate(lines):
-        if number:
-            yield Segment.line()
-        yield from line
+def _rows(line: str, columns: int) -> int:
+    return max(1, -(-width(_STYLE.sub("", line)) // max(1, columns)))

@@ -6,7 +6,11 @@ import os
 import sys
 from typing import TextIO
 
-__all__ = ["open_streams", "stop_writing", "write", "write_bytes"]
+__all__ = ["PagerClosed", "open_streams", "stop_writing", "write_bytes"]
+
+
+class PagerClosed(Exception):
+    """The reader has left the pager: nothing more is wanted."""
 
 
 def open_streams() -> None:
@@ -25,12 +29,6 @@ def open_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-
-
-def write(text: str) -> None:
-    """Write text to stdout, every character of it."""
-    encoding = sys.stdout.encoding or "utf-8"
-    write_bytes(text.encode(encoding, "replace"))
 
 
 def write_bytes(data: bytes) -> None:

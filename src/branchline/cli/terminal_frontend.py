@@ -7,25 +7,30 @@ only typed waits for the next prompt.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+import msgspec
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.styles import Style
 
 from branchline.chat import Chat
+from branchline.chat.attachments import with_mentions
 from branchline.chat.completion import suggestions
-from branchline.chat.frontend import Picker
+from branchline.chat.costs import price_list
+from branchline.chat.frontend import SUMMARIZING, Picker
 from branchline.chat.notices import status_line
+from branchline.cli.input_history import InputHistory
 from branchline.cli.output import Output, Piece, StyleRole, paint
 from branchline.cli.streaming_answer import AnswerView
 from branchline.cli.terminal_keys import KeyListener
@@ -36,8 +41,11 @@ from branchline.cli.visible_text import SafeText
 from branchline.conductor import Event, MessageAppended, TextDelta, ThinkingDelta, ToolStarted, TurnEnded
 from branchline.entries import AssistantMessage, ToolResult, UserMessage, message_text
 from branchline.library.turns import prior_turns
-from branchline.views.humanize import count
-from branchline.views.spans import line_text
+from branchline.places import data_directory
+from branchline.views.call_lines import call_row, diff_lines, short_diff
+from branchline.views.cards import Card, cards
+from branchline.views.humanize import count, duration, format_size
+from branchline.views.spans import Line, Span, cut_line, line_width, make_line, shown_line
 from branchline.views.text import one_line
 from branchline.views.tool_calls import Call
 from branchline.views.tool_views import call_text
@@ -45,8 +53,22 @@ from branchline.views.tool_views import call_text
 __all__ = ["TerminalFrontend"]
 
 _TWICE = 2.0  # seconds in which a second Ctrl-C leaves
-_RESULT_LINES = 6
+_FAILURE_LINES = 6
+_MEASURE = 88
+_HISTORY = "chat-history.jsonl"
 _OPEN = "\x00open"
+_KEY_COMMANDS = {"\x00f1": "/help", "\x00f9": "/model", "\x00c-t": "/tree"}
+"""Commands that have a key of their own."""
+_KEYS = (
+    ("Enter", "send"),
+    ("Alt+Enter", "new line"),
+    ("↑", "earlier"),
+    ("/", "commands"),
+    ("@", "file"),
+    ("Ctrl+T", "tree"),
+    ("F9", "model"),
+    ("F1", "help"),
+)
 _COMMANDS = {"tree": "/tree", "turns": "/jump"}
 """What Escape, pressed twice, stands for, by the setting ``double_escape``."""
 
@@ -57,35 +79,41 @@ class TerminalFrontend:
     interrupted = False
     can_ask = True
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: Output, *, keep_history: bool = True) -> None:
         self._out = out
+        self._prices = price_list(out.settings)
+        path = os.path.join(data_directory(), _HISTORY) if out.settings.input_history else None
+        self._history = InputHistory(path, keep=keep_history)
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
         self._keys = KeyListener(self._input, self._steer)
         self._chat: Chat | None = None
         self._given = ""
-        self._status = ""
+        self._status: Line = ()
         self._answered = False
+        self._asking = ""  # the entry of the answer whose calls are being run
+        self._started = 0.0
+        self._rows = False  # whether the last thing shown was a row of a call or a thought
         self._thought = ""
         self._summary = ""
         self._last_interrupt = 0.0
         self._prompt: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(),
+            history=self._history,
             input=self._input,
             multiline=True,
             completer=_Suggesting(self),
-            complete_while_typing=Condition(_is_command),
+            complete_while_typing=Condition(_is_completed),
             key_bindings=self._bindings(),
             bottom_toolbar=self._toolbar,
             prompt_continuation="  ",
             input_processors=[SafeText()],
+            style=Style.from_dict({"bottom-toolbar": "noreverse"}),
         )
 
     def bind(self, chat: Chat) -> None:
         """The chat that this is the screen of."""
         self._chat = chat
-        for turn in prior_turns(chat.conductor.session):
-            self._prompt.history.append_string(turn.text)
+        self._history.add_session(with_mentions(turn.text) for turn in prior_turns(chat.conductor.session))
 
     @property
     def chat(self) -> Chat | None:
@@ -93,60 +121,142 @@ class TerminalFrontend:
 
     # -- showing --------------------------------------------------------------------------------------
 
+    @property
+    def columns(self) -> int | None:
+        self._out.measure()
+        return self._out.columns
+
     def line(self, *pieces: Piece) -> None:
-        self._answer.flush()
+        self._begin()
         self._out.line(*pieces)
         sys.stdout.flush()
 
     def text(self, text: str, *, role: StyleRole = "plain") -> None:
-        self._answer.flush()
+        self._begin()
         self._out.text(text, role=role)
         sys.stdout.flush()
+
+    def problem(self, words: str) -> None:
+        self._begin()
+        line = make_line(Span(f"▸ {words}", "error"))
+        hint = "  Enter shows all"
+        room = (self._out.columns or 80) - 1
+        if line_width(shown_line(line)) > room:
+            line = (*cut_line(line, room - len(hint)), Span(hint, "dim"))
+        self._out.row(*line)
+        sys.stdout.flush()
+
+    def _begin(self) -> None:
+        """Get ready to print something that stays."""
+        self._answer.flush()
+        self._out.measure()
 
     def notice(self, text: str) -> None:
         self.text(f"· {text}", role="dim")
 
+    def card(self, card: Card) -> None:
+        self._begin()
+        columns = min(_MEASURE, (self._out.columns or 80) - 1)
+        if card.kind in ("user", "assistant"):
+            self._end_rows()
+        match card.kind:
+            case "user":
+                self._prompt_card(card)
+            case "assistant":
+                self._answer.markdown(card.body)
+            case "thinking":
+                self._thought_line(card.body)
+            case "tool" | "bash":
+                self._out.row(*call_row(card, columns))
+                for line in diff_lines(short_diff(card), columns) if short_diff(card) else ():
+                    self._out.row(*line)
+                if card.error:
+                    self._failure_lines(card.body)
+                self._rows = True
+            case "note" | "damage":
+                self._out.row(paint("error" if card.error else "dim", f"▸ {card.title}"))
+            case _:
+                self._out.row(paint("summary", card.title), paint("dim", f"  {'  '.join(card.meta)}"))
+                self._answer.markdown(card.body)
+        sys.stdout.flush()
+
+    def _prompt_card(self, card: Card) -> None:
+        text = with_mentions(card.body)
+        for number, line in enumerate(text.split("\n")):
+            self._out.text(f"{'  ' if number else '❯ '}{line}", role="user")
+        for picture in card.pictures:
+            self._out.row(paint("dim", f"  {picture.mime_type}, {format_size(picture.size)}"))
+
     def on_event(self, event: Event) -> None:
         if self._thought and not isinstance(event, ThinkingDelta):
-            self._fold_thought()
+            words, self._thought = self._thought, ""
+            self._begin()
+            self._thought_line(words)
         match event:
             case TextDelta():
+                self._end_rows()
                 self._answer.write(event.text)
             case ThinkingDelta():
                 self._thought += event.text
                 self._answer.show_transient(f"thinking: {self._thought[-200:]}")
             case ToolStarted(call=call):
-                self.line(paint("tool", f"→ {call_text(Call(call.id, call.name, call.arguments))}"))
+                self._started = time.monotonic()
+                self._answer.flush()
+                self._answer.show_transient(f"{call_text(Call(call.id, call.name, call.arguments))} …")
             case MessageAppended(message=ToolResult() as result):
-                self._show_result(result)
+                self._show_call(event.entry, result)
             case MessageAppended(message=UserMessage() as said) if self._answered:  # while it worked
                 self.line(paint("user", f"❯ {message_text(said)}"))
-            case MessageAppended(message=AssistantMessage()) | TurnEnded():
-                self._answered = isinstance(event, MessageAppended)
+            case MessageAppended(message=AssistantMessage()):
+                self._answered = True
+                self._asking = event.entry
+                self._answer.flush()
+            case TurnEnded():
+                self._answered = self._rows = False
                 self._answer.flush()
             case _:
                 pass
 
-    def _fold_thought(self) -> None:
-        words, self._thought = self._thought, ""
-        facts = count(len(words.split()), "word")
-        self._answer.flush()
-        self._out.row(paint("thinking", f"▸ thought: {words}"[:400]), paint("dim", f"  {facts}"))
+    def _thought_line(self, words: str) -> None:
+        """A thought on one line: its beginning, and how long it is."""
+        facts = f"  {count(len(words.split()), 'word')}"
+        room = min(_MEASURE, (self._out.columns or 80) - 1) - len(facts)
+        line = cut_line((Span("▸ Thought ", "dim"), Span(one_line(words[: 4 * room]), "thinking")), room)
+        self._out.row(*line, paint("dim", facts))
+        self._rows = True
         sys.stdout.flush()
 
-    def _show_result(self, result: ToolResult) -> None:
-        """The first lines of what a tool gave, each cut to the terminal."""
-        self._answer.flush()
-        lines = message_text(result, "\n").strip("\n").split("\n")
-        for line in lines[:_RESULT_LINES]:
-            self._out.row("  ", paint("error" if result.is_error is True else "dim", line))
-        if len(lines) > _RESULT_LINES:
-            self._out.row(paint("dim", f"  … {count(len(lines) - _RESULT_LINES, 'more line')}"))
-        sys.stdout.flush()
+    def _end_rows(self) -> None:
+        """An empty line between rows of calls and thoughts and the text after them."""
+        if self._rows:
+            self._rows = False
+            self.line()
 
-    def progress(self, words: str) -> None:
+    def _show_call(self, entry: str, result: ToolResult) -> None:
+        """A call and how it ended, on one line; what went wrong below it."""
+        lasted = time.monotonic() - self._started if self._started else None
+        self._started = 0.0
+        assert self._chat is not None
+        session = self._chat.conductor.session
+        asked = [self._asking] if self._asking in session.index else []
+        made = cards(session.entries([*asked, entry]), home=os.path.expanduser("~"))
+        for card in made:
+            if card.kind == "tool" and (card.call is None or card.call.id == result.tool_call_id):
+                timed = card.meta if lasted is None else (*card.meta, duration(lasted))
+                self.card(msgspec.structs.replace(card, meta=timed))
+
+    def _failure_lines(self, text: str) -> None:
+        """The first lines of what a failed call said."""
+        lines = text.strip("\n").split("\n")
+        for line in lines[:_FAILURE_LINES]:
+            self._out.row("        ", paint("error", line))
+        if len(lines) > _FAILURE_LINES:
+            self._out.row(paint("dim", f"        … {count(len(lines) - _FAILURE_LINES, 'more line')}"))
+
+    def progress(self, words: str, label: str = SUMMARIZING) -> None:
         self._summary = (self._summary + words)[-200:]
-        self._answer.show_transient(f"summarizing (Escape cancels):  {self._summary}")
+        room = max(10, (self.columns or 80) - len(label) - 4)
+        self._answer.show_transient(f"{label}: {one_line(self._summary)[-room:]}")
 
     def prefill(self, text: str) -> None:
         self._given = text
@@ -169,7 +279,7 @@ class TerminalFrontend:
     async def read(self) -> str | None:
         given = self._given or self._keys.typed().rstrip("\n")
         if self._chat is not None:  # nothing changes while the person writes, so that once is enough
-            self._status = one_line(line_text(status_line(self._chat.conductor)))
+            self._status = status_line(self._chat.conductor, self._prices)
         self._given = ""
         try:
             line = await self._prompt.prompt_async(
@@ -177,7 +287,9 @@ class TerminalFrontend:
             )
         except (EOFError, KeyboardInterrupt):
             return None
-        return _COMMANDS[self._out.settings.double_escape] if line == _OPEN else line
+        if line == _OPEN:
+            return _COMMANDS[self._out.settings.double_escape]
+        return _KEY_COMMANDS.get(line, line)
 
     async def ask(self, question: str) -> str | None:
         asking: PromptSession[str] = PromptSession(input=self._input)
@@ -222,6 +334,9 @@ class TerminalFrontend:
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
+        for name in _KEY_COMMANDS:
+            keys.add(name[1:])(lambda event, name=name: self._run(event, name))
+
         @keys.add("escape", "escape", filter=Condition(lambda: not get_app().current_buffer.text))
         def _(event: KeyPressEvent) -> None:
             event.app.exit(result=_OPEN)
@@ -233,16 +348,40 @@ class TerminalFrontend:
 
         return keys
 
-    def _toolbar(self) -> str:
+    def _run(self, event: KeyPressEvent, command: str) -> None:
+        """Run the command of a key; what was typed waits for it."""
+        self._given = event.current_buffer.text
+        event.app.exit(result=command)
+
+    def _toolbar(self) -> ANSI:
+        self._out.measure()
         if time.monotonic() - self._last_interrupt < _TWICE:
-            return "press Ctrl-C again to quit"
-        return self._status
+            return ANSI(self._out.painted(paint("warning", "press Ctrl-C again to quit")))
+        attached = 0 if self._chat is None else len(self._chat.attached)
+        files = (Span(f" · {count(attached, 'file')} attached", "label"),) if attached else ()
+        keys = _keys_line(self._out.columns or 80)
+        return ANSI(f"{self._out.painted(*self._status, *files)}\n{self._out.painted(*keys)}")
 
 
-def _is_command() -> bool:
-    """Whether the name of a command is being written: only then completions come by themselves."""
-    text = get_app().current_buffer.text
-    return text.startswith("/") and " " not in text
+def _keys_line(columns: int) -> Line:
+    """The most useful keys that fit, and the one for help."""
+    *keys, help_key = ((Span(name, "title"), Span(f" {what}   ", "dim")) for name, what in _KEYS)
+    room = columns - line_width(help_key)
+    shown: Line = ()
+    for key in keys:
+        if line_width((*shown, *key)) > room:
+            break
+        shown = (*shown, *key)
+    return (*shown, *help_key)
+
+
+def _is_completed() -> bool:
+    """Whether completions come by themselves: for the name of a command, and for a file behind ``@``."""
+    buffer = get_app().current_buffer
+    text = buffer.text
+    if text.startswith("/"):
+        return " " not in text
+    return buffer.document.get_word_before_cursor(WORD=True).startswith("@")
 
 
 class _Suggesting(Completer):

@@ -69,7 +69,8 @@ class _List:
     # -- showing --------------------------------------------------------------------------------------
 
     def _head(self) -> StyleAndTextTuples:
-        facts = f"  {len(self._options)} · Enter selects, Escape cancels"
+        by_number = "a digit or " if self._picker.numbered else ""
+        facts = f"  {len(self._options)} · {by_number}Enter selects, Escape cancels"
         return self._line(paint("heading", self._picker.question), paint("dim", facts))
 
     def _help(self) -> StyleAndTextTuples:
@@ -124,9 +125,17 @@ class _List:
         def _(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
 
+        if self._picker.numbered:
+            for digit in "123456789":
+                keys.add(digit, eager=True)(self._pick_number)
         for action in self._picker.actions:
             keys.add(action.key, eager=True)(lambda event, action=action: self._press(event, action))
         return keys
+
+    def _pick_number(self, event: KeyPressEvent) -> None:
+        number = int(event.data)
+        if number <= len(self._picker.options):
+            event.app.exit(result=self._picker.options[number - 1].key)
 
     def _press(self, event: KeyPressEvent, action: PickerAction) -> None:
         option = self._options[self._at].key if self._options else None

@@ -22,12 +22,14 @@ def compaction_due(
     reserve: float = RESERVE_TOKENS,
     *,
     model: ModelRef | None = None,
+    overhead: int = 0,
 ) -> bool:
     """Whether to compact a context before the next request.
 
     Its size is what the last answer, or the last one of ``model``, reported and an estimate for what came
-    after. A context that was compacted is left alone until the model has answered: what is still too long
-    then does not get shorter by being summed up once more. Never, where the window is not known.
+    after, plus ``overhead`` for the system prompt and tools where nothing was reported. A context that was
+    compacted is left alone until the model has answered: what is still too long then does not get shorter by
+    being summed up once more. Never, where the window is not known.
     """
     if window is None:
         return False
@@ -36,5 +38,7 @@ def compaction_due(
     answered = any(isinstance(message, AssistantMessage) for message in said[context.measured_from :])
     if compacted and not answered:
         return False
-    size = context_tokens(context).tokens if model is None else request_tokens(context, model)
+    size = (
+        context_tokens(context).tokens if model is None else request_tokens(context, model, overhead=overhead)
+    )
     return should_compact(size, window, reserve)

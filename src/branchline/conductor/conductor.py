@@ -1,10 +1,10 @@
-"""A live conversation: one session, a model, tools and plugins, and the verbs that a person has.
+"""A live conversation: one session, a model, tools and plugins, and the user's actions.
 
     async with Conductor(session, model) as conductor:
         async for event in conductor.send("Why does the build fail?"):
             ...
 
-Only one thing goes on at a time. ``steer`` and ``abort`` are for while it does; every other verb that changes
+Only one action runs at a time. ``steer`` and ``abort`` work meanwhile; every other method that changes
 the conversation is refused then. Appending is done where it is asked for: it takes as long as the disk does.
 """
 
@@ -17,11 +17,17 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from branchline.compaction import Summary, SummaryRequest
+from branchline.compaction import (
+    BranchCollection,
+    Summary,
+    SummaryRequest,
+    branch_request,
+    prepare_branch_summary,
+)
 from branchline.conductor.events import Event, MessageAppended, TurnEnded
 from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
-from branchline.conductor.run import Run, stream_events
+from branchline.conductor.run import Run, interruptible, stream_events
 from branchline.conductor.state import ConversationState
 from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
 from branchline.context import ModelRef
@@ -29,6 +35,7 @@ from branchline.entries import AssistantMessage, Content, Message
 from branchline.errors import FlowError, ModelError
 from branchline.flows import (
     NO_HOOKS,
+    Aborted,
     Chooser,
     CompactResult,
     Flow,
@@ -111,7 +118,7 @@ class Conductor(ConversationState):
     def send(self, prompt: Content) -> AsyncGenerator[Event, None]:
         """Say something and get the answer, event by event, ending with TurnEnded.
 
-        The prompt is on disk before the model is asked. A model that fails is told by TurnEnded, after what
+        The prompt is on disk before the model is asked. A model failure is reported by TurnEnded, after what
         came of its answer was appended; errors of the session itself are raised. Whoever stops listening
         aborts the turn.
         """
@@ -164,7 +171,7 @@ class Conductor(ConversationState):
     def steer(self, text: str) -> None:
         """Say something while the model works: it hears it after the tools that run now, or after its answer.
 
-        What comes too late is given back by TurnEnded. RuntimeError when nothing is running.
+        What comes too late is returned by TurnEnded. Raises RuntimeError if nothing is running.
         """
         if self._run is None or self._run.over:
             raise RuntimeError("no turn is running; use send() instead")
@@ -179,7 +186,7 @@ class Conductor(ConversationState):
         return True
 
     def append_message(self, message: Message | dict[str, Any]) -> str:
-        """Append a message without asking the model, for example a command that the person ran."""
+        """Append a message without asking the model, for example a command that the user ran."""
         self._require_idle("append")
         return self._session.append_message(message)
 
@@ -215,6 +222,50 @@ class Conductor(ConversationState):
         self._session.branch(entry)
         self._follow_path()
 
+    def apply(self, verb: str, work: Callable[[Session], T]) -> T:
+        """Change the session while nothing is running, for example by a graft, and follow its path."""
+        self._require_idle(verb)
+        done = work(self._session)
+        self._follow_path()
+        return done
+
+    async def summarize(
+        self, first: str, last: str, *, focus: str | None = None, on_progress: OnProgress | None = None
+    ) -> str:
+        """Write a summary of a part of the path with the model; nothing is appended.
+
+        ValueError for entries that are not on the path or say nothing, FlowError or ModelError without one.
+        """
+        path, tree = self._session.path(), self._session.index
+        if first not in path or last not in path or path.index(last) < path.index(first):
+            raise ValueError(
+                f"cannot summarize from {first} to {last}: they are not on the path in this order"
+            )
+        part = path[path.index(first) : path.index(last) + 1]
+        collection = BranchCollection(
+            common_ancestor=None,
+            positions=tuple(tree.position(entry) for entry in part),
+            entries=tuple(part),
+        )
+        transcript = self._session.transcript
+        request = branch_request(prepare_branch_summary(transcript, collection), focus)
+        if request is None:
+            raise ValueError(f"cannot summarize from {first} to {last}: nothing is said there")
+
+        async def told(text: str) -> None:
+            if on_progress is not None:
+                on_progress(text)
+
+        with self._busy("summarize") as run:
+            work = write_summary(self.required_model(), request, self.policy, told)
+            try:
+                written = await interruptible(run.abort, work)
+            except Aborted:
+                raise FlowError("cannot summarize: it was aborted") from None
+        if (why := written.why_unusable()) is not None:
+            raise FlowError(f"cannot summarize: {why}")
+        return written.text
+
     def reset(self) -> None:
         """Move before the first entry: the next prompt starts a new root in the same session."""
         self._require_idle("reset")
@@ -231,9 +282,9 @@ class Conductor(ConversationState):
         choose: Chooser | None = None,
         on_progress: OnProgress | None = None,
     ) -> NavigateResult:
-        """Go to an entry as a person does; see :func:`branchline.flows.navigate`.
+        """Go to an entry; see :func:`branchline.flows.navigate`.
 
-        ``summarize`` None asks the person by ``choose``. A summary that is wanted and cannot be had is an
+        ``summarize`` None asks the user through ``choose``. A summary that is wanted but unavailable is an
         error before anything has moved. In a format without branches the conversation goes on in a fork that
         ends there, without a summary.
         """
@@ -266,7 +317,7 @@ class Conductor(ConversationState):
     ) -> CompactResult:
         """Sum up the older part of the context now; see :func:`branchline.flows.compact`.
 
-        In a format that compacts into a fork the conversation goes on there.
+        In a format that compacts into a fork the conversation continues there.
         """
         keep = self.policy.keep(self.context_window) if keep_recent_tokens is None else keep_recent_tokens
         with self._busy("compact") as run:
@@ -310,7 +361,7 @@ class Conductor(ConversationState):
         return done
 
     async def branch_to_new_session(self, entry: str) -> ForkResult[Session]:
-        """Continue a prompt in a new session that holds what came before it; its text is given back."""
+        """Continue a prompt in a new session with the path before it; its text is returned."""
         with self._busy("branch") as run:
             done = await self._arun(branch_to_new_session(self._session, entry, abort=run.abort))
         self._go_on_in(done.session)
@@ -361,7 +412,7 @@ class Conductor(ConversationState):
         return await self._arun(chat_commands(self._session, taken))
 
     async def run_plugin_command(self, command: PluginCommand, words: str) -> str | None:
-        """Run such a command; what it says to the person. FlowError when it fails."""
+        """Run such a command and return its text for the user. Raises FlowError if it fails."""
         with self._busy(f"run /{command.command.name}"):
             said = await self._arun(run_chat_command(self._session, command, words))
         self._follow_path()

@@ -1,4 +1,4 @@
-"""Where a conversation stands: its session, its model, how hard it thinks, what it has spent."""
+"""The state of a conversation: session, model, thinking level and usage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from branchline.conductor.usage_meter import UsageMeter
 from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, request_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
 from branchline.flows import Hooks
-from branchline.models import Model, Tool, model_name
+from branchline.models import Model, Tool, model_name, request_overhead
 from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.tree import ROOT
@@ -66,7 +66,7 @@ class ConversationState:
 
     @property
     def thinking(self) -> str:
-        """How hard the model is told to think."""
+        """The thinking level of the model."""
         return self._thinking
 
     @property
@@ -81,13 +81,19 @@ class ConversationState:
 
     @property
     def context_window(self) -> int | None:
-        """How many tokens the model takes; None when nobody knows."""
+        """The context window of the model in tokens; None if unknown."""
         return self.policy.context_window or (None if self._model is None else self._model.context_window)
 
     @property
     def context_tokens(self) -> int | float:
         """How many tokens the next request has: what the model reported last, the rest estimated."""
-        return request_tokens(self.context(), None if self._model is None else reference_to(self._model))
+        model = None if self._model is None else reference_to(self._model)
+        return request_tokens(self.context(), model, overhead=self.request_overhead)
+
+    @property
+    def request_overhead(self) -> int:
+        """The estimated tokens of the system prompt and the tools, which every request holds."""
+        return request_overhead(self.policy.system_prompt, self.tools)
 
     def context(self) -> Context:
         """What the model sees; the same as ``session.context()``, without building it anew every time."""
@@ -146,7 +152,7 @@ class ConversationState:
         return "branch" not in self._session.transcript.format.traits.unsupported
 
     def _follow_path(self, *, keep_model: bool = False) -> None:
-        """Go on with the model and the thinking level that the path names; with nothing said, as before."""
+        """Use the model and the thinking level that the path names; unchanged if it names none."""
         if self._session.leaf is None:
             return
         context = self.context()

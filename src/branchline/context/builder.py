@@ -6,9 +6,7 @@ edited is the very record that was decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import compress
-from typing import cast
 
 import msgspec
 
@@ -34,7 +32,6 @@ from branchline.entries import (
     ToolResult,
     UserMessage,
 )
-from branchline.tree import Tree
 
 __all__ = [
     "SPEAKING",
@@ -66,15 +63,14 @@ def build_context(source: ContextSource, leaf: int) -> Context:
         speaking = list(compress(speaking, map(spoken.__contains__, kinds)))
     compaction = selection.compaction
     older = sum(types[position] in spoken for position in selection.positions[: selection.measured])
-    entries = source.entries(speaking)
-    edits = edits_in(entries, tree, selection)
+    edits = edits_in(source, speaking, selection)
     messages = []
     if compaction is not None:
         opening = apply_edit(opening_messages(compaction, rules), edits.get(compaction.id))
         messages += [ContextMessage(compaction.id, message) for message in opening]
-    messages += _messages(entries[:older], edits)
+    messages += _messages(source, speaking[:older], edits)
     measured_from = len(messages)
-    messages += _messages(entries[older:], edits)
+    messages += _messages(source, speaking[older:], edits)
     if (finish := rules.finish) is not None:
         past = {item.entry for item in messages[:measured_from]}
         messages = finish(messages)
@@ -92,7 +88,7 @@ def build_context(source: ContextSource, leaf: int) -> Context:
 
 
 def entry_messages(entry: Entry) -> tuple[Message, ...]:
-    """What one entry says to a model, before any edit. A compaction speaks by :func:`opening_messages`."""
+    """The messages of one entry, before any edit; those of a compaction are :func:`opening_messages`."""
     match entry:
         case MessageEntry():
             return (entry.message,)
@@ -105,7 +101,7 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
 
 
 def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
-    """What an extension says: as an answer where it has that role, else as its own kind of message."""
+    """The message of an extension: an answer if it has that role, else its own kind of message."""
     time = milliseconds(entry.timestamp)
     if entry.role == "assistant":
         content = entry.content
@@ -122,9 +118,9 @@ def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
 
 
 def opening_messages(compaction: Compaction, rules: ContextRules) -> tuple[Message, ...]:
-    """What stands first after a compaction: the system state, the summary, the tail that it holds itself.
+    """The opening messages after a compaction: system state, summary, and the tail that it holds itself.
 
-    One that holds its messages need not have a summary; then nothing is said in its place.
+    A compaction that holds messages need not have a summary.
     """
     if rules.opening is not None:
         return rules.opening(compaction)
@@ -148,13 +144,14 @@ def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
     )
 
 
-def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edits:
-    """The last edit of each entry among the selected ones."""
+def edits_in(source: ContextSource, positions: list[int], selection: Selection) -> Edits:
+    """The last edit of each entry among those at these positions of the selection."""
     edits: Edits = {}
     if "context_edit" not in selection.types:
         return edits
-    for entry in entries:
-        if type(entry) is not ContextEdit:
+    tree = source.tree
+    for entry in source.entries([at for at in positions if tree.types[at] == "context_edit"]):
+        if not isinstance(entry, ContextEdit):
             continue
         target = entry.target
         if f"{target}#2" in tree.positions:
@@ -166,7 +163,7 @@ def edits_in(entries: Iterable[Entry], tree: Tree, selection: Selection) -> Edit
 
 
 def apply_edit(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
-    """The messages of an entry as its edit leaves them: gone, with other content, or as they were."""
+    """The messages of an entry after its edit: none, with other content, or unchanged."""
     if edit is None:
         return messages
     if edit.replacement is None:
@@ -186,12 +183,16 @@ def _with_content(message: Message, content: Content) -> Message:
             return message
 
 
-def _messages(entries: list[Entry], edits: Edits) -> list[ContextMessage]:
-    if not edits and set(map(type, entries)) == {MessageEntry}:  # nearly always
-        plain = cast("list[MessageEntry]", entries)
-        return list(map(ContextMessage, [entry.id for entry in plain], [entry.message for entry in plain]))
+def _messages(source: ContextSource, positions: list[int], edits: Edits) -> list[ContextMessage]:
+    keys = source.tree.keys
     found: list[ContextMessage] = []
-    for entry in entries:
-        said = apply_edit(entry_messages(entry), edits.get(entry.id))
-        found += [ContextMessage(entry.id, message) for message in said]
+    add = found.append
+    # The keys of the tree, not the equal ids of the entries, which would stay in memory beside them.
+    for position, entry in zip(positions, source.iter_entries(positions), strict=True):
+        key = keys[position]
+        if type(entry) is MessageEntry and not edits:  # nearly always
+            add(ContextMessage(key, entry.message))
+        else:
+            for message in apply_edit(entry_messages(entry), edits.get(key)):
+                add(ContextMessage(key, message))
     return found

@@ -16,7 +16,7 @@ __all__ = ["ProjectedEntry", "Projection", "project"]
 
 
 class ProjectedEntry(NamedTuple):
-    """One selected entry: ``messages`` as edits leave them, ``said`` as they were before.
+    """One selected entry: ``messages`` after edits, ``said`` before them.
 
     ``record`` is None for types that never say anything; those are not decoded.
     """
@@ -30,7 +30,7 @@ class ProjectedEntry(NamedTuple):
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """The compaction with the messages that stand before all others, and the entries that follow it.
+    """The compaction with its opening messages, and the entries that follow it.
 
     The first ``measured`` entries are no younger than the last compaction or edit.
     """
@@ -55,7 +55,7 @@ def project(source: ContextSource, leaf: int) -> Projection:
     selection = select(source, leaf, hidden=())
     speaking = [position for position in selection.positions if types[position] in SPEAKING]
     records = dict(zip(speaking, source.entries(speaking), strict=True))
-    edits = edits_in(records.values(), tree, selection)
+    edits = edits_in(source, speaking, selection)
     entries = []
     for position in selection.positions:
         record = records.get(position)

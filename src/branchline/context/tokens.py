@@ -59,14 +59,16 @@ def context_tokens(context: Context) -> TokenEstimate:
     return projected_tokens([item.message for item in context.messages], context.measured_from)
 
 
-def request_tokens(context: Context, model: ModelRef | None) -> int | float:
+def request_tokens(context: Context, model: ModelRef | None, *, overhead: int = 0) -> int | float:
     """The tokens that the next request to a model has, as far as they can be told.
 
+    ``overhead`` is the estimate of what is sent besides the messages: a system prompt and tools.
+
     Only the model itself can report them: another one, or another program, sent a system prompt and tools of
-    its own. A report counts at least what was said, because some servers leave out what they had in a cache.
+    its own. A report counts at least as much as the estimate, because some servers leave out cached tokens.
     """
     messages = [item.message for item in context.messages]
-    estimated = projected_tokens(messages, len(messages)).tokens
+    estimated = projected_tokens(messages, len(messages)).tokens + overhead
     found = _last_usage(messages, context.measured_from, model)
     return estimated if found is None else max(found.tokens, estimated)
 
@@ -87,7 +89,7 @@ def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEs
 
 
 def estimate_messages(messages: Sequence[Message]) -> TokenEstimate:
-    """The tokens of messages on their own, taking the last answer's report as it stands."""
+    """The tokens of messages alone, taking the last answer's report verbatim."""
     found = _last_usage(messages, 0)
     if found is not None:
         return found

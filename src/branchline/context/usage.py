@@ -40,7 +40,6 @@ __all__ = [
 TOOLS_AND_SUMMARIES = "tools and summaries"
 """The common row of the breakdown for what was spent by tools and on summaries."""
 
-_CHUNK = 512
 _TYPES = frozenset({"compaction", "branch_summary", "usage"})
 _ROLES = frozenset({"assistant", "toolResult"})
 
@@ -138,14 +137,12 @@ def usage_rows(source: UsageSource, positions: Iterable[int] | None = None) -> I
 
 def _entries_with_usage(source: EntrySource, positions: Iterable[int]) -> Iterator[tuple[int, Entry]]:
     types, roles = source.tree.types, source.tree.roles
-    chunk: list[int] = []
-    for position in positions:
-        if types[position] in _TYPES or (types[position] == "message" and roles[position] in _ROLES):
-            chunk.append(position)
-            if len(chunk) == _CHUNK:
-                yield from zip(chunk, source.entries(chunk), strict=True)
-                chunk = []
-    yield from zip(chunk, source.entries(chunk), strict=True)
+    wanted = [
+        position
+        for position in positions
+        if types[position] in _TYPES or (types[position] == "message" and roles[position] in _ROLES)
+    ]
+    return zip(wanted, source.iter_entries(wanted), strict=True)
 
 
 def model_name(message: AssistantMessage) -> str:

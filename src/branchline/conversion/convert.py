@@ -16,7 +16,7 @@ from branchline.conversion.fidelity import Fidelity, FidelityRecorder
 from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import origin_reader_for
 from branchline.conversion.output_buffer import OutputBuffer
-from branchline.conversion.state import ConversionState
+from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.entries import Header, Leaf
 from branchline.errors import NotSupported
 from branchline.formats.entry_log import EntryLog
@@ -51,11 +51,12 @@ def convert(
     if source.format is target:
         return _copied(source, target, header, leaf, exact=exact)
     restorer = origin_reader_for(source, target, exact=exact and leaf is None)
-    made = Converter(source, target, header, leaf, restorer)
+    job = ConversionJob(source, target, header, leaf, restorer)
+    made = Converter(job)
     if restorer is not None and not made.stands_well():
-        made = Converter(source, target, header, leaf, None)
+        made = Converter(job._replace(restorer=None))
     if target.traits.rolls_back_turns and leaf is None and not made.reached_everything():
-        made = Converter(source, target, header, made.plan.leaf, None)
+        made = Converter(job._replace(leaf=made.plan.leaf, restorer=None))
         made.give_up_branches()
     fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
     left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
@@ -69,12 +70,12 @@ def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
 
 
 def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
-    """The entries of a path, or (None) of all branches, as native lines for somebody who adds the rest.
+    """The entries of a path, or (None) of all branches, as native lines without a header.
 
-    Moves are left out, and on a path labels too: they are set again in the copy.
+    Moves are left out, and on a path labels too: the caller sets them again.
     """
     header = Header(id="", version=3)
-    made = Converter(source, PI, header, leaf, None, bare=True)
+    made = Converter(ConversionJob(source, PI, header, leaf, bare=True))
     yield made.out.content()[len(PI.required_writer().encode_header(header)) :]
 
 
@@ -115,9 +116,11 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
     """A path in the program's own form, with the labels and the title that are not on it."""
-    made = ConversionState(source, target, header, leaf, None)
+    made = ConversionState(ConversionJob(source, target, header, leaf))
     data = target.required_writer().fork(source, leaf, header)
-    if target.traits.splits_answers:  # entries are named after their lines, and end where they shall stand
+    if (
+        target.traits.splits_answers
+    ):  # ids are derived from lines, so that the end of the path becomes the leaf
         out = OutputBuffer(target, data, target.home.file_key(header) + target.traits.suffix)
         end = out.transcript.leaf
         if end is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from branchline.conversion.entry_utils import (
+    has_native_form,
     message_of,
     with_edit,
     with_model,
@@ -13,9 +14,9 @@ from branchline.conversion.entry_utils import (
 )
 from branchline.conversion.fallbacks import to_native
 from branchline.conversion.finalize import finish
-from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS
 from branchline.conversion.plan import NOT_ACTIVE
+from branchline.conversion.state import ConversionJob
 from branchline.conversion.writer import EntryWriter
 from branchline.entries import (
     AssistantMessage,
@@ -24,7 +25,6 @@ from branchline.entries import (
     Custom,
     Damaged,
     Entry,
-    Header,
     Label,
     Leaf,
     MessageEntry,
@@ -33,9 +33,7 @@ from branchline.entries import (
     Unknown,
     UsageEntry,
 )
-from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
-from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
 __all__ = ["UNREADABLE", "Converter"]
@@ -50,33 +48,24 @@ _PLAIN = frozenset({"user", "assistant", "toolResult"})
 class Converter(EntryWriter):
     """Writes a session into a new file of another format."""
 
-    def __init__(
-        self,
-        source: EntryLog,
-        target: Format,
-        header: Header,
-        leaf: int | None,
-        restorer: OriginReader | None,
-        *,
-        bare: bool = False,
-    ) -> None:
-        super().__init__(source, target, header, leaf, restorer, bare=bare)
+    def __init__(self, job: ConversionJob) -> None:
+        super().__init__(job)
         self._continued = frozenset(self.plan.pieces.values())
         self._answers: dict[int, AssistantMessage] = {}  # pieces that wait for the next one
         self._models: dict[int, tuple[str, str] | None] = {}
-        self._restorer = restorer
+        self._restorer = job.restorer
         self._misplaced = False
-        self._held = b""  # lines that are given back and wait for their newline
+        self._held = b""  # restored lines that wait for their newline
         self._holding: list[int] = []
         self._given: set[int] = set()  # what is in the new file as its old line
         self._go()
         if self.exact and self.out.transcript.reading.header is not None:
             self.header = self.out.transcript.reading.header
-        if not bare and not self.out.tail:
+        if not self.bare and not self.out.tail:
             finish(self)
 
     def stands_well(self) -> bool:
-        """Also whether all lines that were given back hold what they held."""
+        """Also checks that all restored lines hold the same entries."""
         return not self._misplaced and super().stands_well()
 
     def reached_everything(self) -> bool:
@@ -97,6 +86,9 @@ class Converter(EntryWriter):
         order, source = self.plan.order, self.source
         for start in range(0, len(order), _CHUNK):
             positions = order[start : start + _CHUNK]
+            if source.format is PI:
+                lines = zip(positions, source.raws(positions), strict=True)
+                self._enveloped.update(position for position, line in lines if has_native_form(line))
             for position, entry in zip(positions, source.entries(positions), strict=True):
                 if self._restorer is None or not self._give_back(position):
                     self._take(position, entry)
@@ -111,6 +103,10 @@ class Converter(EntryWriter):
             self._models[position] = (entry.provider, entry.model_id)
         if isinstance(entry, Damaged):
             self._drop(position, UNREADABLE)
+            return
+        if position in self.source.reading.repeats:
+            self._pass(position)
+            self.ledger.carried(position)
             return
         if self._is_said_otherwise(entry, position):
             return
@@ -267,7 +263,7 @@ class Converter(EntryWriter):
         return True
 
     def _release(self) -> None:
-        """Write the lines that are given back, and find their entries in the new file."""
+        """Write the restored lines, and find their entries in the new file."""
         if not self._held:
             return
         lines, positions = self._held, self._holding

@@ -27,6 +27,7 @@ from branchline.entries import (
     ToolResult,
     Usage,
     UserMessage,
+    json_codec,
 )
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "calls_with_long_numbers",
     "chained",
     "group_tool_results",
+    "has_native_form",
     "message_of",
     "missing_results",
     "one_by_one",
@@ -51,6 +53,15 @@ _EXACT = 2**53
 
 def message_of(entry: Entry) -> Message | None:
     return entry.message if isinstance(entry, MessageEntry) else None
+
+
+def has_native_form(line: bytes) -> bool:
+    """Whether a line holds a message with the form of an agent framework beside the canonical one."""
+    if b'"native"' not in line:
+        return False
+    message = (json_codec.loads_object(line) or {}).get("message")
+    native = message.get("native") if isinstance(message, dict) else None
+    return isinstance(native, dict) and isinstance(native.get("format"), str)
 
 
 def calls_with_long_numbers(entry: Entry) -> bool:
@@ -87,7 +98,7 @@ def _is_result(item: tuple[int, Entry]) -> bool:
 
 
 def chained(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries each of which hangs from the one before it."""
+    """The entries as a chain, each a child of the one before it."""
     found = list(entries[:1])
     for entry in entries[1:]:
         found.append(msgspec.structs.replace(entry, parent=found[-1].id))
@@ -114,7 +125,7 @@ def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
 
 
 def _pictures(results: Sequence[Entry]) -> Entry | None:
-    """A message of the person with all pictures of these results."""
+    """A user message with all images of these results."""
     found = [
         block
         for message in map(message_of, results)
@@ -175,7 +186,7 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
 def places_of(
     entries: Sequence[Entry], made: range, types: Sequence[str], positions: Mapping[str, int]
 ) -> list[int | None]:
-    """Where these entries stand among what was just written; None for one that is no entry there.
+    """The positions of these entries among those just written; None for one that is no entry there.
 
     A format that has no ids writes them in the same order, some with others before them.
     """

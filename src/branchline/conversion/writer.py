@@ -28,17 +28,15 @@ from branchline.conversion.fallbacks import (
     without_lone_surrogates,
 )
 from branchline.conversion.origin import Origin, with_origin
-from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.output_buffer import REFUSALS, names_models
 from branchline.conversion.plan import kept_messages
-from branchline.conversion.state import ConversionState
+from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.conversion.verify import missing_fields
 from branchline.entries import (
     AssistantMessage,
     BranchSummary,
     Compaction,
     Entry,
-    Header,
     Label,
     Message,
     MessageEntry,
@@ -47,9 +45,7 @@ from branchline.entries import (
     UserMessage,
     encode_entry,
 )
-from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
-from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
 __all__ = ["EntryWriter"]
@@ -63,24 +59,16 @@ _NO_CALL = "as a user message: the call that it answers does not precede it"
 class EntryWriter(ConversionState):
     """Writes entries, one by one or many together, and notes what became of them."""
 
-    def __init__(
-        self,
-        source: EntryLog,
-        target: Format,
-        header: Header,
-        leaf: int | None,
-        restorer: OriginReader | None,
-        *,
-        bare: bool = False,
-    ) -> None:
-        super().__init__(source, target, header, leaf, restorer, bare=bare)
+    def __init__(self, job: ConversionJob) -> None:
+        super().__init__(job)
         self._edited: set[int] = set()
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # what only the source's program understands
-        self._models_apart = target is not PI and not names_models(target, self.header)
+        self._enveloped: set[int] = set()  # in the form of a framework, which no other format keeps
+        self._models_apart = self.target is not PI and not names_models(self.target, self.header)
 
     def _pass(self, position: int) -> None:
-        """Let what hangs from this entry hang from what it hangs from."""
+        """Skip this entry: its children become children of its parent."""
         self._flush()
         self._keys[position] = self._keys.get(self._above(position))
         self._previous = position
@@ -141,7 +129,7 @@ class EntryWriter(ConversionState):
         yield from forms
 
     def _asked_before(self, position: int) -> Message | None:
-        """The message that stands before these results."""
+        """The message before these results."""
         tree = self.source.tree
         above = tree.nearest_conversation_entry(tree.parents[position])
         return None if above == ROOT else message_of(self.source.entry(above))
@@ -153,7 +141,7 @@ class EntryWriter(ConversionState):
             return
         refusal = ""
         for form in self._forms(position, entry):
-            if not form.entries:  # a compaction that kept nothing has no messages to stand for it
+            if not form.entries:  # a compaction that kept nothing has no messages to replace it
                 continue
             try:
                 made = self._write_form(position, form)
@@ -266,6 +254,8 @@ class EntryWriter(ConversionState):
                 words.append("joined with the answer before it")
             if missing:
                 words.append("without " + ", ".join(missing))
+            if position in self._enveloped:
+                words.append("without the native form that its framework reads")
             words += unread
             parts = self.source.format.external_parts
             if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:
@@ -306,7 +296,7 @@ class EntryWriter(ConversionState):
     def _not_kept(self, entry: Entry, place: int, before: range, behind: range) -> tuple[str, ...]:
         """What the new file does not say of an entry.
 
-        What it spent may stand in front of it, and further parts of an answer behind it.
+        Its usage may be written before it, and further parts of an answer after it.
         """
         out = self.out.transcript
         beside = [out.entry(other) for other in before if out.tree.types[other] == "usage"]

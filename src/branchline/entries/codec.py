@@ -6,6 +6,7 @@ the keys in the order in which pi writes them, so that files of both programs lo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -32,8 +33,40 @@ def _known() -> msgspec.json.Decoder[records.Entry]:
 
 
 def decode_known_lines(data: bytes | memoryview) -> list[records.Entry]:
-    """Many entries of known types, all in good order; what msgspec raises goes through."""
-    return _known().decode_lines(data)
+    """Decode well-formed entries of known types; what msgspec raises passes through.
+
+    Raises RecursionError if a value is nested about as deeply as :data:`json_codec.DEEPEST` or more.
+    """
+    found = _known().decode_lines(data)
+    if json_codec.is_deep(_free_values(found), _DEEPEST_FREE):
+        raise RecursionError("nested too deeply")
+    return found
+
+
+_DEEPEST_FREE = json_codec.DEEPEST - 5  # line, message, content, block, arguments
+
+
+def _free_values(entries: Iterable[records.Entry]) -> list[Any]:
+    """The values of fields that may hold any JSON; looking at all of the text takes four times as long."""
+    found: list[Any] = []
+    add = found.append
+    for entry in entries:
+        message = entry.message if type(entry) is records.MessageEntry else None
+        if isinstance(message, messages.AssistantMessage):
+            if message.diagnostics is not None or message.deferred is not None:
+                found += (message.diagnostics, message.deferred)
+        elif isinstance(message, messages.ToolResult):
+            if message.details is not None or message.nested_calls is not None:
+                found += (message.details, message.nested_calls)
+        elif not isinstance(message, messages.UserMessage):
+            add(msgspec.to_builtins(entry))
+            continue
+        content = message.content
+        if type(content) is tuple:
+            for block in content:
+                if type(block) is blocks.ToolCall:
+                    add(block.arguments)
+    return found
 
 
 def decode_entry(line: bytes | memoryview) -> records.Entry:

@@ -1,18 +1,20 @@
-"""JSON text in and out, where one parser alone would lose something.
+"""JSON decoding and encoding that loses nothing one parser alone would lose.
 
 msgspec is fast and strict: it refuses lone surrogates, NaN and numbers beyond its range. Agents do write such
 things, so the standard library reads what msgspec will not. Only what neither can read is an error
 (:class:`ValueError`).
 
-Values are nested :data:`DEEPEST` levels at most. Whatever lies deeper is read as null, so that code which
-walks through a value needs no care; the line in the file keeps it.
+Values are nested :data:`DEEPEST` levels at most. Deeper values are read as null, so that recursive
+code is safe; the line in the file keeps them.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
@@ -20,10 +22,10 @@ import msgspec
 if TYPE_CHECKING:
     import json
 
-__all__ = ["DEEPEST", "bounded", "convert", "dumps", "is_hopeless", "loads", "loads_object"]
+__all__ = ["DEEPEST", "bounded", "convert", "dumps", "is_deep", "is_hopeless", "loads", "loads_object"]
 
 DEEPEST = 100
-"""How deeply values may be nested. No agent writes values like that; code that recurses has room for it."""
+"""How deeply values may be nested; low enough for recursive code."""
 
 _T = TypeVar("_T")
 
@@ -89,6 +91,7 @@ def convert(value: Any, shape: type[_T]) -> _T:
 
 # Possessive, so that a string of a gigabyte costs no memory; one that never ends is taken to the end.
 _TOKEN = rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++'
+_CONTAINERS = frozenset({dict, list, tuple})
 _OPENING = bytes.maketrans(b"]}", b"[{")
 
 
@@ -117,6 +120,16 @@ def bounded(text: bytes) -> bytes:
                 pieces.append(b"null")
                 start = token.start() + before - DEEPEST
     return text if opened or not pieces else b"".join([*pieces, text[start:]])
+
+
+def is_deep(values: Iterable[Any], levels: int) -> bool:
+    """Whether one of these values, as :func:`loads` returns them, is nested more than so many levels deep."""
+    for _ in range(levels + 1):
+        level = [value for value in values if type(value) in _CONTAINERS]
+        if not level:
+            return False
+        values = chain.from_iterable([value.values() if type(value) is dict else value for value in level])
+    return True
 
 
 def dumps(value: Any, *, surrogates: Literal["backslashreplace", "replace"] = "backslashreplace") -> bytes:

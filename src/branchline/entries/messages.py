@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Content = str | tuple[Block, ...]
 else:
-    # What msgspec decodes at full speed; unknown blocks come in by the lenient way of `lenient.py`.
+    # What msgspec decodes in bulk; `lenient.py` decodes unknown blocks.
     Content = str | tuple[KnownBlock, ...]
 
 __all__ = [
@@ -125,7 +125,7 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
 
 
 class BashExecution(_Message, frozen=True, kw_only=True, tag="bashExecution"):
-    """A shell command that the person ran; ``exit_code`` is None when it was cancelled."""
+    """A shell command that the user ran; ``exit_code`` is None when it was cancelled."""
 
     command: str
     output: str
@@ -138,7 +138,7 @@ class BashExecution(_Message, frozen=True, kw_only=True, tag="bashExecution"):
 
 
 class CustomContent(_Message, frozen=True, kw_only=True, tag="custom"):
-    """What an extension put into the conversation; the model sees it as a user message."""
+    """A message of an extension; the model sees it as a user message."""
 
     custom_type: str
     content: Content
@@ -148,7 +148,7 @@ class CustomContent(_Message, frozen=True, kw_only=True, tag="custom"):
 
 
 class BranchSummaryMessage(_Message, frozen=True, kw_only=True, tag="branchSummary"):
-    """Built while a context is made, never stored: what happened on a branch that was left."""
+    """Built with a context, never stored: the summary of an abandoned branch."""
 
     summary: str
     from_id: str | None = None
@@ -156,7 +156,7 @@ class BranchSummaryMessage(_Message, frozen=True, kw_only=True, tag="branchSumma
 
 
 class CompactionSummaryMessage(_Message, frozen=True, kw_only=True, tag="compactionSummary"):
-    """Built while a context is made, never stored: what stands for everything before it."""
+    """Built with a context, never stored: the summary of everything before it."""
 
     summary: str
     tokens_before: Number | None = None
@@ -185,7 +185,7 @@ Message = StoredMessage | BranchSummaryMessage | CompactionSummaryMessage | Unkn
 
 
 def message_text(message: Message, separator: str = "") -> str:
-    """The words of a message for a person: text blocks, a command, a summary."""
+    """The readable text of a message: text blocks, a command, a summary."""
     match message:
         case BashExecution():
             return message.command

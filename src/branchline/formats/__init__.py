@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchline.formats.detect import BUILTIN_FORMATS, BuiltinFormat, agent_name, builtin_formats, detect
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.entry_text import EntryText
 from branchline.formats.feed import feed_log
 from branchline.formats.jsonl import JsonlReader
 from branchline.formats.log_index import ByteRange, LabelState, LogIndex
@@ -16,6 +17,7 @@ from branchline.formats.protocol import (
     Content,
     DatabaseSessions,
     DocumentFiles,
+    EntryTexts,
     ExternalParts,
     Format,
     FormatHome,
@@ -76,6 +78,8 @@ __all__ = [
     "DatabaseSessions",
     "DocumentFiles",
     "EntryLog",
+    "EntryText",
+    "EntryTexts",
     "ExternalParts",
     "Format",
     "FormatContract",

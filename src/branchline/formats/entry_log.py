@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import gt
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -22,7 +22,6 @@ __all__ = ["EntryLog"]
 _MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 _GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
-_NOT_OPENING = bytes(set(range(256)) - set(b"[{\n"))
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
 _T = TypeVar("_T")
 if TYPE_CHECKING:
@@ -122,11 +121,14 @@ class EntryLog(Generic[IndexT_co]):
 
     def take(self, data: bytes) -> None:
         """Take in whole lines that were just written behind what is known already."""
+        reading = self.reading
+        header = reading.header
         self._reader.feed(data, len(data))
         self._reader.finish(b"")
-        self._complete_header()
+        if reading.header is not header:
+            self._complete_header()
         before = self._mark[1] if len(data) < _MARK else b""
-        self._mark = (self.reading.consumed, (before + data)[-_MARK:])
+        self._mark = (reading.consumed, (before + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
         """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
@@ -178,24 +180,26 @@ class EntryLog(Generic[IndexT_co]):
 
     def raws(self, positions: Sequence[int]) -> list[bytes]:
         """The lines of many entries, in this order; lines that are near each other are read together."""
-        ordered = sorted((self.reading.span(position), position) for position in set(positions))
-        found: dict[int, bytes] = {}
-        number = 0
-        while number < len(ordered):
-            start = end = ordered[number][0].offset
-            together: list[tuple[int, int, int]] = []
-            while number < len(ordered):
-                span, position = ordered[number]
-                stop = span.offset + span.size
-                if together and (span.offset - end > _GAP or stop - start > _GATHER):
+        spans = self.reading.spans(positions)
+        order = sorted(range(len(spans)), key=spans.__getitem__)
+        found = [b""] * len(spans)
+        done = 0
+        while done < len(order):
+            start = end = spans[order[done]].offset
+            first = done
+            while done < len(order):
+                offset, size = spans[order[done]]
+                stop = offset + size
+                if done > first and (offset - end > _GAP or stop - start > _GATHER):
                     break
-                together.append((span.offset - start, stop - start, position))
                 end = max(end, stop)
-                number += 1
+                done += 1
             data = self._read(start, end - start)
-            for first, last, position in together:
-                found[position] = data[first:last] if last <= len(data) else self.raw(position)
-        return [found[position] for position in positions]
+            for number in order[first:done]:
+                offset, size = spans[number]
+                line = data[offset - start : offset - start + size]
+                found[number] = line if len(line) == size else self.raw(positions[number])
+        return found
 
     def entry(self, position: int) -> Entry:
         line = self.raw(position)
@@ -208,36 +212,42 @@ class EntryLog(Generic[IndexT_co]):
         return self.format.reader.answer_model(self, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
-        """Decode many entries, one read for each stretch of lines that was read together."""
+        """Decode many entries, in the order of ``positions``."""
+        return list(self.iter_entries(positions))
+
+    def iter_entries(self, positions: Sequence[int]) -> Iterator[Entry]:
+        """Decode many entries in turn; in file order only one chunk of lines is in memory at a time."""
         if any(map(gt, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
             ordered = sorted(set(positions))
-            decoded = dict(zip(ordered, self.entries(ordered), strict=True))
-            return [decoded[position] for position in positions]
-        reading, decode = self.reading, self.format.reader.decode
-        found: list[Entry] = []
+            decoded = dict(zip(ordered, self.iter_entries(ordered), strict=True))
+            yield from map(decoded.__getitem__, positions)
+            return
         number = 0
         while number < len(positions):
-            block = reading.block_of(positions[number])
-            first, ends = block.first, block.ends
+            block = self.reading.block_of(positions[number])
             wanted = self._in_block(positions, number, block)
             number += len(wanted)
-            if 16 * len(wanted) < len(ends):
-                lines = zip(self.raws(wanted), wanted, strict=True)
-                found += [decode(json_codec.bounded(line), reading, position) for line, position in lines]
-                continue
-            data = self._lines_of(block)
-            shallow = 2 * len(wanted) > len(ends) and _is_shallow(data, ends)
-            if shallow:
-                records = self.format.reader.decode_block(data, reading, block)
-                if records is not None:
-                    found += _taken(records, wanted, first)
-                    continue
-            for position in wanted:
-                start = ends[position - first - 1] + 1 if position > first else 0
-                line = data[start : ends[position - first]]
-                if self.is_restored:
-                    self._require_line(position, line)
-                found.append(decode(line if shallow else json_codec.bounded(line), reading, position))
+            yield from self._decode(block, wanted)
+
+    def _decode(self, block: LineChunk, wanted: Sequence[int]) -> Sequence[Entry]:
+        """The entries at these positions of one block."""
+        reading, decode = self.reading, self.format.reader.decode
+        first, ends = block.first, block.ends
+        if 16 * len(wanted) < len(ends):
+            lines = zip(self.raws(wanted), wanted, strict=True)
+            return [decode(json_codec.bounded(line), reading, position) for line, position in lines]
+        data = self._lines_of(block)
+        if 2 * len(wanted) > len(ends):
+            records = self.format.reader.decode_block(data, reading, block)
+            if records is not None:
+                return _taken(records, wanted, first)
+        found = []
+        for position in wanted:
+            start = ends[position - first - 1] + 1 if position > first else 0
+            line = data[start : ends[position - first]]
+            if self.is_restored:
+                self._require_line(position, line)
+            found.append(decode(json_codec.bounded(line), reading, position))
         return found
 
     def _require_line(self, position: int, line: bytes) -> None:
@@ -276,17 +286,6 @@ class EntryLog(Generic[IndexT_co]):
 
 def _nothing() -> None:
     pass
-
-
-def _is_shallow(data: bytes, ends: Sequence[int]) -> bool:
-    """Whether no line is nested so deeply that it has to be decoded by itself."""
-    # One pass over the block; counting in each line takes two and a half times as long.
-    for number, opening in enumerate(data.translate(None, _NOT_OPENING).split(b"\n")):
-        if len(opening) > json_codec.DEEPEST:
-            line = data[ends[number - 1] + 1 if number else 0 : ends[number]]
-            if len(json_codec.bounded(line)) != len(line):
-                return False
-    return True
 
 
 def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:

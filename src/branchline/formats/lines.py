@@ -184,6 +184,9 @@ class LineReader:
 
     def feed(self, data: bytes, end: int) -> None:
         """Take whole lines: together where that works, else in halves, down to the lines that are unusual."""
+        if data.find(b"\n") == end - 1:
+            self.feed_line(data[: end - 1])  # what was just appended, mostly
+            return
         reading = self.reading
         first = 0
         if not reading.lines and (self.begins_with_header or data.startswith(_BOM)):

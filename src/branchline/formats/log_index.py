@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import compress, count
 from typing import NamedTuple
 
@@ -98,6 +98,20 @@ class LogIndex:
         start = block.ends[number - 1] + 1 if number else 0
         return ByteRange(block.offset + start, block.ends[number] - start)
 
+    def spans(self, positions: Iterable[int]) -> list[ByteRange]:
+        """Where the bytes of many entries lie, in this order."""
+        found = []
+        first = last = offset = 0
+        ends: Sequence[int] = ()
+        for position in positions:
+            if not first <= position < last:  # most are neighbours
+                first, offset, _line, ends = self.block_of(position)
+                last = first + len(ends)
+            number = position - first
+            start = ends[number - 1] + 1 if number else 0
+            found.append(ByteRange(offset + start, ends[number] - start))
+        return found
+
     def line_of(self, position: int) -> int:
         """The line number of an entry, counted from 1."""
         block = self.block_of(position)
@@ -118,6 +132,11 @@ class LogIndex:
     def model(self) -> str | None:
         """The model that the file names for the whole session, whatever its path says; None where none is."""
         return None
+
+    @property
+    def repeats(self) -> Container[int]:
+        """Entries that only repeat others, because the program needs them twice; seldom any."""
+        return ()
 
     @property
     def answer_ids(self) -> Mapping[int, str]:

@@ -16,6 +16,7 @@ import msgspec
 from branchline.context import ContextRules, ModelRef
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
+from branchline.formats.entry_text import EntryText
 from branchline.formats.log_index import LineChunk, LogIndex
 from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT
@@ -36,6 +37,7 @@ __all__ = [
     "Content",
     "DatabaseSessions",
     "DocumentFiles",
+    "EntryTexts",
     "ExternalParts",
     "Format",
     "FormatHome",
@@ -96,7 +98,10 @@ class FormatReader(Protocol[IndexT]):
         ...
 
     def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
-        """The records of a whole block from its lines, if they can be decoded together; else None."""
+        """The records of a whole block from its lines, if they can be decoded together; else None.
+
+        No value in them may be nested more than ``json_codec.DEEPEST`` levels deep.
+        """
         del data, index, block
         return None
 
@@ -404,6 +409,17 @@ class ExternalParts(Protocol[IndexT_contra]):
         ...
 
 
+class EntryTexts(Protocol[IndexT_contra]):
+    """The words of many entries at once, for programs that write much beside them into each line."""
+
+    def texts(self, data: bytes, index: IndexT_contra, block: LineChunk) -> Sequence[EntryText | None] | None:
+        """What the entries of a block say, from its lines; the same as the decoded entries say.
+
+        None for an entry that has to be decoded, or instead of all of them.
+        """
+        ...
+
+
 class ReadingLimits(Protocol):
     """What a program does not read although its files hold it, for the report of a conversion."""
 
@@ -519,6 +535,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     titles: TitleFiles | None = None
     companion: CompanionFile | None = None
     external_parts: ExternalParts[IndexT] | None = None
+    texts: EntryTexts[IndexT] | None = None
     limits: ReadingLimits | None = None
     database: DatabaseSessions | None = None
     documents: DocumentFiles | None = None

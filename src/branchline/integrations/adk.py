@@ -39,7 +39,8 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 
 from branchline.entries import CustomMessage
 from branchline.integrations.event_messages import native_entries, native_forms, new_entries, tool_result
-from branchline.integrations.threads import Worker
+from branchline.integrations.open_sessions import OpenSessions, Slot
+from branchline.integrations.threads import run_to_end
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store, key_for, parts_of, trash_of
@@ -71,8 +72,7 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
         self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
         (self._store,) = self._library.stores
         self._on_conflict: OnConflict = on_conflict
-        self._worker = Worker()
-        self._sessions: dict[tuple[str, ...], Session] = {}
+        self._sessions: OpenSessions[tuple[str, ...]] = OpenSessions()
 
     # -- the interface of ADK ---------------------------------------------------------------------------
 
@@ -85,19 +85,22 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
 
         def create() -> AdkSession:
             parts = _parts(app_name, user_id, name)
-            try:
-                made = Session.create(
-                    store=self._store, key=key_for(*parts), metadata={"name": [*parts]}, persist="always"
-                )
-            except FileExistsError:
-                raise AlreadyExistsError(f"Session with id {name} already exists.") from None
-            self._sessions[parts] = made
-            if own:
-                made.write(functools.partial(_given, [_state_entry(own)]))
-            self._change_shared(app_name, user_id, app, user)
-            return self._read(app_name, user_id, name, made, None)
+            with self._sessions.hold(parts) as slot:
+                try:
+                    made = Session.create(
+                        store=self._store, key=key_for(*parts), metadata={"name": [*parts]}, persist="always"
+                    )
+                except FileExistsError:
+                    raise AlreadyExistsError(f"Session with id {name} already exists.") from None
+                slot.close()
+                slot.session = made
+                made.on_conflict = "append"
+                if own:
+                    made.write(functools.partial(_given, [_state_entry(own)]))
+                self._change_shared(app_name, user_id, app, user)
+                return self._read(app_name, user_id, name, made, None)
 
-        return await self._worker.run(create)
+        return await run_to_end(create)
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -106,10 +109,15 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
         name = session_id.strip()
 
         def read() -> AdkSession | None:
-            session = self._opened(_parts(app_name, user_id, name))
-            return None if session is None else self._read(app_name, user_id, name, session, config)
+            parts = _parts(app_name, user_id, name)
+            with self._sessions.hold(parts) as slot:
+                session = self._opened(slot, parts)
+                if session is None:
+                    return None
+                session.refresh()
+                return self._read(app_name, user_id, name, session, config)
 
-        return await self._worker.run(read)
+        return await run_to_end(read)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
         """The sessions of an app or of a user, oldest change first, without events and state."""
@@ -124,22 +132,22 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
                 if name
             ]
 
-        return ListSessionsResponse(sessions=await self._worker.run(read))
+        return ListSessionsResponse(sessions=await run_to_end(read))
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Move a session to the trash of the store."""
         parts = _parts(app_name, user_id, session_id.strip())
 
         def remove() -> None:
-            if (session := self._sessions.pop(parts, None)) is not None:
-                session.close()
-            trash_of(self._store).remove(key_for(*parts))
+            with self._sessions.hold(parts) as slot:
+                slot.close()
+                trash_of(self._store).remove(key_for(*parts))
 
-        await self._worker.run(remove)
+        await run_to_end(remove)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> Fields:
         """What all sessions of a user share, without the prefix ``user:``."""
-        return await self._worker.run(lambda: self._shared(_parts(app_name, user_id, "")))
+        return await run_to_end(lambda: self._shared(_parts(app_name, user_id, "")))
 
     async def append_event(self, session: AdkSession, event: Event) -> Event:
         """Append an event in one write, and apply what it changes in the state. Again, it is no change."""
@@ -147,7 +155,7 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
             return event
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
-        leaf = await self._worker.run(lambda: self._append(session, event))
+        leaf = await run_to_end(lambda: self._append(session, event))
         if leaf is None:
             return event
         self._commit_event_to_session(session, event)
@@ -174,29 +182,30 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
         name = new_session_id or str(uuid.uuid4())
 
         def fork() -> AdkSession:
-            source = self._opened(_parts(app_name, user_id, session_id.strip()))
-            if source is None:
-                raise SessionNotFoundError(f"Session {session_id} not found.")
-            parts = _parts(app_name, user_id, name)
-            try:
-                made = source.fork(at, key=key_for(*parts), store=self._store)
-            except FileExistsError:
-                raise AlreadyExistsError(f"Session with id {name} already exists.") from None
-            self._sessions[parts] = made
-            return self._read(app_name, user_id, name, made, None)
+            source, parts = _parts(app_name, user_id, session_id.strip()), _parts(app_name, user_id, name)
+            with self._sessions.hold(source) as slot:
+                session = self._opened(slot, source)
+                if session is None:
+                    raise SessionNotFoundError(f"Session {session_id} not found.")
+                session.refresh()
+                try:
+                    made = session.fork(at, key=key_for(*parts), store=self._store)
+                except FileExistsError:
+                    raise AlreadyExistsError(f"Session with id {name} already exists.") from None
+            with made:
+                return self._read(app_name, user_id, name, made, None)
 
-        return await self._worker.run(fork)
+        return await run_to_end(fork)
 
     async def close(self) -> None:
         """Close the sessions, and the store if this object opened it."""
 
         def close() -> None:
-            while self._sessions:
-                self._sessions.popitem()[1].close()
+            self._sessions.close()
             if self._owns:
                 self._library.close()
 
-        await self._worker.run(close)
+        await run_to_end(close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -206,21 +215,13 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
 
     # -- inside, in a thread ----------------------------------------------------------------------------
 
-    def _opened(self, parts: tuple[str, ...]) -> Session | None:
-        """The session of these parts with everything that others appended; None if there is none."""
-        session = self._sessions.get(parts)
+    def _opened(self, slot: Slot, parts: tuple[str, ...]) -> Session | None:
+        """The session of these parts, as it was when it was last used; None if there is none."""
         if self._store.stat(key_for(*parts)) is None:
-            if session is not None:
-                self._sessions.pop(parts).close()
-            return None
-        if session is None:
-            session = self._library.get(*parts, on_conflict="append")
-            if session is None:
-                return None
-            self._sessions[parts] = session
-        session.on_conflict = "append"
-        session.refresh()
-        return session
+            slot.close()
+        elif slot.session is None:
+            slot.session = self._library.get(*parts, on_conflict="append")
+        return slot.session
 
     def _read(
         self, app: str, user: str, name: str, session: Session, config: GetSessionConfig | None
@@ -248,9 +249,7 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
 
     def _append(self, seen: AdkSession, event: Event) -> str | None:
         """The entry of an event that was written; None if the store has it already."""
-        session = self._opened(_parts(seen.app_name, seen.user_id, seen.id))
-        if session is None:
-            raise SessionNotFoundError(f"Session {seen.id} not found.")
+        parts = _parts(seen.app_name, seen.user_id, seen.id)
         data = event.model_dump_json(exclude_none=True).encode()
         marker = seen._storage_update_marker  # noqa: SLF001
 
@@ -269,7 +268,11 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
             native = {"format": _FORMAT, "v": 1, "event": msgspec.Raw(data)}
             return new_entries(_messages(event), native, **options)
 
-        made = session.write(build)
+        with self._sessions.hold(parts) as slot:
+            session = self._opened(slot, parts)
+            if session is None:
+                raise SessionNotFoundError(f"Session {seen.id} not found.")
+            made = session.write(build)
         if not made:
             return None
         app, user, _own = _scopes(event.actions.state_delta if event.actions else {})
@@ -277,18 +280,23 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
         return made[-1]
 
     def _shared(self, parts: tuple[str, ...]) -> Fields:
-        session = self._opened(parts)
-        return {} if session is None else _folded(session)
+        with self._sessions.hold(parts) as slot:
+            session = self._opened(slot, parts)
+            if session is None:
+                return {}
+            session.refresh()
+            return _folded(session)
 
     def _change_shared(self, app_name: str, user_id: str, app: Fields, user: Fields) -> None:
         for parts, delta in ((_parts(app_name, "", ""), app), (_parts(app_name, user_id, ""), user)):
             if delta:
-                session = self._opened(parts)
-                if session is None:
-                    session = self._library.get_or_create(*parts, title="State of ADK", on_conflict="append")
-                    self._sessions[parts] = session
-                entries = [_state_entry(delta)]
-                session.write(functools.partial(_given, entries))
+                with self._sessions.hold(parts) as slot:
+                    if self._opened(slot, parts) is None:
+                        slot.session = self._library.get_or_create(
+                            *parts, title="State of ADK", on_conflict="append"
+                        )
+                    assert slot.session is not None
+                    slot.session.write(functools.partial(_given, [_state_entry(delta)]))
 
 
 def _given(entries: list[NewEntry], session: Session) -> list[NewEntry]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import msgspec
@@ -26,7 +27,8 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
     ) from problem
 
 from branchline.integrations.event_messages import native_forms, new_entries, tool_result
-from branchline.integrations.threads import Worker
+from branchline.integrations.open_sessions import OpenSessions
+from branchline.integrations.threads import run_to_end
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store
@@ -57,15 +59,14 @@ class BranchlineHistory(HistoryProvider):  # type: ignore[misc]  # not in the lo
         self._owns = not isinstance(where, SessionLibrary)
         self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
         self._on_conflict: OnConflict = on_conflict
-        self._worker = Worker()
-        self._sessions: dict[str, Session] = {}
+        self._sessions: OpenSessions[str] = OpenSessions()
 
     async def get_messages(
         self, session_id: str | None, *, state: Fields | None = None, **_more: Any
     ) -> list[Message]:
         """The messages of the active path, oldest first."""
         del state
-        return await self._worker.run(lambda: [Message.from_dict(one) for one in self._stored(session_id)])
+        return await run_to_end(lambda: [Message.from_dict(one) for one in self._stored(session_id)])
 
     async def save_messages(
         self,
@@ -88,18 +89,17 @@ class BranchlineHistory(HistoryProvider):  # type: ignore[misc]  # not in the lo
             ]
 
         if given:
-            await self._worker.run(lambda: self._session(session_id).write(build))
+            await run_to_end(lambda: self._write(session_id, build))
 
     async def close(self) -> None:
         """Close the sessions, and the store if this object opened it."""
 
         def close() -> None:
-            while self._sessions:
-                self._sessions.popitem()[1].close()
+            self._sessions.close()
             if self._owns:
                 self._library.close()
 
-        await self._worker.run(close)
+        await run_to_end(close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -107,22 +107,26 @@ class BranchlineHistory(HistoryProvider):  # type: ignore[misc]  # not in the lo
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
 
-    def _session(self, session_id: str | None) -> Session:
+    @contextmanager
+    def _session(self, session_id: str | None) -> Iterator[Session]:
         if not session_id:
             raise ValueError("a history needs a session with an id: agent.create_session(session_id=…)")
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._library.get_or_create(session_id, on_conflict=self._on_conflict)
-            self._sessions[session_id] = session
-        return session
+        with self._sessions.hold(session_id) as slot:
+            if slot.session is None:
+                slot.session = self._library.get_or_create(session_id, on_conflict=self._on_conflict)
+            yield slot.session
+
+    def _write(self, session_id: str | None, build: Callable[[Session], Sequence[NewEntry]]) -> None:
+        with self._session(session_id) as session:
+            session.write(build)
 
     def _stored(self, session_id: str | None) -> list[Fields]:
-        session = self._session(session_id)
-        if self._on_conflict == "branch":
-            session.refresh_log()
-        else:
-            session.refresh()
-        return _decoded(session)
+        with self._session(session_id) as session:
+            if self._on_conflict == "branch":
+                session.refresh_log()
+            else:
+                session.refresh()
+            return _decoded(session)
 
 
 def _decoded(session: Session) -> list[Fields]:

@@ -41,6 +41,15 @@ CREATE TABLE IF NOT EXISTS {lg}value (
   PRIMARY KEY (space, thread, hash))
 """
 
+# Rows are those of a tenant if ``space`` is its name, a slash and a store, which has no slash in it.
+_NAMES = ("checkpoint", "write", "segment", "value")
+_LOCK = 0x424C4E32
+_SECURED = """
+ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON {table}
+  USING (space = current_setting('branchline.tenant', true) || '/' || split_part(space, '/', -1))
+"""
+
 
 class CheckpointRows(Protocol):
     """Tables, read by single statements and written in transactions."""
@@ -124,7 +133,8 @@ class _PostgresRows:
         from branchline.stores.postgres.server import parse_address  # noqa: PLC0415
 
         server = parse_address(address)
-        self.space = f"{server.tenant or ''}/{server.store}"
+        store = server.store.replace("%", "%25").replace("/", "%2f")
+        self.space = f"{server.tenant}/{store}"
         self._name = server.name
         self._connections = Connections(server, 10.0)
 
@@ -146,10 +156,24 @@ class _PostgresRows:
             yield run
 
     def setup(self) -> None:
+        doing = f"create tables in {self._name}"
         tables = _TABLES.format(lg="branchline.lg_", bytes="BYTEA").replace(" TEXT", ' TEXT COLLATE "C"')
-        with self._connections.transaction(f"create tables in {self._name}") as connection:
+        with self._connections.transaction(doing) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            secured = self._connections.run_in(
+                connection,
+                doing,
+                "SELECT tablename::text FROM pg_policies "
+                "WHERE schemaname = 'branchline' AND policyname = 'tenant'",
+            )
+            missing = [name for name in _NAMES if (f"lg_{name}",) not in secured]
+            if not missing:
+                return  # nothing is locked: graphs may be running
             for statement in tables.split(";"):
                 connection.execute(statement)
+            for name in missing:
+                for statement in _SECURED.format(table=f"branchline.lg_{name}").split(";"):
+                    connection.execute(statement)
 
     def close(self) -> None:
         self._connections.close()

@@ -83,7 +83,7 @@ def _message(group: list[Item]) -> dict[str, Any]:
         message["stopReason"] = (
             "toolUse" if any("call" in str(item.get("type")) for item in group) else "stop"
         )
-    if list(_rebuilt(message)) != group:
+    if _rebuilt(message["role"], message["content"], message.get("toolCallId", "")) != group:
         message["native"] = {"format": _FORMAT, "v": 1, "items": group}
     return message
 
@@ -166,7 +166,12 @@ class _Line(msgspec.Struct):
     message: _Said | None = None
 
 
+class _Signature(msgspec.Struct):
+    id: str
+
+
 _decoder = msgspec.json.Decoder(_Line)
+_signatures = msgspec.json.Decoder(_Signature)
 
 
 def decode_items(line: bytes) -> list[Item]:
@@ -180,28 +185,25 @@ def decode_items(line: bytes) -> list[Item]:
     native = said.native
     if native is not None and native.format == _FORMAT and native.v == 1 and native.items is not None:
         return native.items
-    return list(_rebuilt({"role": said.role, "content": said.content, "toolCallId": said.toolCallId}))
+    return _rebuilt(said.role, said.content, said.toolCallId)
 
 
-def _rebuilt(message: dict[str, Any]) -> Iterator[Item]:
+def _rebuilt(role: str, content: Any, call: str) -> list[Item]:
     """The items that a message stands for, as the Runner and the models write them most of the time."""
-    role, content = message["role"], message["content"]
+    if isinstance(content, str) and role in _INPUT_ROLES:
+        return [{"role": role, "content": content}]
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     match role:
-        case "user" | "developer" | "system":
-            plain = isinstance(content, str) or not any(block.get("type") == "image" for block in blocks)
-            yield {
-                "role": role,
-                "content": _words(blocks) if plain else [_input_part(part) for part in blocks],
-            }
-        case "toolResult":
-            output = _words(blocks)
-            yield {"call_id": message["toolCallId"], "output": output, "type": "function_call_output"}
         case "assistant":
-            for block in blocks:
-                yield from _answer_item(block)
+            return [item for block in blocks for item in _answer_item(block)]
+        case "toolResult":
+            return [{"call_id": call, "output": _words(blocks), "type": "function_call_output"}]
+        case "user" | "developer" | "system":
+            plain = not any(block.get("type") == "image" for block in blocks)
+            said = _words(blocks) if plain else [_input_part(part) for part in blocks]
+            return [{"role": role, "content": said}]
         case _:
-            pass  # commands and notes of other interfaces are no items
+            return []  # commands and notes of other interfaces are no items
 
 
 def _words(blocks: list[dict[str, Any]]) -> str:
@@ -215,30 +217,30 @@ def _input_part(block: dict[str, Any]) -> Item:
     return {"type": "input_text", "text": str(block.get("text", ""))}
 
 
-def _answer_item(block: dict[str, Any]) -> Iterator[Item]:
+def _answer_item(block: dict[str, Any]) -> tuple[Item, ...]:
+    """The item that a block of an answer stands for; none for the thoughts of other models."""
     match block.get("type"):
         case "text":
-            part = {"annotations": [], "text": block.get("text", ""), "type": "output_text", "logprobs": []}
-            item = {"content": [part], "role": "assistant", "status": "completed", "type": "message"}
-            signature = block.get("textSignature")
-            yield (
-                {"id": json.loads(signature).get("id"), **item}
-                if signature
-                else {
-                    "role": "assistant",
-                    "content": block.get("text", ""),
-                }
-            )
+            text, identity = block.get("text", ""), _signed_id(block.get("textSignature"))
+            if identity is None:
+                return ({"role": "assistant", "content": text},)
+            part = {"annotations": [], "text": text, "type": "output_text", "logprobs": []}
+            said = {"content": [part], "role": "assistant", "status": "completed", "type": "message"}
+            return ({"id": identity, **said},)
         case "toolCall":
-            yield {
-                "arguments": json.dumps(block.get("arguments"), ensure_ascii=False),
-                "call_id": block.get("id"),
-                "name": block.get("name"),
-                "type": "function_call",
-            }
+            arguments = json.dumps(block.get("arguments"), ensure_ascii=False)
+            call: Item = {"arguments": arguments, "call_id": block.get("id"), "name": block.get("name")}
+            return ({**call, "type": "function_call"},)
         case "thinking":
             thought = _parsed(block.get("thinkingSignature"))
-            if thought.get("type") == "reasoning":  # thoughts of other models mean nothing to OpenAI's
-                yield thought
+            return (thought,) if thought.get("type") == "reasoning" else ()
         case _:
-            yield block
+            return (block,)
+
+
+def _signed_id(signature: Any) -> str | None:
+    """The id of an item in the signature of its text; None if another program signed it."""
+    try:
+        return _signatures.decode(signature).id if signature else None
+    except (msgspec.MsgspecError, TypeError):
+        return None

@@ -1,18 +1,30 @@
-"""How many branches a session has."""
+"""How many branches a session has, and where they end."""
 
 from __future__ import annotations
 
 from branchline.entries import SIDE_TYPES
 from branchline.tree import ROOT, Tree
 
-__all__ = ["count_branches"]
+__all__ = ["branch_tips", "count_branches"]
+
+
+def branch_tips(tree: Tree) -> list[str]:
+    """The ends of all branches, the newest first."""
+    return [
+        tree.keys[position]
+        for position in range(len(tree) - 1, -1, -1)
+        if tree.types[position] not in SIDE_TYPES
+        and position not in tree.placeholders
+        and not tree.conversation_children(tree.keys[position])
+    ]
 
 
 def count_branches(tree: Tree) -> int:
     """How many ends the conversation has, side records left out."""
-    types, parents, placeholders = tree.types, tree.parents, tree.placeholders
-    if not placeholders and len(set(parents)) == len(parents) and SIDE_TYPES.isdisjoint(types):
-        return min(1, len(parents))  # one line from the root to the end
+    types, placeholders = tree.types, tree.placeholders
+    if not placeholders and not tree.run_starts():
+        return int(not SIDE_TYPES.issuperset(types))  # one path from the root to the end
+    parents = tree.parents
     above: dict[int, int] = {}  # side record -> the conversation entry that it leads up to
     continued: set[int] = set()
     count = 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from branchline.catalog import Catalog, CatalogUnavailable
+from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable
 from branchline.catalog.details import details_of
 from branchline.context.prices import PriceList
 from branchline.library.scanner import Scanner
 from branchline.library.text_index import index_text, stale_files
+from branchline.stores import FileStamp, stored_at
 from branchline.views.session_details import SessionDetails
 from branchline.views.session_row import SessionRow, row_name
 
@@ -28,33 +29,36 @@ def session_details(
     wanted = {row.path: row_name(row) for row in rows if row.path is not None and row.problem is None}
     if not wanted:
         return {}
-    files = [file for file in scanner.scan()[0] if scanner.stored_log(file).path in wanted]
     try:
         with open_catalog() as catalog:
-            return _details(scanner, catalog, files, wanted, prices, seconds)
+            return _details(scanner, catalog, wanted, prices, seconds)
     except CatalogUnavailable:
         with Catalog.in_memory() as catalog:
-            return _details(scanner, catalog, files, wanted, prices, seconds)
+            return _details(scanner, catalog, wanted, prices, seconds)
 
 
 def _details(
     scanner: Scanner[Any],
     catalog: Catalog,
-    files: Sequence[Any],
     wanted: dict[str, str],
     prices: PriceList,
     seconds: float | None,
 ) -> dict[str, SessionDetails]:
     paths = list(wanted)
-    stale = stale_files(scanner, files, catalog.files(paths), catalog)
-    stale.reverse()  # the newest first: these are at the top of a list
-    index_text(scanner, stale, catalog, seconds=seconds)
-    current = {}
+    stamps = {path: stored.stamp for path in paths if (stored := stored_at(path)) is not None}
     known = catalog.files(paths)
-    for file in files:
-        stored = scanner.stored_log(file)
-        one = known.get(stored.path or "")
-        if one is not None and one.indexed >= 0 and one.stamp == stored.stamp:
-            current[one.id] = wanted[stored.path or ""]
+    if any(not _is_current(known.get(path), stamp) for path, stamp in stamps.items()):
+        files = [file for file in scanner.scan()[0] if scanner.stored_log(file).path in wanted]
+        stale = stale_files(scanner, files, known, catalog)
+        stale.reverse()  # the newest first: these are at the top of a list
+        index_text(scanner, stale, catalog, seconds=seconds)
+        known = catalog.files(paths)
+    current = {
+        known[path].id: wanted[path] for path, stamp in stamps.items() if _is_current(known.get(path), stamp)
+    }
     found = details_of(catalog, current, prices)
     return {name: found[number] for number, name in current.items()}
+
+
+def _is_current(one: CatalogFile | None, stamp: FileStamp | None) -> bool:
+    return one is not None and one.indexed >= 0 and one.stamp == stamp

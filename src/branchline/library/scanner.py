@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from branchline import places
-from branchline.catalog.record import FileRecord
+from branchline.catalog.record import CatalogFile, FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import (
@@ -59,7 +59,7 @@ from branchline.stores import (
 from branchline.stores.protocol import by_newest
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
-from branchline.views.session_row import ELSEWHERE, SessionRow
+from branchline.views.session_row import ELSEWHERE, OTHER_AGENT, SessionRow
 
 if TYPE_CHECKING:
     from branchline.session import Session
@@ -73,7 +73,7 @@ _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _STUB = "a stub: nothing was said in it"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
-"""What a session may hold and still be called empty: nothing that anybody said."""
+"""The types that a session without messages may hold."""
 _CONTINUED = "a later file continues the same session"
 _ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
@@ -263,7 +263,7 @@ class StoreScanner:
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
-        """Sessions and drafts in which nobody said anything, damaged ones left out."""
+        """Sessions and drafts without messages, damaged ones left out."""
         for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
@@ -355,6 +355,15 @@ class FoundFile(NamedTuple):
         return self.stored.path
 
 
+def _owner(file: FoundFile, record: FileRecord) -> places.Place:
+    """The place whose agent a file belongs to, where several agents keep their sessions together."""
+    return next((one for one in file.others if one.agent == record.format), file.place)
+
+
+def _agent_of(place: places.Place, record: FileRecord) -> str:
+    return place.agent if record.format == place.format.name else record.format
+
+
 class MachineScanner:
     """The files of every program: of one working directory, or of all.
 
@@ -378,9 +387,11 @@ class MachineScanner:
         self.environment = environment
         self.home = None if home is None else os.fspath(home)
         self._cwds = () if self.cwd is None else tuple(dict.fromkeys((self.cwd, real_path(self.cwd))))
+        self._wanted = None if agents is None else {places.known_agent(agent) for agent in agents}
         known = places.known_places(
             None if self.cwd is None else self._cwds,
-            agents=agents,
+            # Our own folder may hold sessions of every agent: imported ones, and those of the demo.
+            agents=None if self._wanted is None else (*self._wanted, places.NATIVE_AGENT),
             environment=environment,
             home=self.home,
         )
@@ -515,8 +526,9 @@ class MachineScanner:
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
-        # Where all projects lie together most files are those of others, and their headers are enough.
-        if self.cwd is not None and file.place.is_shared:
+        # Where all projects lie together, or all agents, most files are those of others, and their headers
+        # are enough.
+        if (self.cwd is not None and file.place.is_shared) or not self._is_wanted(file.place.agent):
             format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
             if self._reason(file, record) is not None:
@@ -533,12 +545,12 @@ class MachineScanner:
         """The row with what only its place tells: the program, a title kept elsewhere, who started it."""
         if (reason := self._reason(file, record)) is not None:
             return SkippedFile(file.path, reason)
-        row, starter, name = record.row, record.starter, record.format
-        place = next((one for one in file.others if one.agent == name), file.place)
+        row, starter = record.row, record.starter
+        place = _owner(file, record)
         return msgspec.structs.replace(
             row,
             key=file.stored.key,
-            agent=place.agent if name == place.format.name else name,
+            agent=_agent_of(place, record),
             cwd=row.cwd or self._cwd_of_folder(file, record),
             title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
@@ -546,6 +558,19 @@ class MachineScanner:
             archived=place.is_archive,
             expires_ms=None if place.is_archive else self._expiry(place, file.stored),
         )
+
+    def known_row(self, path: str, known: CatalogFile) -> SessionRow | None:
+        """The row of a file that was read once, as it was then; None where it does not count here."""
+        place = next(
+            (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
+        )
+        record = known.decoded()
+        if place is None or not record.deep:
+            return None
+        key = place.format.traits.key_of(path)
+        stored = StoredLog(key, known.size, known.modified_ns / 1e9, path, known.stamp)
+        row = self.row_of(FoundFile(stored, place), record)
+        return None if isinstance(row, SkippedFile) else row
 
     def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
         """When the agent deletes a session, as its settings say."""
@@ -577,12 +602,16 @@ class MachineScanner:
 
     def _problem(self, file: FoundFile, problem: Exception) -> SessionRow | SkippedFile:
         row = problem_row(file.stored, problem)
+        if not self._is_wanted(file.place.agent):
+            return SkippedFile(file.path, OTHER_AGENT)
         if self.cwd is not None and file.place.is_shared:
             return SkippedFile(file.path, f"{_UNKNOWN_CWD}, as it cannot be read: {row.problem}")
         return msgspec.structs.replace(row, agent=file.place.agent)
 
     def _reason(self, file: FoundFile, record: FileRecord) -> str | None:
         """Why a session is not one of those that were asked for; None when it is."""
+        if not self._is_wanted(_agent_of(_owner(file, record), record)):
+            return OTHER_AGENT
         if not self.subagents and record.starter is not None:
             return _SUBAGENT
         traits = file.place.format.traits
@@ -593,6 +622,9 @@ class MachineScanner:
         if not record.row.cwd:
             return _UNKNOWN_CWD if file.place.is_shared else None
         return None if os.path.normpath(record.row.cwd) in self._cwds else ELSEWHERE
+
+    def _is_wanted(self, agent: str) -> bool:
+        return self._wanted is None or agent in self._wanted
 
     def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
         """The title that a program keeps in another file, which changes without the session file."""
@@ -777,7 +809,7 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
 
 
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
-    """The files without those that are the compressed form of one that lies beside them."""
+    """The files without compressed copies of files in the same directory."""
     files = list(files)
     paths = {file.path for file in files}
     for file in files:

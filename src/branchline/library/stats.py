@@ -5,6 +5,7 @@ What cannot be read is told and costs only itself.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, tzinfo
 from typing import Any, Self
@@ -26,7 +27,7 @@ class Statistics:
     """Sums over the sessions of a library, for a ``with`` block. Everything is up to date when it is made.
 
     ``since`` and ``until`` are the first and the last day that count; days are those of ``zone``, which has
-    one offset, or of this machine. ``prices`` are a person's own.
+    one offset, or of this machine. ``prices`` are the user's own.
     """
 
     def __init__(
@@ -105,6 +106,14 @@ class Statistics:
             self._scope.append(ScopeFile(one.id, agent, row.cwd or "", row.id, branches.get(one.id, "")))
         if excluded:
             self.notes.append(f"{excluded} sessions are excluded from the index and do not count")
+
+    def during(self, since: date, until: date) -> Self:
+        """The same sessions over another period. It ends with this ``with`` block."""
+        other = copy.copy(self)
+        other._period = Period(  # noqa: SLF001  of the same class
+            since.isoformat(), until.isoformat(), self._period.offset
+        )
+        return other
 
     @property
     def read(self) -> int:

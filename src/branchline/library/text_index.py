@@ -31,7 +31,7 @@ __all__ = [
     "update_index",
 ]
 
-_FILES, _BYTES = 64, 8 << 20  # of session files in one transaction
+_FILES, _BYTES = 512, 48 << 20  # of session files in one transaction: the index merges what each one adds
 IndexProgress = Callable[[int, int], None]
 """``progress(done, total)`` after each file."""
 

@@ -1,4 +1,4 @@
-"""A live session as plain rows: its tree, and what the person said on the way to here. Nothing is written."""
+"""A session as plain rows: its tree, and the prompts on the active path. Nothing is written."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from branchline.views.entry_rows import row_text
 from branchline.views.turns import turns_of
 
 __all__ = ["branch_nodes", "prior_turns"]
-
-_TOGETHER = 512
 
 
 def branch_nodes(session: Session) -> Iterator[BranchNode]:
@@ -50,10 +48,8 @@ def prior_turns(session: Session) -> Iterator[Prompt]:
 
 def _labels(session: Session) -> Iterator[str]:
     """What each entry is and says, in file order."""
-    size = len(session.index)
-    for start in range(0, size, _TOGETHER):
-        for entry in session.transcript.entries(range(start, min(start + _TOGETHER, size))):
-            yield one_line(_label(entry))
+    for entry in session.transcript.iter_entries(range(len(session.index))):
+        yield one_line(_label(entry))
 
 
 def _label(entry: Entry) -> str:

@@ -1,6 +1,7 @@
 """Access to models: what is asked and answered, the offline model, every provider of pydantic-ai by name."""
 
 from branchline.models.complete import acomplete, complete, stream_sync
+from branchline.models.file_tools import READ_FILES, file_tools
 from branchline.models.mcp import mcp_tools
 from branchline.models.offline import OfflineModel
 from branchline.models.partial_answer import PartialAnswer
@@ -18,12 +19,13 @@ from branchline.models.protocol import (
 )
 from branchline.models.providers import ProviderStatus
 from branchline.models.registry import DEFAULT_MODEL, ModelRegistry, model_by_name, model_by_reference
-from branchline.models.requests import request_for, summary_model_request
+from branchline.models.requests import request_for, request_overhead, summary_model_request
 from branchline.models.tools import COUNT_WORDS, call_tool, count_words, tool
 
 __all__ = [
     "COUNT_WORDS",
     "DEFAULT_MODEL",
+    "READ_FILES",
     "THINKING_LEVELS",
     "Done",
     "Model",
@@ -41,11 +43,13 @@ __all__ = [
     "call_tool",
     "complete",
     "count_words",
+    "file_tools",
     "mcp_tools",
     "model_by_name",
     "model_by_reference",
     "model_name",
     "request_for",
+    "request_overhead",
     "stream_sync",
     "summary_model_request",
     "tool",

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from types import MappingProxyType
 
 from branchline.errors import BranchlineError, NetworkFailure, NotSupported
 from branchline.models.protocol import Tool
+from branchline.settings import McpServerSettings
 
 __all__ = ["mcp_tools"]
 
 
 @asynccontextmanager
 async def mcp_tools(
-    *, config: str | None = None, urls: Iterable[str] = (), commands: Iterable[Sequence[str]] = ()
+    *,
+    config: str | None = None,
+    urls: Iterable[str] = (),
+    commands: Iterable[Sequence[str]] = (),
+    servers: Mapping[str, McpServerSettings] = MappingProxyType({}),
+    on_problem: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[tuple[Tool, ...], None]:
     """The tools of MCP servers while the connections to them are open. Enter and leave in one task.
 
     ``config`` is a file with ``mcpServers`` as other programs have it, ``urls`` are addresses, ``commands``
-    start servers that speak over their standard input and output.
+    start servers that speak over their standard input and output, and ``servers`` are those of the settings.
+    One of the settings that cannot be reached is reported to ``on_problem``, and the others are used.
     """
     if importlib.util.find_spec("pydantic_ai") is None:
         raise NotSupported("MCP servers need more than the base package: pip install 'branchline[chat]'")
-    from branchline.models.pydantic_ai import mcp_toolsets, toolset_tools  # noqa: PLC0415
+    from branchline.models.pydantic_ai import mcp_toolset, mcp_toolsets, toolset_tools  # noqa: PLC0415
 
     toolsets = mcp_toolsets(config=config, urls=urls, commands=commands)
     async with AsyncExitStack() as connections:
@@ -31,7 +39,15 @@ async def mcp_tools(
             tools = await connections.enter_async_context(toolset_tools(toolsets))
         except BranchlineError:
             raise
-        except Exception as problem:  # what a server of anybody's does wrong has no family
+        except Exception as problem:  # an MCP server may raise anything
             named = "the MCP servers" if config is None else f"the MCP servers of {config}"
             raise NetworkFailure(f"{named} cannot be reached: {problem}") from problem
+        for name, server in servers.items():
+            try:
+                found = await connections.enter_async_context(toolset_tools([mcp_toolset(name, server)]))
+            except Exception as problem:  # noqa: BLE001 - as above; a chat works without it
+                if on_problem is not None:
+                    on_problem(f"the MCP server {name} of the settings is not used: {problem}")
+            else:
+                tools += tuple(tool for tool in found if (tool.name_there or tool.name) not in server.deny)
         yield tools

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from branchline.compaction import SummaryRequest
@@ -9,7 +10,7 @@ from branchline.context import Context, close_tool_calls, replay_system, to_mode
 from branchline.entries import SystemMessage, Text, UserMessage
 from branchline.models.protocol import ModelRequest, Tool
 
-__all__ = ["request_for", "summary_model_request"]
+__all__ = ["request_for", "request_overhead", "summary_model_request"]
 
 
 def request_for(
@@ -20,7 +21,7 @@ def request_for(
     thinking_level: str | None = None,
     max_tokens: int | None = None,
 ) -> ModelRequest:
-    """The request that a context makes. ``system`` is said before what the session itself says as system.
+    """The request that a context makes. ``system`` precedes the system messages of the session.
 
     Without ``thinking_level`` it is the one that the context names.
     """
@@ -34,6 +35,12 @@ def request_for(
         thinking_level=context.thinking_level if thinking_level is None else thinking_level,
         max_tokens=max_tokens,
     )
+
+
+def request_overhead(system: str, tools: Sequence[Tool]) -> int:
+    """The estimated tokens of what a request holds besides its messages."""
+    declared = [{"name": tool.name, "description": tool.description, **tool.parameters} for tool in tools]
+    return (len(system) + (len(json.dumps(declared)) if declared else 0) + 3) // 4
 
 
 def summary_model_request(request: SummaryRequest) -> ModelRequest:

@@ -15,6 +15,7 @@ import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from branchline.redaction.aws_keys import aws_secret_keys
@@ -44,16 +45,21 @@ class _Form(NamedTuple):
 
     head: str
     sign: int
-    pattern: re.Pattern[str]
     rule: Rule
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _token_pattern(self.head, self.rule.body)
+
+
+@cache
+def _token_pattern(head: str, body: str) -> re.Pattern[str]:
+    """A pattern, compiled when a text asks for it: compiling all of them takes longer than a small export."""
+    return re.compile(f"{re.escape(head)}(?P<body>{body})", re.ASCII)
 
 
 _FORMS = sorted(
-    (
-        _Form(head, _sign(head), re.compile(f"{re.escape(head)}(?P<body>{rule.body})", re.ASCII), rule)
-        for rule in RULES
-        for head in rule.heads
-    ),
+    (_Form(head, _sign(head), rule) for rule in RULES for head in rule.heads),
     # The longest head decides: sk-ant-… is not the key that begins with sk-.
     key=lambda form: -len(form.head),
 )
@@ -74,11 +80,15 @@ _SIGN_SIZES: dict[str, tuple[int, ...]] = {
     sign: tuple(sorted({len(known) for known in _BY_SIGN if known[-1] == sign}, reverse=True))
     for sign in {known[-1] for known in _BY_SIGN}
 }
-_INNER_BY_SIGN: dict[str, list[tuple[Inner, re.Pattern[str], re.Pattern[str]]]] = {}
-for _inner in INNER:
-    _around = re.compile(re.escape(_inner.sign) + _inner.around, re.ASCII)
-    _pattern = re.compile(_inner.pattern, re.ASCII)
-    _INNER_BY_SIGN.setdefault(_inner.sign, []).append((_inner, _around, _pattern))
+
+
+@cache
+def _inner_by_sign() -> dict[str, list[tuple[Inner, re.Pattern[str], re.Pattern[str]]]]:
+    found: dict[str, list[tuple[Inner, re.Pattern[str], re.Pattern[str]]]] = {}
+    for inner in INNER:
+        around = re.compile(re.escape(inner.sign) + inner.around, re.ASCII)
+        found.setdefault(inner.sign, []).append((inner, around, re.compile(inner.pattern, re.ASCII)))
+    return found
 
 
 _SEPARATORS = "~{}$|_-."
@@ -106,6 +116,7 @@ def _bounded(pattern: str) -> str:
     return start + "}" if start.count("(") == start.count(")") else ""
 
 
+@cache
 def _anchors() -> tuple[re.Pattern[str], ...]:
     """One pattern for each sign, with what must hold around it.
 
@@ -150,9 +161,6 @@ def _by_size(sign: str, conditions: Iterable[str]) -> str:
     return f"{_LEAST.get(sign, '')}{first}(?:{alternatives})"
 
 
-_ANCHORS = _anchors()
-
-
 def _signs(text: str) -> list[tuple[int, bool]]:
     """Where a secret may be, in order, and whether that is more than a value behind a colon or an equals sign.
 
@@ -160,7 +168,7 @@ def _signs(text: str) -> list[tuple[int, bool]]:
     """
     signs = [
         (anchor.start(), anchor.lastindex is None)
-        for pattern in _ANCHORS
+        for pattern in _anchors()
         for anchor in pattern.finditer(text)
     ]
     signs.sort()
@@ -291,7 +299,7 @@ def _token_around(text: str, place: int, end: int) -> Read:
             if _is_token(token["body"], form.rule):
                 return Read([Secret(*token.span(), form.rule.kind)], token.end())
             until = token.end()
-    for inner, around, pattern in _INNER_BY_SIGN.get(sign, ()):
+    for inner, around, pattern in _inner_by_sign().get(sign, ()):
         if around.match(text, place) is None:
             continue
         for start in range(max(end, place - inner.lead), place + 1):
@@ -313,7 +321,7 @@ def _token_at(text: str, start: int) -> list[Secret]:
             token = form.pattern.match(text, start)
             if token is not None and _is_token(token["body"], form.rule):
                 return [Secret(*token.span(), form.rule.kind)]
-    for inners in _INNER_BY_SIGN.values():
+    for inners in _inner_by_sign().values():
         for inner, _, pattern in inners:
             token = pattern.match(text, start)
             if token is not None and not is_placeholder(token[0]):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Node", "NodeRow", "node_rows"]
 
 _PREVIEW = 200
-_TOGETHER = 512
 
 
 class Node(NamedTuple):
@@ -30,7 +29,7 @@ class Node(NamedTuple):
 
     @property
     def children(self) -> list[Node]:
-        """The nodes that hang from this one, oldest first."""
+        """The children, oldest first."""
         return [Node(self.session, key) for key in self.session.index.children(self.id)]
 
     @property
@@ -57,7 +56,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many entries hang directly from this one."""
     on_active_path: bool
     is_current: bool
-    """The next append hangs from this entry."""
+    """Whether the next appended entry becomes its child."""
     depth: int
     """How many entries are above this one."""
     preview: str
@@ -72,7 +71,7 @@ def node_rows(session: SessionQueries) -> Iterator[NodeRow]:
     from branchline.tree import ROOT, walk_nodes  # noqa: PLC0415  an agent draws no trees
 
     tree = session.index
-    texts = [_text(entry) for start in range(0, len(tree), _TOGETHER) for entry in _chunk(session, start)]
+    texts = list(map(_text, session.transcript.iter_entries(range(len(tree)))))
     leaf = ROOT if session.leaf is None else tree.position(session.leaf)
     for node in walk_nodes(tree, leaf, session.labels):
         preview, tokens_before = texts[node.position]
@@ -90,10 +89,6 @@ def node_rows(session: SessionQueries) -> Iterator[NodeRow]:
             label=node.label,
             tokens_before=tokens_before,
         )
-
-
-def _chunk(session: SessionQueries, start: int) -> list[Entry]:
-    return session.transcript.entries(range(start, min(start + _TOGETHER, len(session.index))))
 
 
 def _text(entry: Entry) -> tuple[str, int | float | None]:

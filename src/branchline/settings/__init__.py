@@ -5,6 +5,7 @@
 
 from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, settings_path
 from branchline.settings.schema import (
+    McpServerSettings,
     ProviderSettings,
     Settings,
     describe_setting,
@@ -16,6 +17,7 @@ from branchline.settings.schema import (
 
 __all__ = [
     "LoadedSettings",
+    "McpServerSettings",
     "ProviderSettings",
     "SettingFinding",
     "Settings",

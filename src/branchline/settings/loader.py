@@ -15,13 +15,12 @@ from typing import Any, Literal
 import msgspec
 
 from branchline.settings.schema import (
-    ProviderSettings,
     Settings,
     is_table,
     names,
     parse_value,
     validate,
-    validate_provider,
+    validate_table,
 )
 
 __all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
@@ -143,7 +142,7 @@ def _from_file(
             findings.append(SettingFinding(where=path, line=line, message=_unknown(name)))
             continue
         if is_table(name) and isinstance(value, dict):
-            values[name] = _providers(path, text, value, findings)
+            values[name] = _tables(name, path, text, value, findings)
             continue
         try:
             values[name] = validate(name, value)
@@ -152,16 +151,16 @@ def _from_file(
     return {name: line for name, line in lines.items() if name in values}
 
 
-def _providers(
-    path: str, text: str, tables: dict[str, Any], findings: list[SettingFinding]
-) -> dict[str, ProviderSettings]:
-    """The providers that can be used; a wrong one costs itself alone."""
-    found: dict[str, ProviderSettings] = {}
+def _tables(
+    setting: str, path: str, text: str, tables: dict[str, Any], findings: list[SettingFinding]
+) -> dict[str, Any]:
+    """The tables of a setting that can be used; a wrong one costs itself alone."""
+    found: dict[str, Any] = {}
     for name, value in tables.items():
         try:
-            found[name] = validate_provider(name, value)
+            found[name] = validate_table(setting, name, value)
         except ValueError as problem:
-            line = _table_line(text, "providers", name) or _table_line(text, "providers")
+            line = _table_line(text, setting, name) or _table_line(text, setting)
             findings.append(SettingFinding(where=path, line=line, message=str(problem)))
     return found
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 __all__ = [
+    "McpServerSettings",
     "ProviderApi",
     "ProviderSettings",
     "Settings",
@@ -24,10 +25,10 @@ __all__ = [
     "toml_text",
 ]
 
-ProviderApi = Literal["openai-completions", "openai-responses", "anthropic-messages"]
+ProviderApi = Literal["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"]
 """The protocols that a provider of one's own can speak, by the names that sessions give them."""
 
-_PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _RESERVED = frozenset({"offline", "openai-compatible"})
 
 
@@ -49,6 +50,23 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     api: ProviderApi = "openai-completions"
 
 
+class McpServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An MCP server whose tools chats offer to the model: ``[mcp_servers.NAME]`` in the file.
+
+    It is started by ``command`` and ``args``, or reached at ``url``. ``${NAME}`` in a value of ``env`` or
+    ``headers`` is the environment variable of that name. ``allow`` and ``deny`` name tools of the server that
+    are called without a question, and tools that are not offered.
+    """
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str | None = None
+    headers: dict[str, str] = {}
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a person prefers. Every field has a default that works without a file."""
 
@@ -64,6 +82,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool, _says("Plain text everywhere: no colours, plots or truncation; for screen readers.")
     ] = False
     ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters only.")] = False
+    pager: Annotated[
+        str, _says("What shows long output on a terminal: auto ($PAGER, else less), never, or a command.")
+    ] = "auto"
     mouse: Annotated[bool, _says("Enable the mouse in the browser.")] = True
     scope: Annotated[
         Literal["here", "all"],
@@ -92,11 +113,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     double_escape: Annotated[
         Literal["tree", "turns"], _says("What pressing Escape twice in a chat opens: the tree or the turns.")
     ] = "tree"
+    input_history: Annotated[
+        bool, _says("Keep what is typed in chats, for the arrow keys of the next chat.")
+    ] = True
     model: Annotated[str | None, _says("Model of new chats, as provider:model.")] = None
     base_url: Annotated[str | None, _says("Base URL of an OpenAI-compatible server.")] = None
     api_key_env: Annotated[str | None, _says("Environment variable with the API key for base_url.")] = None
     providers: Annotated[
         dict[str, ProviderSettings], _says("Model servers of your own, each as a table [providers.NAME].")
+    ] = {}
+    system_prompt: Annotated[str | None, _says("System prompt of chats.")] = None
+    instructions: Annotated[
+        tuple[str, ...],
+        _says("Instruction files of chats, looked for in the working directory and the directories above."),
+    ] = ("AGENTS.md",)
+    file_tools: Annotated[
+        Literal["ask", "allow", "off"],
+        _says("Let the model of a chat list, read and search files below the working directory."),
+    ] = "ask"
+    mcp_servers: Annotated[
+        dict[str, McpServerSettings], _says("MCP servers of chats, each as a table [mcp_servers.NAME].")
     ] = {}
     allow_tools: Annotated[
         tuple[str, ...], _says("MCP tools that a chat calls without asking, as server.tool.")
@@ -134,6 +170,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 _DEFAULTS = Settings()
+_TABLES: dict[str, type[ProviderSettings | McpServerSettings]] = {
+    "providers": ProviderSettings,
+    "mcp_servers": McpServerSettings,
+}
 
 
 def names() -> tuple[str, ...]:
@@ -165,34 +205,41 @@ def validate(name: str, value: Any) -> Any:
 
 def is_table(name: str) -> bool:
     """Whether a setting is a table whose items are read one by one."""
-    return bool(_FIELDS[name].type.__origin__ == dict[str, ProviderSettings])
+    return name in _TABLES
 
 
-def validate_provider(name: str, value: Any) -> ProviderSettings:
-    """One table of ``providers``; ValueError says what is wrong with it."""
-    where = f"providers.{name}"
-    if not _PROVIDER_NAME.fullmatch(name):
-        raise ValueError(f"{where}: a provider's name has letters, digits, and . _ - only")
-    if name in _RESERVED:
+def validate_table(setting: str, name: str, value: Any) -> ProviderSettings | McpServerSettings:
+    """One table of ``providers`` or ``mcp_servers``; ValueError says what is wrong with it."""
+    where, kind = f"{setting}.{name}", _TABLES[setting]
+    noun = "a provider" if kind is ProviderSettings else "an MCP server"
+    if not _TABLE_NAME.fullmatch(name):
+        raise ValueError(f"{where}: {noun}'s name has letters, digits, and . _ - only")
+    if kind is ProviderSettings and name in _RESERVED:
         raise ValueError(f"{where}: this name is taken; choose another one")
     try:
-        found = msgspec.convert(value, ProviderSettings, strict=True)
+        found = msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as problem:
-        raise ValueError(f"{where}: {_plain(str(problem))}") from None
-    if not found.base_url.startswith(("http://", "https://")):
-        raise ValueError(f"{where}: base_url must begin with http:// or https://")
+        raise ValueError(f"{where}: {_plain(str(problem), noun, kind)}") from None
+    if isinstance(found, McpServerSettings):
+        if (found.command is None) == (found.url is None):
+            raise ValueError(f"{where}: {noun} has either command or url")
+        address, field = found.url, "url"
+    else:
+        address, field = found.base_url, "base_url"
+    if address is not None and not address.startswith(("http://", "https://")):
+        raise ValueError(f"{where}: {field} must begin with http:// or https://")
     return found
 
 
-def _plain(words: str) -> str:
+def _plain(words: str, noun: str, kind: type[msgspec.Struct]) -> str:
     """What msgspec says about a table, in the words of the file."""
     missing = re.fullmatch(r"Object missing required field `(\w+)`", words)
     if missing:
         return f"{missing[1]} is missing"
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", words, re.DOTALL)
     if unknown:
-        known = ", ".join(ProviderSettings.__struct_fields__)
-        return f"there is no {unknown[1]!r}; a provider has {known}"
+        known = ", ".join(kind.__struct_fields__)
+        return f"there is no {unknown[1]!r}; {noun} has {known}"
     place = re.fullmatch(r"(.*) - at `\$\.(.*)`", words, re.DOTALL)
     return f"{place[2]}: {place[1]}" if place else words
 

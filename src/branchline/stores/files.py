@@ -12,7 +12,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
 from branchline.errors import LogError, NotASession, SessionNotFound
@@ -140,7 +140,7 @@ class FilesStore:
         ]
 
     def snapshot(self, key: str) -> _Snapshot:
-        return _Snapshot(self.path_of(key), self.draft_path(key))
+        return _Snapshot(self.path_of(key), lambda: self.draft_path(key))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
@@ -365,7 +365,8 @@ class _Snapshot:
 
     __slots__ = ("_descriptor", "_draft", "_path")
 
-    def __init__(self, path: str, draft: str | None) -> None:
+    def __init__(self, path: str, draft: Callable[[], str] | None) -> None:
+        """``draft`` finds the file to open where there is none at ``path``."""
         self._path = path
         self._draft = draft
         self._descriptor = -1
@@ -385,7 +386,7 @@ class _Snapshot:
             pass
         try:
             if self._draft is not None:
-                return os.open(self._draft, _READ)
+                return os.open(self._draft(), _READ)
         except FileNotFoundError:
             pass
         raise SessionNotFound(f"no session at {self._path}")

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from branchline.log.system import opening, read_beginning
 
 if TYPE_CHECKING:
     import sqlite3
+    import tempfile
 
 __all__ = ["MAGIC", "is_database", "read_database", "reading_database", "state_of", "tables_of"]
 
@@ -118,7 +118,7 @@ class _Connection:
         self.files = files
         self.is_live = False
         """Whether SQLite itself keeps what is read consistent."""
-        self._copy: str | None = None
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
         self.connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
@@ -141,13 +141,16 @@ class _Connection:
 
     def _open_copy(self) -> sqlite3.Connection:
         """Open a private copy of the database and its WAL, both of the same moment."""
-        import tempfile  # noqa: PLC0415  few databases are copied
+        import shutil  # noqa: PLC0415  few databases are copied
+        import tempfile  # noqa: PLC0415
 
-        self._copy = tempfile.mkdtemp(prefix="branchline-")  # mode 0700
+        self._copy = tempfile.TemporaryDirectory(
+            prefix="branchline-", ignore_cleanup_errors=True
+        )  # mode 0700
         try:
             for _ in range(_TRIES):
                 before = _files(self.path)
-                copy = os.path.join(self._copy, "copy.db")
+                copy = os.path.join(self._copy.name, "copy.db")
                 shutil.copyfile(self.path, copy)
                 if before.has_wal:
                     shutil.copyfile(self.path + "-wal", copy + "-wal")
@@ -164,7 +167,7 @@ class _Connection:
         with contextlib.suppress(AttributeError):  # opening failed
             self.connection.close()
         if self._copy is not None:
-            shutil.rmtree(self._copy, ignore_errors=True)
+            self._copy.cleanup()
             self._copy = None
 
     def __del__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from branchline.entries import Entry
@@ -22,5 +22,9 @@ class EntrySource(Protocol):
         ...
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
-        """The records at many positions, read together where they lie together."""
+        """The records at many positions, neighbouring lines in one read."""
+        ...
+
+    def iter_entries(self, positions: Sequence[int]) -> Iterator[Entry]:
+        """The same records one after the other, not all of them in memory at once."""
         ...

@@ -66,8 +66,15 @@ BROWSER = (
     Key("escape", "back", "clear the search, marks and filters; then quit", "quit", "q"),
 )
 TREE = (
-    Key("enter,ctrl+o", "choose", "what to do here: go back, fork, label, copy, export, compare", "actions"),
+    Key("enter,ctrl+o", "choose", "what to do here: go back, fork, label, graft, export, compare", "actions"),
     *TREE_MOVE_KEYS,
+    Key("insert,ctrl+space,ctrl+@", "mark", "mark this entry: one end of a range to graft, squash, compare"),
+    Key("f2", "name", "name a branch that begins here"),
+    Key("f5", "branches", "named branches, with their ends and ages", "branches"),
+    Key("f6", "compare", "compare with the marked entry, or with the current branch", "compare"),
+    Key("f9", "log", "operations on this session, newest first"),
+    Key("ctrl+z", "undo", "undo the last operation: move, label, name, graft, squash", "undo"),
+    Key("alt+z", "redo", "redo what was undone last"),
     Key("ctrl+x", "copy", "copy the text of this entry"),
     *TREE_FILTER_KEYS,
     Key("ctrl+r", "transcript", "read the conversation up to here", "read"),
@@ -76,7 +83,7 @@ TREE = (
     Key("f4", "detail", "show or hide the whole entry"),
     Key("f3", "damage", "show findings"),
     Key("f1,question_mark", "help", "all keys", "keys"),
-    Key("escape", "back", "clear the search; then close", "back"),
+    Key("escape", "back", "clear the search and the mark; then close", "back"),
 )
 TRANSCRIPT = (
     Key("right", "branch(1)", "the next branch from here", "other branch"),

@@ -34,7 +34,6 @@ from branchline.views.tool_calls import Call, calls_of
 
 __all__ = ["CompareView", "ComparedTurn", "Side", "TurnPair", "compare_view"]
 
-_TOGETHER = 256
 _READ = frozenset({"read", "view", "cat", "read_file", "open"})
 _CHANGED = frozenset(
     {"write", "edit", "multiedit", "notebookedit", "write_file", "edit_file", "str_replace", "create"}
@@ -182,9 +181,7 @@ def _spent_beside(source: EntrySource) -> dict[str, list[int]]:
 
 
 def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
-    positions = [source.tree.position(key) for key in keys]
-    for start in range(0, len(positions), _TOGETHER):
-        yield from source.entries(positions[start : start + _TOGETHER])
+    return source.iter_entries([source.tree.position(key) for key in keys])
 
 
 class _Collected:

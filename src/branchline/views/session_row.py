@@ -9,6 +9,7 @@ import msgspec
 
 __all__ = [
     "ELSEWHERE",
+    "OTHER_AGENT",
     "Description",
     "ListItem",
     "Listing",
@@ -21,6 +22,8 @@ __all__ = [
 
 ELSEWHERE = "another working directory"
 """The reason for which a session is hidden that belongs to another project."""
+OTHER_AGENT = "another agent"
+"""The reason for which a session is hidden where only those of some agents are listed."""
 
 
 class SkippedFile(NamedTuple):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Literal, NamedTuple
 
 __all__ = ["Difference", "text_difference"]
 
 _LONGEST = 40_000  # lines of one side times lines of the other
 
-Difference = tuple[tuple[Literal[" ", "-", "+"], str], ...]
+_Mark = Literal[" ", "-", "+"]
+Difference = tuple[tuple[_Mark, str], ...]
 """Lines of a text: in both, only left, only right."""
 
 
@@ -28,11 +30,7 @@ def text_difference(left: str, right: str) -> Difference:
     the common end counts as replaced.
     """
     before, one, other, after = _trimmed(_lines(left), _lines(right))
-    return (
-        *((" ", line) for line in before),
-        *_changes(one, other),
-        *((" ", line) for line in after),
-    )
+    return (*_marked(" ", before), *_changes(one, other), *_marked(" ", after))
 
 
 def _lines(text: str) -> list[str]:
@@ -53,15 +51,19 @@ def _trimmed(left: list[str], right: list[str]) -> _Trimmed:
     )
 
 
-def _changes(left: list[str], right: list[str]) -> Iterator[tuple[Literal[" ", "-", "+"], str]]:
+def _marked(mark: _Mark, lines: list[str]) -> Iterator[tuple[_Mark, str]]:
+    return zip(repeat(mark), lines)
+
+
+def _changes(left: list[str], right: list[str]) -> Iterator[tuple[_Mark, str]]:
     if len(left) * len(right) > _LONGEST:
-        yield from (("-", line) for line in left)
-        yield from (("+", line) for line in right)
+        yield from _marked("-", left)
+        yield from _marked("+", right)
         return
     matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
     for kind, start, end, other_start, other_end in matcher.get_opcodes():
         if kind == "equal":
-            yield from ((" ", line) for line in left[start:end])
+            yield from _marked(" ", left[start:end])
         else:
-            yield from (("-", line) for line in left[start:end])
-            yield from (("+", line) for line in right[other_start:other_end])
+            yield from _marked("-", left[start:end])
+            yield from _marked("+", right[other_start:other_end])

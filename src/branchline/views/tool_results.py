@@ -88,6 +88,8 @@ def _wrapped(text: str) -> tuple[str, dict[str, Any]]:
                 return output, reported
     found: dict[str, Any] = {}
     head = text[:_HEAD]
+    if "code" not in head and "Wall time" not in head:
+        return text, found
     if output_at := _OUTPUT.search(head):
         head = head[: output_at.start()]
     if exit_code := _EXIT.search(head):

@@ -163,27 +163,36 @@ class _Arguments:
         """The first of these arguments that has this type, else None."""
         for name in names:
             value = self._given.get(name)
-            if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
+            if (
+                value is not None
+                and isinstance(value, kind)
+                and (kind is bool or not isinstance(value, bool))
+            ):
                 self._used.add(name)
                 return value
         return None
 
     def number(self, *names: str) -> int | float | None:
-        number = self.take(int, *names)
-        return self.take(float, *names) if number is None else number
+        for name in names:
+            value = self._given.get(name)
+            if value is not None and isinstance(value, int | float) and not isinstance(value, bool):
+                self._used.add(name)
+                return value
+        return None
 
     def text(self, *names: str) -> str:
         """The first of these arguments as text: JSON where it is none, empty where it is missing."""
-        name = next((name for name in names if self._given.get(name) is not None), None)
-        if name is None:
-            return ""
-        self._used.add(name)
-        value = self._given[name]
-        if isinstance(value, str):
-            return value[: self._most]
-        if value is False:
-            return ""
-        return _brief(value) if self._most is not None else json_text(value)
+        for name in names:
+            value = self._given.get(name)
+            if value is None:
+                continue
+            self._used.add(name)
+            if isinstance(value, str):
+                return value[: self._most]
+            if value is False:
+                return ""
+            return _brief(value) if self._most is not None else json_text(value)
+        return ""
 
     def rest(self) -> dict[str, Any]:
         """The arguments that nothing has shown."""
@@ -345,7 +354,7 @@ def _edits(arguments: _Arguments) -> Iterator[ToolSection]:
 
 
 def _difference(old: str | None, new: str | None) -> ToolSection:
-    lines = [f"{mark}{line}" for mark, line in text_difference(old or "", new or "")]
+    lines = map("".join, text_difference(old or "", new or ""))
     return ToolSection(kind="diff", text="\n".join(lines), language="diff")
 
 

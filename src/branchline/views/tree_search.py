@@ -10,8 +10,6 @@ from branchline.views.entry_rows import search_text
 
 __all__ = ["Search"]
 
-_TOGETHER = 512
-
 
 class Search:
     """The search of one session. The first one reads all payloads; what it looks at is kept for the next."""
@@ -52,7 +50,6 @@ class Search:
         """
         texts, size = self._texts, len(self.source.tree)
         end = size if most is None else min(size, len(texts) + most)
-        while len(texts) < end:
-            entries = self.source.entries(range(len(texts), min(end, len(texts) + _TOGETHER)))
-            texts += [search_text(entry).lower() for entry in entries]
+        entries = self.source.iter_entries(range(len(texts), end))
+        texts += [search_text(entry).lower() for entry in entries]
         return len(texts) >= size

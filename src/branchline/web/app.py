@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import date
@@ -26,7 +25,7 @@ from branchline.views.text import safe
 from branchline.web.changes import CHANGES
 from branchline.web.guard import Guard, Keys
 from branchline.web.live import follow
-from branchline.web.pages import Pages, compare_page, session_page, statistics_page
+from branchline.web.pages import WEEKS, Pages, compare_page, session_page, statistics_page
 from branchline.web.session_table import TableRequest, session_fields, session_table
 from branchline.web.single_page import PageRequest, findings, single_page
 from branchline.web.viewed import ViewedLibrary, ViewedSession
@@ -37,8 +36,6 @@ T = TypeVar("T")
 _SECONDS = 30.0
 _PAGE_SECONDS = 120.0
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-_WEEKS = (4, 13, 26, 52)
-_WEEK_MS = 7 * 86_400_000
 
 
 class _Viewer:
@@ -60,22 +57,16 @@ class _Viewer:
     async def transcript(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
-        body = session_page(row, f"/s/{fields['id']}")
-        return HTMLResponse(self.pages.render("session", session=fields, body=body))
+        body = session_page(row, f"/s/{fields['id']}", writable=self.writable)
+        return HTMLResponse(self.pages.render("session", session=fields, tags=row.tags, body=body))
 
     async def statistics(self, request: Request) -> Response:
-        weeks = _number(request, "weeks", 0) or await _work(self._usual_weeks)
-        if weeks not in _WEEKS:
-            raise HTTPException(400, f"weeks is one of {', '.join(map(str, _WEEKS))}")
+        weeks = _number(request, "weeks", 0)
+        if weeks not in (0, *WEEKS):
+            raise HTTPException(400, f"weeks is one of {', '.join(map(str, WEEKS))}")
         today = date.today()  # noqa: DTZ011  days are those of the person
         values = await _work(statistics_page, self.viewed.library, weeks=weeks, today=today)
-        return HTMLResponse(self.pages.render("statistics", choices=_WEEKS, **values))
-
-    def _usual_weeks(self) -> int:
-        """The shortest period that holds every session, so that a new user sees no empty year."""
-        oldest = min((row.modified_ms for row in self.viewed.rows()), default=0)
-        age = (time.time() * 1000 - oldest) / _WEEK_MS
-        return next((weeks for weeks in _WEEKS if age < weeks), _WEEKS[-1])
+        return HTMLResponse(self.pages.render("statistics", choices=WEEKS, **values))
 
     async def compare(self, request: Request) -> Response:
         left, right = (request.query_params.get(name, "") for name in ("left", "right"))
@@ -184,7 +175,9 @@ class _Viewer:
         if change is None:
             raise HTTPException(404, f"there is no change of this name; there are {', '.join(CHANGES)}")
         given = await _decoded(request, dict[str, str | None])
-        return await self._ask(request, lambda session, _: change(session, given))
+        answer = await self._ask(request, lambda session, _: change(session, given))
+        await _work(self.viewed.rows, fresh=True)
+        return answer
 
     async def _ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
         def ask() -> bytes:

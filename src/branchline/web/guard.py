@@ -8,6 +8,7 @@ another site cannot send.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import secrets
@@ -15,6 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -37,7 +39,9 @@ _HEADERS = {
 _log = logging.getLogger(__name__)
 _COOKIE = "branchline"
 _LONGEST_TARGET = 8192
+_LONGEST_HEADERS = 32768
 _LONGEST_BODY = 65536
+_BODY_SECONDS = 10.0
 
 
 class Keys:
@@ -94,10 +98,14 @@ class Guard:
 
         async def limited() -> Message:
             nonlocal left
-            message = await receive()
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "the request took too long to arrive") from None
             left -= len(message.get("body", b""))
             if left < 0:
-                return {"type": "http.disconnect"}
+                raise HTTPException(413, "the request is too large")
             return message
 
         await self._ask(scope, limited, answer)
@@ -117,6 +125,8 @@ class Guard:
             return _refuse(405, "Only GET, HEAD and POST are answered.")
         if len(scope["raw_path"] or b"") + len(scope["query_string"]) > _LONGEST_TARGET:
             return _refuse(414, "The address is too long.")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _LONGEST_HEADERS:
+            return _refuse(431, "The headers are too long.")
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return _refuse(403, "Requests from other pages are refused.")
         if scope["path"] == "/enter" and scope["method"] == "GET":

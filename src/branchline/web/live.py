@@ -16,11 +16,15 @@ from starlette.concurrency import run_in_threadpool
 
 from branchline.entries import json_codec
 from branchline.errors import BranchlineError
+from branchline.stores import FileStamp, stored_at
 from branchline.web.viewed import ViewedLibrary, watched_file
 
 __all__ = ["follow"]
 
-_POLL_SECONDS = 1.0
+_FILE_SECONDS = 1.0
+_SERVER_SECONDS = 0.2
+_STEP_MS = 40
+"""How often watchfiles looks for notifications: more often is more work while nothing happens."""
 _PING_SECONDS = 25.0
 
 
@@ -31,7 +35,7 @@ async def follow(
     stop: asyncio.Event,
 ) -> AsyncIterator[bytes]:
     """Events for a page that knows ``known`` bytes of the session's log, until ``stop`` is set."""
-    path = await run_in_threadpool(lambda: watched_file(viewed.row(id).path or ""))
+    path = (await run_in_threadpool(viewed.row, id)).path or ""
     yield b"retry: 500\n\n"
     async for changed in _changes(path, stop):
         if not changed:
@@ -69,12 +73,18 @@ def _event(name: str, data: dict[str, Any], known: int) -> bytes:
 
 
 async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
-    """True at once and whenever the file may have changed, False now and then so that the line stays open.
+    """True at once and whenever the session may have changed, False now and then to keep the connection open.
 
     Watching begins before the first True, so that nothing falls in between.
     """
-    stamp = _stamp(path)
-    watching = _notifications(path, stop)
+    stamp = await run_in_threadpool(_stamp, path)
+    file = await run_in_threadpool(watched_file, path)
+    if file is None:  # on a database server
+        yield True
+        async for polled in _polls(path, stamp, _SERVER_SECONDS, stop):
+            yield polled
+        return
+    watching = _notifications(file, stop)
     upcoming = asyncio.ensure_future(anext(watching, None))
     try:
         await asyncio.sleep(0)  # the watch is set up in the first step
@@ -82,19 +92,26 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
         while (changed := await upcoming) is not None:
             upcoming = asyncio.ensure_future(anext(watching, None))
             yield changed
-    except (ImportError, OSError, RuntimeError):  # no notifications here: look every second
-        quiet = 0.0
-        while not stop.is_set():
-            await asyncio.sleep(_POLL_SECONDS)
-            quiet += _POLL_SECONDS
-            if (now := _stamp(path)) != stamp:
-                stamp, quiet = now, 0.0
-                yield True
-            elif quiet >= _PING_SECONDS:
-                quiet = 0.0
-                yield False
+    except (ImportError, OSError, RuntimeError):  # no notifications here
+        async for polled in _polls(path, stamp, _FILE_SECONDS, stop):
+            yield polled
     finally:
         upcoming.cancel()
+
+
+async def _polls(
+    path: str, stamp: FileStamp | None, seconds: float, stop: asyncio.Event
+) -> AsyncIterator[bool]:
+    quiet = 0.0
+    while not stop.is_set():
+        await asyncio.sleep(seconds)
+        quiet += seconds
+        if (now := await run_in_threadpool(_stamp, path)) != stamp:
+            stamp, quiet = now, 0.0
+            yield True
+        elif quiet >= _PING_SECONDS:
+            quiet = 0.0
+            yield False
 
 
 async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool, None]:
@@ -104,8 +121,8 @@ async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool,
         os.path.dirname(path),
         watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
         recursive=False,
-        debounce=50,
-        step=10,
+        debounce=_STEP_MS,
+        step=_STEP_MS,
         rust_timeout=int(_PING_SECONDS * 1000),
         yield_on_timeout=True,
         stop_event=stop,
@@ -114,9 +131,9 @@ async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool,
         yield bool(changes)
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
+def _stamp(path: str) -> FileStamp | None:
     try:
-        found = os.stat(path)
-    except OSError:
+        stored = stored_at(path)
+    except (BranchlineError, OSError):
         return None
-    return found.st_size, found.st_mtime_ns
+    return None if stored is None else stored.stamp

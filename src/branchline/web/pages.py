@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from branchline.library import SessionLibrary, SessionRow
 from branchline.views.compare import Side, compare_view
-from branchline.views.html import Html, Template
+from branchline.views.html import Html, Template, join
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.text import safe
@@ -20,12 +20,16 @@ from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
 from branchline.web.viewed import ViewedSession
 
-__all__ = ["Pages", "compare_page", "session_page", "statistics_page"]
+__all__ = ["WEEKS", "Pages", "compare_page", "session_page", "statistics_page"]
 
+WEEKS = (4, 13, 26, 52)
+"""The periods that the page of statistics offers."""
+_YEAR_DAYS = 371
 _SERIES = 4
 _RANKED = 8
 _MOST_COMPARED = 300
-_SHARE = Template('<a class="btn quiet only-wide" href="{}/share">Share</a>')
+_SHARE = Template('<a class="btn quiet only-wide" id="share" href="{}/share">Share</a>')
+_CHANGE = Template('<button class="btn quiet only-wide" id="change-button" type="button">Change</button>')
 
 
 class Pages:
@@ -52,7 +56,7 @@ def _shown(value: str) -> Markup | str:
     return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
 
 
-def session_page(row: SessionRow, address: str) -> Html:
+def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Html:
     """The body of the page of a session at an address; its script fills in the conversation."""
     home = os.path.expanduser("~")
     facts = [
@@ -60,6 +64,7 @@ def session_page(row: SessionRow, address: str) -> Html:
         row.model or "",
         short_path(row.cwd or "", home),
         row.git_branch or "",
+        *(f"#{tag}" for tag in row.tags),
     ]
     if row.branches and row.branches > 1:
         facts.append(count(row.branches, "branch", "branches"))
@@ -69,26 +74,34 @@ def session_page(row: SessionRow, address: str) -> Html:
         title=row.title or row.first_prompt or "untitled",
         facts=[fact for fact in facts if fact],
         home="/",
-        tools=_SHARE(address),
-        keys={"Sessions": {"All sessions": "s", "Compare with the other branch": "c"}},
+        tools=join((_CHANGE(), _SHARE(address))) if writable else _SHARE(address),
+        keys={
+            "Sessions": {
+                "All sessions": "s",
+                "Compare with the other branch": "c",
+                "Share as one file": "x",
+                **({"Change: label, title, tags, branch, fork": "e"} if writable else {}),
+            }
+        },
     )
 
 
 def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict[str, Any]:
-    """What the page of statistics shows of the last so many weeks."""
-    first = today - timedelta(weeks=weeks) + timedelta(days=1)
+    """The statistics of the last so many weeks; 0: the shortest period that holds the whole last year."""
     home = os.path.expanduser("~")
-    with library.statistics(since=first, until=today) as found:
-        stats = found.stats()
-        by_model = found.groups("day", "model")
-        hours = found.groups("hour")
-        notes = tuple(found.notes)
-    with library.statistics(since=today - timedelta(days=371), until=today) as year:
+    with library.statistics(since=today - timedelta(days=_YEAR_DAYS), until=today) as year:
         days = {
             date.fromisoformat(group.name): group.figures.sessions
             for group in year.groups("day")
             if group.name
         }
+        weeks = weeks or _usual_weeks(min(days, default=today), today)
+        first = today - timedelta(weeks=weeks) + timedelta(days=1)
+        found = year.during(first, today)
+        stats = found.stats()
+        by_model = found.groups("day", "model")
+        hours = found.groups("hour")
+        notes = tuple(found.notes)
     total = stats.total
     models = [group.name for group in stats.model[:_SERIES]]
     cost: dict[date, list[float]] = {}
@@ -103,7 +116,11 @@ def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict
         "weeks": weeks,
         "notes": notes,
         "figures": [
-            ("Cost", ("≈ " if total.estimated else "") + money(total.cost), _unpriced(total.unpriced)),
+            (
+                "Cost",
+                ("≈ " if total.estimated else "") + (money(total.cost) if total.cost else "$0"),
+                _unpriced(total.unpriced),
+            ),
             ("Tokens", tokens(total.tokens), _cached(total.cache_read, prompt_tokens)),
             ("Sessions", f"{total.sessions:,}", f"{total.prompts:,} prompts"),
             (
@@ -129,6 +146,10 @@ def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict
             ]
         ),
     }
+
+
+def _usual_weeks(oldest: date, today: date) -> int:
+    return next((weeks for weeks in WEEKS if oldest > today - timedelta(weeks=weeks)), WEEKS[-1])
 
 
 def _ranked(groups: Any, home: str) -> Html:

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import sys
 import webbrowser
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from branchline.library import SessionLibrary
 from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.guard import Keys
 
-__all__ = ["serve"]
+__all__ = ["http_server", "serve"]
 
 _BACKLOG = 64
+_TICK_SECONDS = 0.5
+_REQUEST_SECONDS = 10.0
+"""How long the line and the headers of a request may take to arrive."""
+
+
+class RequestDeadline(H11Protocol):
+    """Closes connections that begin a request and do not finish its headers in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        cycle: Any = self.cycle  # None before the first request, whatever its annotation says
+        if cycle is None or cycle.response_complete:
+            self._wait()
+        else:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(_REQUEST_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class QuietServer(uvicorn.Server):
+    """Looks twice a second whether it shall stop; ten times would be most of what an idle viewer does."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:  # noqa: ASYNC110  a signal handler sets it
+            await asyncio.sleep(_TICK_SECONDS)
 
 
 def serve(
@@ -37,24 +83,30 @@ def serve(
         keys = Keys()
         address = f"http://127.0.0.1:{port}/enter?token={keys.token}"
         app = create_app(library, keys, port=port, writable=writable)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            ws="none",
-            h11_max_incomplete_event_size=32768,
-            timeout_keep_alive=30,
-            limit_concurrency=64,
-            timeout_graceful_shutdown=1,
-        )
         on_address(address)
         sys.stdout.flush()
         if open_browser:
             _open_browser(address)
-        uvicorn.Server(config).run(sockets=[listener])
+        http_server(app).run(sockets=[listener])
+
+
+def http_server(app: ASGIApp) -> uvicorn.Server:
+    """A server with the limits of the viewer; it has no socket yet."""
+    config = uvicorn.Config(
+        app,
+        http=RequestDeadline,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        h11_max_incomplete_event_size=32768,
+        timeout_keep_alive=30,
+        limit_concurrency=64,
+        timeout_graceful_shutdown=1,
+    )
+    return QuietServer(config)
 
 
 def _open_browser(address: str) -> None:

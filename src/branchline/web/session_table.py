@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from branchline.library import SessionRow
+from branchline.views.browser.arrangement import (
+    COLUMNS,
+    SHAPES,
+    ListOptions,
+    arrange,
+    face_of,
+    project_name,
+)
 from branchline.views.hits import Hit
 from branchline.views.session_details import SessionDetails
 from branchline.views.session_row import row_name
@@ -53,13 +60,13 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
         rows = [group[0].row for group in hits.values()]
         notes = found.notes
     else:
-        rows = [row for row in viewed.rows() if row.messages != 0 or row.problem is not None]
+        rows = list(viewed.rows())
     agents = Counter(_agent(row) for row in rows)
-    rows = [row for row in rows if not asked.agent or _agent(row) == asked.agent]
-    projects = Counter(_project(row) for row in rows if _project(row))
-    rows = [row for row in rows if _is_wanted(row, asked)]
-    if not asked.words.strip() or asked.sort != "age":
-        rows = _sorted(rows, asked)
+    projects = Counter(
+        name for row in rows if asked.agent in ("", _agent(row)) and (name := project_name(row))
+    )
+    arranged = arrange(rows, _options(asked), agent=_agent, faces=lambda row: face_of(row, _agent(row)))
+    rows = [item.row for item in arranged.items]
     window = rows[asked.offset : asked.offset + asked.limit]
     details = viewed.library.details(window, seconds=_DETAIL_SECONDS)
     return {
@@ -92,7 +99,7 @@ def session_fields(
         "title": row.title or row.first_prompt or "",
         "untitled": not (row.title or row.first_prompt),
         "agent": _agent(row),
-        "project": _project(row),
+        "project": project_name(row),
         "cwd": short_path(row.cwd, home) if row.cwd else "",
         "git_branch": row.git_branch or "",
         "model": row.model or "",
@@ -123,33 +130,15 @@ def _agent(row: SessionRow) -> str:
     return row.agent or row.format or ""
 
 
-def _project(row: SessionRow) -> str:
-    return os.path.basename(row.cwd.rstrip("/")) if row.cwd else ""
-
-
-def _is_wanted(row: SessionRow, asked: TableRequest) -> bool:
-    if asked.project and _project(row) != asked.project:
-        return False
-    if asked.days and time.time() * 1000 - row.modified_ms > asked.days * _DAY_MS:
-        return False
-    match asked.shape:
-        case "branches":
-            return (row.branches or 0) > 1
-        case "damage":
-            return bool(row.findings) or row.problem is not None
-        case "fork":
-            return row.parent_session is not None
-        case _:
-            return True
-
-
-def _sorted(rows: Iterable[SessionRow], asked: TableRequest) -> list[SessionRow]:
-    keys = {
-        "title": lambda row: (row.title or row.first_prompt or "").lower(),
-        "agent": _agent,
-        "project": _project,
-        "branch": lambda row: row.git_branch or "",
-        "messages": lambda row: -(row.messages or 0),
-        "age": lambda row: -row.modified_ms,
-    }
-    return sorted(rows, key=keys.get(asked.sort, keys["age"]), reverse=asked.reverse)
+def _options(asked: TableRequest) -> ListOptions:
+    """What the page asks for, as every list has it. A search keeps its order until a column is chosen."""
+    found = bool(asked.words.strip())
+    return ListOptions(
+        sort=next((name for name in COLUMNS if name == asked.sort), "given" if found else "recent"),
+        reverse=asked.reverse,
+        agents=frozenset({asked.agent} if asked.agent else ()),
+        project=asked.project,
+        since_ms=round(time.time() * 1000) - asked.days * _DAY_MS if asked.days else 0,
+        shape=next((shape for shape in SHAPES if shape == asked.shape), None),
+        hide="nothing" if found else "empty",
+    )

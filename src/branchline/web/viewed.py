@@ -34,8 +34,9 @@ _CHANGED = (LogReplaced, LogShrank)
 class ViewedSession:
     """A session, what renders it, and what was found in it last. Hold ``lock`` around a call."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, row: SessionRow, path: str) -> None:
         self.lock = threading.RLock()
+        self.row = row
         self.path = path
         self.closed = False
         self.session = Session.open(path)
@@ -180,7 +181,7 @@ class ViewedLibrary:
         if row.path is None:
             raise SessionNotFound("this session has no file yet")
         try:
-            viewed = ViewedSession(row.path)
+            viewed = ViewedSession(row, row.path)
         except FileNotFoundError as problem:
             raise SessionNotFound(f"{row.path} no longer exists") from problem
         except OSError as problem:
@@ -201,8 +202,9 @@ class ViewedLibrary:
             viewed.close()
 
 
-def watched_file(path: str) -> str:
-    """The file that changes when a session does: of a session in a database, the database."""
-    if not os.path.exists(path) and "#" in path:
-        path = path.rpartition("#")[0]
-    return os.path.realpath(path)
+def watched_file(path: str) -> str | None:
+    """The file that changes when a session does: of a session in a database file, the database."""
+    for file in (path, path.rpartition("#")[0]):
+        if file and os.path.exists(file):
+            return os.path.realpath(file)
+    return None

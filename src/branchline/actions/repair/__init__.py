@@ -1,12 +1,13 @@
-"""Write a repaired copy beside a damaged session file. The damaged file is never changed.
+"""Write a repaired copy beside a damaged session. The damaged one is never changed.
 
 Every readable entry is in the copy, byte for byte except for links that the reader had to guess. Unreadable
-bytes are kept in a file of their own.
+bytes are kept in a file of their own; for a session of a database, they stay in the damaged session.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 
 import msgspec
@@ -16,13 +17,20 @@ from branchline.actions.output_file import require_new_path, write_new
 from branchline.actions.repair.foreign import repair_foreign
 from branchline.actions.repair.native import RepairResult, repair_native, require_same
 from branchline.clock import SystemClock, iso
-from branchline.errors import NotASession, NotSupported
+from branchline.errors import FileExists, NotASession, NotSupported
 from branchline.formats import EntryLog
 from branchline.formats.integrity import check_log
 from branchline.formats.suffixes import suffix_of, without_suffix
 from branchline.log import FileLog
 from branchline.plugins.formats import detect
-from branchline.stores import address_in
+from branchline.stores import (
+    LoadStore,
+    SessionAddress,
+    absolute_path,
+    address_in,
+    addressed_store,
+    open_log,
+)
 from branchline.tree import Finding, severity
 
 __all__ = ["RepairReport", "RepairResult", "repair"]
@@ -32,11 +40,11 @@ class RepairReport(msgspec.Struct, frozen=True, kw_only=True):
     """A repair: the files that were written, and how the copy differs from the damaged file."""
 
     path: str
-    """The damaged file."""
+    """The damaged file, or the address of a session in a database."""
     output: str | None
     """The repaired copy; None if there was nothing to repair."""
     unreadable: str | None
-    """The file with the unreadable bytes; None if there are none."""
+    """The file with the unreadable bytes; None if there are none, or if they stay in the database."""
     format: str
     result: RepairResult
     left: tuple[Finding, ...] = ()
@@ -44,37 +52,62 @@ class RepairReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | None = None) -> RepairReport:
-    """Write a repaired copy of a session file (default: beside it, with ``.repaired`` in its name).
+    """Write a repaired copy of a session (default: beside it, with ``.repaired`` in its name).
 
+    The copy of a session in a database is another session of that database; ``output`` makes it a file.
     Nothing is written if there is nothing that can be repaired; the report says what is left. Raises
-    FileExists if a new file's path is taken, NotASession if nothing in the file is a session, NotSupported
-    for a format that is only read, and NotSaved if the copy would read differently where the damaged file can
-    be read.
+    FileExists if the name of the copy is taken, NotASession if nothing in the log is a session, NotSupported
+    for a format or a database that is only read, and NotSaved if the copy would read differently where the
+    damaged session can be read.
     """
-    path = os.path.abspath(path)
-    if address_in(path) is not None:
-        raise NotSupported(f"cannot repair {path}: it is part of a database; fork or export what can be read")
-    target = (
-        f"{without_suffix(path)}.repaired{suffix_of(path)}" if output is None else os.path.abspath(output)
-    )
+    path = absolute_path(path)
+    address = address_in(path)
+    inside = None if address is None else _database(path, address)
+    if output is not None:
+        inside, target = None, os.path.abspath(output)
+    elif inside is not None:
+        target = f"{path}.repaired"
+    else:
+        target = f"{without_suffix(path)}.repaired{suffix_of(path)}"
     rest = f"{without_suffix(path if output is None else target)}.unreadable.txt"
-    with FileLog(path) as log:
+    with contextlib.closing(open_log(path)) as log:
         old = transcript_of(log, path)
         result = _repaired(old, path)
         if not result.entries and not _is_session(result.data, old):
             raise NotASession(f"cannot repair {path}: no entry in it can be read")
         damage, left = _damage(old), _damage(_read(result.data, old))
         needed = result.needed or len(left) < len(damage)
-        if needed:
+        if needed and inside is not None and address is not None:
+            _load(old, result, inside, f"{address.session}.repaired")
+        elif needed:
             _write(old, result, path, target, rest)
     return RepairReport(
         path=path,
         output=target if needed else None,
-        unreadable=rest if result.asides else None,
+        unreadable=rest if result.asides and inside is None else None,
         format=old.format.name,
         result=result,
         left=left if needed else damage,
     )
+
+
+def _database(path: str, address: SessionAddress) -> LoadStore:
+    store = addressed_store(address)
+    if not isinstance(store, LoadStore):
+        raise NotSupported(
+            f"cannot repair {path}: it is part of a database of another program, which is only read; "
+            "`branchline fork` copies its readable entries into a native session"
+        )
+    return store
+
+
+def _load(old: EntryLog, result: RepairResult, store: LoadStore, key: str) -> None:
+    """Store the copy beside the damaged session."""
+    require_same(old, _read(result.data, old))
+    try:
+        store.load(key, [result.data])
+    except FileExistsError as problem:
+        raise FileExists(errno.EEXIST, "already exists", f"{store.name}#{key}") from problem
 
 
 def _damage(transcript: EntryLog) -> tuple[Finding, ...]:
@@ -101,7 +134,9 @@ def _repaired(old: EntryLog, path: str) -> RepairResult:
             f"cannot repair {path}: sessions of {old.format.name} are read-only; "
             "`branchline fork` copies its readable entries into a native session"
         )
-    key, clock = without_suffix(os.path.basename(path)), SystemClock()
+    address = address_in(path)
+    name = os.path.basename(path) if address is None else address.session
+    key, clock = without_suffix(name), SystemClock()
     if old.format.name == "pi":
         return repair_native(old, key=key, spare_id=clock.session_id())
     return repair_foreign(old, key=key, spare_id=clock.session_id(), now=iso(clock.now()))

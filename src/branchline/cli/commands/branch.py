@@ -125,7 +125,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 @click.argument("entry", required=False)
 @click.option("--before", is_flag=True, help="Exclude ENTRY itself.")
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
-@click.option("--to", "target", metavar="PROGRAM", help="Agent of the new session (default: the same agent).")
+@click.option("--to", "target", metavar="AGENT", help="Agent of the new session (default: the same agent).")
 @click.option("-o", "--output", metavar="PATH", help="Output file or directory, as for `convert`.")
 @click.option(
     "--cwd",

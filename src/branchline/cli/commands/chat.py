@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Literal
 
 import click
 
@@ -21,6 +23,7 @@ __all__ = ["chat_command"]
     branchline chat --model qwen2.5:7b --base-url http://localhost:11434/v1
     branchline chat --model gpt-oss --base-url https://gpu.example/v1 --api-key-env GPU_KEY
     branchline chat --mcp .mcp.json
+    branchline chat --attach screenshot.png --attach notes.txt
     branchline chat --fork @last@3f2a
     git diff | branchline chat --no-session --print -
     """,
@@ -60,6 +63,29 @@ __all__ = ["chat_command"]
     multiple=True,
     help="Allow this MCP tool without asking (repeatable).",
 )
+@click.option("--no-mcp", is_flag=True, help="Do not start the MCP servers of the settings.")
+@click.option(
+    "--file-tools",
+    type=click.Choice(["ask", "allow", "off"]),
+    help="Let the model read files below the working directory (default: ask).",
+)
+@click.option(
+    "--attach",
+    "attached",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    multiple=True,
+    help="Send this text file or image with the first prompt (repeatable).",
+)
+@click.option("--system-prompt", metavar="TEXT", help="System prompt (default: from the settings).")
+@click.option(
+    "--instructions",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    multiple=True,
+    help="Instruction file, in place of the AGENTS.md files found from the working directory upward.",
+)
+@click.option("--no-instructions", is_flag=True, help="Load no instruction files.")
 @click.option("--name", metavar="TITLE", help="Title of the session.")
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @click.option(
@@ -84,6 +110,12 @@ def chat_command(
     api_key_env: str | None,
     file: str | None,
     allowed_tools: tuple[str, ...],
+    no_mcp: bool,  # noqa: FBT001
+    file_tools: Literal["ask", "allow", "off"] | None,
+    attached: tuple[str, ...],
+    system_prompt: str | None,
+    instructions: tuple[str, ...],
+    no_instructions: bool,  # noqa: FBT001
     name: str | None,
     no_session: bool,  # noqa: FBT001
     cwd: str | None,
@@ -107,13 +139,25 @@ def chat_command(
         base_url=base_url,
         api_key_env=api_key_env,
         servers=file,
+        mcp=not no_mcp,
         allowed_tools=allowed_tools,
+        file_tools=file_tools,
+        attached=attached,
+        system_prompt=system_prompt,
+        instructions=_instruction_files(instructions, none=no_instructions),
         title=name,
         cwd=cwd,
         prompt=_words(prompt),
     )
     if code := run_chat(out, wishes):
         click.get_current_context().exit(code)
+
+
+def _instruction_files(files: tuple[str, ...], *, none: bool) -> tuple[str, ...] | None:
+    """The files that take the place of those of the settings; None leaves it to the settings."""
+    if none and files:
+        raise click.UsageError("use either --instructions or --no-instructions, not both")
+    return tuple(map(os.path.abspath, files)) if none or files else None
 
 
 def _words(prompt: str | None) -> str | None:

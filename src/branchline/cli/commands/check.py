@@ -32,6 +32,7 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
 
 @command(
     "check",
+    paged=True,
     examples="""
     branchline check @last
     branchline check a.jsonl b.jsonl

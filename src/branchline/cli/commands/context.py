@@ -24,6 +24,7 @@ _PROVIDERS = ["openai-chat", "openai-responses", "anthropic"]
 
 @command(
     "context",
+    paged=True,
     examples="""
     branchline context @last
     branchline context @last --at 3f2a --json

@@ -34,6 +34,7 @@ class _End(NamedTuple):
 
 @command(
     "diff",
+    paged=True,
     examples="""
     branchline diff @last                          the two branches of a session that has two
     branchline diff @last 3f2a                     the leaf and another branch
@@ -181,28 +182,15 @@ def _other(live: Session, name: str, directory: str | None) -> _End:
 
 def _only_two(live: Session) -> tuple[_End, _End]:
     """The leaf, and the end of the only other branch."""
-    tips = _tips(live)
-    others = [tip for tip in tips if tip != live.leaf]
+    from branchline.library.branch_count import branch_tips
+
+    others = [tip for tip in branch_tips(live.index) if tip != live.leaf]
     if len(others) == 1:
         return _End(live, live.leaf), _End(live, others[0])
     if not others:
         raise EntryNotFound(f"{live.id} has only one branch; name another session to compare with")
     some = ", ".join(others[:_SHOWN]) + (" …" if len(others) > _SHOWN else "")
     raise Ambiguous(f"{live.id} has {len(others)} other branches; name one of them: {some}")
-
-
-def _tips(live: Session) -> list[str]:
-    """The ends of all branches, the newest first."""
-    from branchline.entries import SIDE_TYPES
-
-    index = live.index
-    return [
-        index.keys[position]
-        for position in range(len(index) - 1, -1, -1)
-        if index.types[position] not in SIDE_TYPES
-        and position not in index.placeholders
-        and not index.conversation_children(index.keys[position])
-    ]
 
 
 def _position(end: _End) -> int:

@@ -22,7 +22,7 @@ _COLUMNS = ("name", "read", "written", "continued", "searched", "followed", "cos
     """,
 )
 def formats_command(out: Output) -> None:
-    """List the programs whose sessions branchline knows, and what it can do with them."""
+    """List the agents whose sessions branchline knows, and what it can do with them."""
     import msgspec
 
     from branchline.actions.format_support import supported_formats

@@ -1,4 +1,4 @@
-"""``help`` and ``version``: what people type before they know the options."""
+"""``help``, ``man`` and ``version``: what people type before they know the options."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import click
 from branchline._version import __version__
 from branchline.cli.options import command
 from branchline.cli.output import Output
+from branchline.programs import find_program, safe_environment
 
-__all__ = ["help_command", "version_command"]
+__all__ = ["help_command", "man_command", "version_command"]
 
 
 @command(
     "help",
+    paged=True,
     examples="""
     branchline help
     branchline help export
@@ -38,6 +40,37 @@ def _help_of(program: click.Context, name: str) -> str:
     assert found is not None
     with click.Context(found, info_name=found_name, parent=program) as inner:
         return found.get_help(inner)
+
+
+@command(
+    "man",
+    examples="""
+    branchline man
+    branchline man > ~/.local/share/man/man1/branchline.1
+    """,
+)
+@click.pass_context
+def man_command(context: click.Context, out: Output) -> None:
+    """Show the manual page of all commands; where stdout is not a terminal, print it in roff."""
+    from branchline.cli.man_page import man_page
+
+    page = man_page(context.find_root())
+    if out.json:
+        out.result("man", {"page": page})
+    elif not (out.interactive and _shown_by_man(page)):
+        out.data(page.encode())
+
+
+def _shown_by_man(page: str) -> bool:
+    """Whether `man` of this system has shown a page."""
+    import subprocess
+
+    program = find_program("man")
+    if program is None:
+        return False
+    command = [program, "-l", "-"]
+    done = subprocess.run(command, input=page, text=True, env=safe_environment(), check=False)  # noqa: S603
+    return done.returncode == 0
 
 
 @command("version", examples="branchline version")

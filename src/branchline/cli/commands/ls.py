@@ -39,6 +39,7 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
 
 @command(
     "ls",
+    paged=True,
     examples="""
     branchline ls
     branchline ls --all -n 20
@@ -125,7 +126,7 @@ def print_rows(
     details: Mapping[str, SessionDetails] | None = None,
 ) -> None:
     """Print some rows of a listing, and on stderr what else was seen."""
-    from branchline.views.session_row import ELSEWHERE
+    from branchline.views.session_row import ELSEWHERE, OTHER_AGENT
 
     for note in listing.notes:
         remark(note)
@@ -144,9 +145,11 @@ def print_rows(
     for row in shown:
         out.row(*_line(row, columns))
     unreadable = listing.unreadable
-    hidden = [item for item in listing.hidden if item.reason != ELSEWHERE]
+    hidden = [item for item in listing.hidden if item.reason not in (ELSEWHERE, OTHER_AGENT)]
     facts = [f"{listing.seen} seen", f"{len(shown)} listed"]
-    if elsewhere := len(listing.hidden) - len(hidden):
+    if others := sum(item.reason == OTHER_AGENT for item in listing.hidden):
+        facts.append(f"{others} of other agents")
+    if elsewhere := len(listing.hidden) - len(hidden) - others:
         hint = "" if shown else " (`branchline ls --all` lists them)"
         facts.append(f"{elsewhere} of other directories{hint}")
     facts += [f"{len(hidden)} hidden"] if hidden else []
@@ -223,7 +226,7 @@ def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequen
 # -- forest -----------------------------------------------------------------------------------------------
 
 
-@command("forest", examples="branchline forest\nbranchline forest --all --agent codex")
+@command("forest", paged=True, examples="branchline forest\nbranchline forest --all --agent codex")
 @click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
 @click.option(
     "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."

@@ -9,11 +9,10 @@ from branchline.cli.output import Output, paint, remark
 
 __all__ = ["models_command"]
 
-_SHOWN = 3
-
 
 @command(
     "models",
+    paged=True,
     examples="""
     branchline models
     branchline models gateway
@@ -31,6 +30,7 @@ def models_command(out: Output, provider: str | None) -> None:
     import msgspec
 
     from branchline.models import ModelRegistry
+    from branchline.models.provider_lines import provider_lines
 
     settings = out.settings
     found = ModelRegistry.from_settings(settings).statuses()
@@ -48,15 +48,8 @@ def models_command(out: Output, provider: str | None) -> None:
         if one.needs is not None:
             remark(f"{one.name} cannot be used yet: {one.needs}")
         return
-    room = max(len(one.name) for one in found)
-    for one in sorted(found, key=lambda one: not one.ready):
-        models = ", ".join(one.models[:_SHOWN]) + (", …" if len(one.models) > _SHOWN else "")
-        where = f"  {one.base_url}" if one.base_url else ""
-        out.row(
-            paint("model" if one.ready else "dim", f"{one.name:<{room}}  "),
-            paint("good", "ready") if one.ready else paint("warning", one.needs or ""),
-            paint("dim", f"{where}  {models}".rstrip() if one.ready else where),
-        )
+    for line in provider_lines(found):
+        out.row(*line)
     remark(
         f"the model of new chats: {settings.model}"
         if settings.model

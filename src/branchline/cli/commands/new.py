@@ -45,7 +45,7 @@ __all__ = ["append_command", "new_command"]
 @click.option(
     "--format",
     "program",
-    metavar="PROGRAM",
+    metavar="AGENT",
     help="Create it for this agent: pi, oh-my-pi, operator, induscode, zot or piglet.",
 )
 def new_command(

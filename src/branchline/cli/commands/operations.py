@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["graft_command", "log_command", "redo_command", "squash_command", "undo_command"]
 
 
-@command("log", examples="branchline log @last")
+@command("log", paged=True, examples="branchline log @last")
 @session_argument()
 @directory_option
 def log_command(out: Output, session: str, directory: str | None) -> None:
@@ -55,26 +55,9 @@ def log_command(out: Output, session: str, directory: str | None) -> None:
 
 
 def _words(session: Session, operation: Operation) -> str:
-    match operation.verb:
-        case "label":
-            target = described(session, operation.target)
-            if operation.after is None:
-                return f"removed {operation.before!r} from {target}"
-            return f"{operation.after!r} on {target}"
-        case "title":
-            return operation.after or "(none)"
-        case "name":
-            return f"{operation.target!r} begins at {described(session, operation.after)}"
-        case "graft" | "squash":
-            return f"{count(len(operation.entries), 'entry', 'entries')}, now at {_place(session, operation)}"
-        case "undo" | "redo":
-            return f"now at {_place(session, operation)}"
-        case _:
-            return f"to {_place(session, operation)}"
+    from branchline.views.operation_lines import operation_words
 
-
-def _place(session: Session, operation: Operation) -> str:
-    return "the start" if operation.leaf_after is None else described(session, operation.leaf_after)
+    return operation_words(operation, lambda entry: described(session, entry))
 
 
 @command("undo", examples="branchline undo @last")

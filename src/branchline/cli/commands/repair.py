@@ -1,4 +1,4 @@
-"""``repair``: a repaired copy beside a damaged file."""
+"""``repair``: a repaired copy beside a damaged session."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import command, directory_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_path
 from branchline.cli.words import count, format_size
@@ -23,22 +23,25 @@ __all__ = ["repair_command"]
     examples="""
     branchline repair broken.jsonl               writes broken.repaired.jsonl
     branchline repair broken.jsonl -o repaired.jsonl
+    branchline repair user%3a42 --store app.db   adds the session user%3a42.repaired
     """,
 )
-@click.argument("session", metavar="PATH")
-@click.option("-o", "--output", metavar="OUT", help="Output file (default: PATH with .repaired).")
-def repair_command(out: Output, session: str, output: str | None) -> None:
+@click.argument("session", metavar="SESSION")
+@directory_option
+@click.option("-o", "--output", metavar="OUT", help="Output file (default: SESSION with .repaired).")
+def repair_command(out: Output, session: str, directory: str | None, output: str | None) -> None:
     """Write a repaired copy of a damaged session.
 
-    The old file is unchanged. The new file has every readable entry, byte for byte except for guessed
-    links. Unreadable bytes are kept in a separate file, .unreadable.txt.
+    The old session is unchanged. The new one has every readable entry, byte for byte except for guessed
+    links. Unreadable bytes are kept in a separate file, .unreadable.txt; those of a session in a database
+    stay in the old session.
     """
     from branchline.actions.repair import repair
 
     try:
-        report = repair(resolve_path(session), output=output)
+        report = repair(resolve_path(session, directory), output=output)
     except FileExists as problem:
-        raise click.ClickException(f"{problem} and is left unchanged; choose another file with -o") from None
+        raise click.ClickException(f"{problem} and is left unchanged; choose a file with -o") from None
     if out.json:
         out.result("repair", _fields(report))
     elif report.output is None:
@@ -63,7 +66,8 @@ def _print(out: Output, report: RepairReport) -> None:
         out.line(f"  {count(len(result.changes), 'entry', 'entries')} with guessed links")
     if result.asides:
         size = format_size(sum(len(aside.data) for aside in result.asides))
-        out.line(f"  {count(len(result.asides), 'piece')} of unusable data ({size}): {report.unreadable}")
+        where = report.unreadable or "in the old session only"
+        out.line(f"  {count(len(result.asides), 'piece')} of unusable data ({size}): {where}")
     remark(f"{report.path} is unchanged; if you no longer need it, `branchline rm` moves it to the trash")
 
 

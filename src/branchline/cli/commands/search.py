@@ -1,4 +1,4 @@
-"""``search``: entries that hold some words, in the sessions of all programs."""
+"""``search``: entries that hold some words, in the sessions of all agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.options import TEXT, agent_option, command, names_of
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import everywhere_library, local_library
 from branchline.cli.words import count
@@ -26,6 +26,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 
 @command(
     "search",
+    paged=True,
     examples="""
     branchline search login test
     branchline search '"connection refused"' role:result after:7d
@@ -35,7 +36,7 @@ _behind: list[subprocess.Popen[bytes]] = []
     branchline search is:abandoned parser --open
     """,
 )
-@click.argument("words", metavar="WORDS...", nargs=-1, required=True)
+@click.argument("words", metavar="WORDS...", nargs=-1, required=True, type=TEXT)
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most N hits.")
 @click.option(
     "--context", type=click.IntRange(min=20), default=160, metavar="N", help="Characters of text to show."
@@ -60,7 +61,7 @@ def search_command(
     directory: str | None,
     agents: tuple[str, ...],
 ) -> None:
-    """Find entries by their words, in the sessions of all programs and directories.
+    """Find entries by their words, in the sessions of all agents and directories.
 
     Every word must be in the entry. "phrases" stand in quotes, re: takes a regular expression. Fields narrow
     it down: agent: cwd: model: role: tool: after: before: label: in:said in:tools is:branch is:abandoned

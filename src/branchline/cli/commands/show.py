@@ -35,14 +35,17 @@ _ROLES: dict[str, StyleRole] = {
 
 @command(
     "show",
+    paged=True,
     examples="""
     branchline show @last
     branchline show @last --last 4 --full
+    branchline show @last --branch "other parser"
     branchline show 01a1ddf5 --at 3f2a --markdown > talk.md
     """,
 )
 @session_argument(picked=True)
 @click.option("--at", metavar="ENTRY", help="Show the path to ENTRY instead of the leaf.")
+@click.option("--branch", metavar="ENTRY", help="Show the branch that ENTRY is on, to its end.")
 @click.option("--from", "start", metavar="ENTRY", help="Start at this entry of the path.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Show only the last N entries.")
 @click.option("--full", is_flag=True, help="Show tool results, thinking and long prompts in full.")
@@ -53,6 +56,7 @@ def show_command(
     out: Output,
     session: str | None,
     at: str | None,
+    branch: str | None,
     start: str | None,
     last: int | None,
     full: bool,  # noqa: FBT001
@@ -63,8 +67,10 @@ def show_command(
     """Show the path from the root to the leaf. Tool results are shortened to one line each."""
     if raw + as_markdown + out.json > 1:
         raise click.UsageError("choose one of --raw, --markdown and --json")
+    if at is not None and branch is not None:
+        raise click.UsageError("choose one of --at and --branch")
     with resolve_session(session or pick_session(out, "show", directory), directory) as live:
-        path = _stretch(live, at, start, last)
+        path = _stretch(live, _end(live, at, branch), start, last)
         if raw:
             out.data(_lines(live, path))
             return
@@ -109,8 +115,17 @@ def _lines(session: Session, path: list[str]) -> bytes:
     return b"".join(session.raw(entry) + b"\n" for entry in found.values())
 
 
-def _stretch(session: Session, at: str | None, start: str | None, last: int | None) -> list[str]:
-    path = session.path(None if at is None else resolve_entry(session, at))
+def _end(session: Session, at: str | None, branch: str | None) -> str | None:
+    """Where the path ends that is asked for; None is the leaf."""
+    from branchline.views.browser.branch_end import branch_end
+
+    if branch is not None:
+        return branch_end(session, resolve_entry(session, branch))
+    return None if at is None else resolve_entry(session, at)
+
+
+def _stretch(session: Session, end: str | None, start: str | None, last: int | None) -> list[str]:
+    path = session.path(end)
     if start is not None:
         first = resolve_entry(session, start)
         if first not in path:

@@ -27,6 +27,7 @@ __all__ = ["stats_command"]
 
 @command(
     "stats",
+    paged=True,
     examples="""
     branchline stats
     branchline stats --all --by day --since 14d

@@ -32,6 +32,7 @@ _DEEPEST = 50
 
 @command(
     "tree",
+    paged=True,
     examples="""
     branchline tree @last
     branchline tree @last --ids --filter user-only

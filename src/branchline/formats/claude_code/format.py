@@ -18,6 +18,7 @@ from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
 from branchline.formats.claude_code.rows import ERROR, PROVENANCE
+from branchline.formats.claude_code.texts import ClaudeCodeTexts
 from branchline.formats.claude_code.unsupported import CANNOT
 from branchline.formats.derived_ids import is_uuid, uuid4_from
 from branchline.formats.entry_log import EntryLog
@@ -113,6 +114,7 @@ TRAITS = FormatTraits(
     appendable=False,
     active_branch_last=True,
     ends_with_position=True,
+    rounds_integers=True,
 )
 
 
@@ -224,4 +226,5 @@ CLAUDE_CODE = Format(
     reader=ClaudeCodeFormatReader(),
     writer=ClaudeCodeFormatWriter(),
     home=ClaudeCodeHome(),
+    texts=ClaudeCodeTexts(),
 )

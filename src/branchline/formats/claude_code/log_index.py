@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ __all__ = [
     "NOT_SPENT",
     "ClaudeCodeReading",
     "KeptRange",
+    "Repeat",
     "agent_of",
     "answer_key",
     "spent_at",
@@ -27,6 +28,13 @@ NOT_SPENT = -1
 _LAST_PLACE = (1 << 40) - 1
 _MOST = 1 << 40
 _AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
+
+
+class Repeat(NamedTuple):
+    """A record that repeats another one: its kind, and the record that the program finds above it."""
+
+    kind: int
+    parent: str | None
 
 
 class KeptRange(NamedTuple):
@@ -58,6 +66,7 @@ class ClaudeCodeReading(LogIndex):
         self._results: dict[str, str] = {}
         self._looked_at = 0
         self.kept: dict[int, KeptRange] = {}
+        self.repeated: dict[int, Repeat] = {}
         self.edits: dict[int, str] = {}
         """The results that were taken from the context, by the entry that says so."""
         self.spending: dict[str, int] = {}
@@ -70,6 +79,10 @@ class ClaudeCodeReading(LogIndex):
     @property
     def kinds(self) -> list[int]:
         return self.linker.kinds
+
+    @property
+    def repeats(self) -> Container[int]:
+        return self.repeated
 
     @property
     def answer_ids(self) -> Mapping[int, str]:

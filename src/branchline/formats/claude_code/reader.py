@@ -15,6 +15,7 @@ from branchline.formats.claude_code.log_index import (
     NOT_SPENT,
     ClaudeCodeReading,
     KeptRange,
+    Repeat,
     agent_of,
     answer_key,
     spent_at,
@@ -22,6 +23,7 @@ from branchline.formats.claude_code.log_index import (
 from branchline.formats.claude_code.rows import (
     ANSWER,
     ASIDE,
+    BOOKKEEPING,
     BOUNDARY,
     ERROR,
     HUMAN,
@@ -59,6 +61,7 @@ _TYPES = {
     RESUMED: "resume_mark",
 }
 _ROLES = {HUMAN: "user", QUEUED: "user", RESULT: "toolResult", ANSWER: "assistant", ERROR: "assistant"}
+_NO_CALLS = frozenset({HUMAN, BOOKKEEPING})
 _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
 _SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
 _NEVER_STARTS = frozenset({BOUNDARY, RESULT, ANSWER, ERROR, RESUMED})
@@ -182,16 +185,23 @@ class ClaudeCodeReader(LineReader):
             uuids,
             [row.parentUuid for row in rows],
             kinds,
-            types=["message"] * len(rows),
+            types=[_TYPES.get(kind, "custom") for kind in kinds],
             times=times,
             roles=list(map(_ROLES.get, kinds)),
             quiet=[place for place, shape in enumerate(shapes, first) if shape.quiet],
             marks=[shape.mark for shape in shapes],
         )
         for position, row, shape in zip(range(first, first + len(rows)), rows, shapes, strict=True):
-            if shape.kind != HUMAN:
+            if shape.kind not in _NO_CALLS:
                 self._note_calls(position, row, shape)
-        self._leaf = first + len(rows) - 1
+        self._leaf = next(
+            (
+                place
+                for place in range(first + len(rows) - 1, first - 1, -1)
+                if kinds[place - first] in _LEAVES
+            ),
+            self._leaf,
+        )
         reading.linker.exact.update([place for place, row in enumerate(rows, first) if row.branchline])
         return True
 
@@ -230,6 +240,8 @@ class ClaudeCodeReader(LineReader):
                 links.add_repeated(uuid, time=time)
                 return 1
             tree.rename(holder, links.free_key(uuid))
+        if uuid and isinstance(row.branchline, str):
+            return self._take_repeat(row, shape.kind, uuid, time)
         kind = shape.kind
         sidechain = row.isSidechain is True and reading.agent is None
         first = len(tree)
@@ -246,7 +258,7 @@ class ClaudeCodeReader(LineReader):
             uuid or links.free_key(f"line-{number}"),
             row.parentUuid,
             kind,
-            type=_TYPES.get(kind) or ("custom_message" if kind >= META else "custom"),
+            type=_type_of(row, kind),
             time=time,
             role=_ROLES.get(kind),
             quiet=shape.quiet,
@@ -275,6 +287,8 @@ class ClaudeCodeReader(LineReader):
                 self._prompt = first_line(text_of(None if row.message is None else row.message.content))
         elif kind == BOUNDARY:
             self._pending = _kept(row.compactMetadata)
+            if _has_no_summary(row):
+                reading.kept[position], self._pending = self._pending, None
         elif kind == SUMMARY:
             if self._pending is not None:
                 reading.kept[position] = self._pending
@@ -284,6 +298,16 @@ class ClaudeCodeReader(LineReader):
         if kind in _LEAVES and not sidechain:
             self._leaf = last
         return last - first + 1
+
+    def _take_repeat(self, row: Row, kind: int, uuid: str, time: str) -> int:
+        """A record that only the program needs: it says nothing, but what follows it hangs from it."""
+        links = self.reading.linker
+        position = links.add_record(
+            uuid, str(row.branchline), BOOKKEEPING, type="custom", time=time, role=None
+        )
+        links.exact.add(position)
+        self.reading.repeated[position] = Repeat(kind, row.parentUuid)
+        return 1
 
     def _take_aside(self, row: Row, number: int, time: str) -> int:
         is_title = row.customTitle is not None or row.aiTitle is not None
@@ -393,6 +417,8 @@ class ClaudeCodeReader(LineReader):
             if position == ROOT or links.kinds[position] == ASIDE or position in links.sidechain:
                 continue
             reading.leaf_named_by = "last-prompt"
+            if self._is_end(position):
+                return self._original(position)
             start = max((start for start in links.starts if start > prompt.position), default=ROOT)
             branch = links.copies.get(position, position) if start == ROOT else start
             leaf = links.newest_below(branch, _LEAVES)
@@ -401,6 +427,22 @@ class ClaudeCodeReader(LineReader):
             return leaf
         reading.leaf_named_by = "" if self._leaf == ROOT else "last record"
         return links.copies.get(self._leaf, self._leaf)
+
+    def _is_end(self, position: int) -> bool:
+        """Whether this repeats a record so that the program stops there, and nothing follows it."""
+        reading = self.reading
+        return position in reading.repeated and not any(
+            reading.kinds[child] != ASIDE for child in reading.tree.child_positions(position)
+        )
+
+    def _original(self, position: int) -> int:
+        """The entry that repeated records hang from; of a record that is several entries, the last one."""
+        reading = self.reading
+        while position in reading.repeated:
+            position = reading.tree.parents[position]
+        while position + 1 in reading.numbers:
+            position += 1
+        return position
 
     def _find_title(self) -> str:
         for source in ("custom-title", "ai-title"):
@@ -439,11 +481,27 @@ class ClaudeCodeReader(LineReader):
         )
 
 
+def _type_of(row: Row, kind: int) -> str:
+    if kind == BOUNDARY and _has_no_summary(row):
+        return "compaction"
+    return _TYPES.get(kind) or ("custom_message" if kind >= META else "custom")
+
+
+def _has_no_summary(row: Row) -> bool:
+    """Whether a boundary is a whole compaction, as branchline writes one that has no summary."""
+    about = None if row.compactMetadata is None else row.compactMetadata.branchline
+    return about is not None and about.summary is False
+
+
 def _is_plain(row: Row, shape: RowShape) -> bool:
-    """Whether a record is one entry of the main conversation: a prompt, an answer or a single result."""
-    if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.message is None:
+    """Whether a record is one entry in line: a prompt, an answer, a single result, bookkeeping."""
+    if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.logicalParentUuid:
         return False
-    if row.logicalParentUuid:
+    if isinstance(row.branchline, str):
+        return False
+    if shape.kind == BOOKKEEPING:
+        return row.type not in _SPEAKING_TYPES
+    if row.message is None:
         return False
     if shape.kind == RESULT:
         content = row.message.content
@@ -454,6 +512,6 @@ def _is_plain(row: Row, shape: RowShape) -> bool:
 def _kept(about: CompactMetadata | None) -> KeptRange:
     if about is None:
         return KeptRange(None, None)
-    segment, messages = about.preservedSegment, about.preservedMessages
+    segment, messages = about.branchline or about.preservedSegment, about.preservedMessages
     first = None if messages is None or not messages.uuids else messages.uuids[0]
     return KeptRange(first or (None if segment is None else segment.headUuid), about.preTokens)

@@ -87,6 +87,8 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
         return Unknown(**common, type=CLEARED)
     if reading.linker.is_start_mark(position):
         return Custom(**common, custom_type="start")
+    if position in reading.repeated:
+        return Custom(**common, custom_type="repeat")
     fields = json_codec.loads(line)
     message = _object(fields.get("message"))
     kind = reading.kinds[position]

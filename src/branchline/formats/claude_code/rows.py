@@ -51,7 +51,12 @@ ASIDE = 14
 """A record that hangs on the session and not in the tree."""
 
 PROVENANCE = "branchline"
-"""The type of the record that branchline puts in front of a conversation, and a mark in its own records."""
+"""The type of the record that branchline puts in front of a conversation, and a mark in its own records.
+
+In a record it is true, or the uuid of a record: then this one repeats another for the program, which finds a
+conversation by ``parentUuid`` alone, and hangs unseen from the record that is named. In ``compactMetadata``
+it names the first message that a compaction keeps, and says whether there is a summary.
+"""
 
 
 class ContentBlock(msgspec.Struct, gc=False):
@@ -91,6 +96,7 @@ class ForkedFrom(msgspec.Struct, gc=False):
 class Preserved(msgspec.Struct, gc=False):
     headUuid: str | None = None  # noqa: N815
     uuids: tuple[str, ...] | None = None
+    summary: bool | None = None
 
 
 class CompactMetadata(msgspec.Struct, gc=False):
@@ -98,6 +104,7 @@ class CompactMetadata(msgspec.Struct, gc=False):
     preservedSegment: Preserved | None = None  # noqa: N815
     preservedMessages: Preserved | None = None  # noqa: N815
     compactedToolIds: tuple[str, ...] | None = None  # noqa: N815
+    branchline: Preserved | None = None
 
 
 class Row(msgspec.Struct, gc=False):
@@ -130,7 +137,7 @@ class Row(msgspec.Struct, gc=False):
     summary: str | None = None
     leafUuid: str | None = None  # noqa: N815
     origin: str | None = msgspec.field(name="from", default=None)
-    branchline: bool | None = None
+    branchline: bool | str | None = None
 
 
 _decode_rows = msgspec.json.Decoder(Row).decode_lines
@@ -160,18 +167,20 @@ _NESTED: dict[str, Any] = {
     "preservedSegment": Preserved,
     "preservedMessages": Preserved,
 }
+_NESTED_IN_METADATA: dict[str, Any] = {**_NESTED, PROVENANCE: Preserved}
 
 
 def _what_fits(record: Any, fields: dict[str, Any]) -> Any:
     """As much of a record as has the right type. The nesting of the records bounds the recursion."""
     values: dict[str, Any] = {}
+    nested = _NESTED_IN_METADATA if record is CompactMetadata else _NESTED
     for field in msgspec.structs.fields(record):
         value = fields.get(field.encode_name)
         if value is None:
             continue
-        if field.name in _NESTED:
+        if field.name in nested:
             if isinstance(value, dict):
-                values[field.name] = _what_fits(_NESTED[field.name], value)
+                values[field.name] = _what_fits(nested[field.name], value)
         elif field.name in ("content", "prompt") and isinstance(value, list):
             values[field.name] = tuple(
                 _what_fits(ContentBlock, item) for item in value if isinstance(item, dict)

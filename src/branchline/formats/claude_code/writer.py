@@ -4,6 +4,17 @@ Every record has a new uuid and hangs from the record of its parent, so a whole 
 has a model and a ``message.id``; answers that follow each other share the id, because the program merges them
 by it. Every call has exactly one result, which follows the answer: where none was recorded, one that says so.
 Thinking is left out: a signature is valid only for the provider and model that made it.
+
+Some records are repeated, because the program reads a file in ways that a tree does not have:
+
+- It takes everything with the ``message.id`` of an answer, and every result below it, for parts of that
+  answer, on whatever branch they are. A branch that leaves an answer or its results in the middle gets an
+  answer of its own.
+- It reads one list of kept messages in a file and applies it to all branches. The messages that a compaction
+  keeps follow its summary once more instead.
+- It never stops in the middle of a branch. A session that stands there ends with a copy of the last record.
+
+Such records say which record they hang from in the tree, and readers of branchline show them nowhere.
 """
 
 from __future__ import annotations
@@ -40,7 +51,15 @@ from branchline.entries import (
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
-from branchline.formats.claude_code.rows import ANSWER, ASIDE, BOUNDARY, PROVENANCE, RESULT
+from branchline.formats.claude_code.rows import (
+    ANSWER,
+    ASIDE,
+    BOOKKEEPING,
+    BOUNDARY,
+    PROVENANCE,
+    RESULT,
+    SUMMARY,
+)
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
 from branchline.tree import ROOT
@@ -62,12 +81,12 @@ class _Record(NamedTuple):
     """What later records need to know of one."""
 
     parent: str | None
+    above: str | None
+    """The record that the program finds above it: of a repeated record another than its parent."""
     kind: int
     calls: tuple[str, ...]
     """The calls that an answer makes, or that results answer."""
     time: str
-    response: str = ""
-    """The ``message.id`` of an answer."""
 
 
 class TranscriptWriter:
@@ -81,6 +100,8 @@ class TranscriptWriter:
         self._cwd = "" if header is None else header.cwd
         self._started = NO_TIME if header is None else usual_time(header.timestamp) or NO_TIME
         self._fresh: dict[str, _Record] = {}
+        self._fields: dict[str, dict[str, Any]] = {}
+        self._below: dict[str, list[str]] = {}
         self._calls: set[str] = set()
         self._uuids: dict[str, str] = {}  # of entries that this writer has written, by their ids
         self._last = self._last_record()
@@ -126,16 +147,16 @@ class TranscriptWriter:
     def _user(self, entry: Entry, content: str | list[dict[str, Any]], **flags: bool) -> None:
         parent = self._closed(self._named(entry.parent), entry)
         fields = {**flags, "message": {"role": "user", "content": content}}
-        self._record("user", fields, entry, parent, 0)
+        self._record("user", fields, entry, parent, BOOKKEEPING)
 
     def _answer(self, entry: Entry, message: AssistantMessage) -> None:
         content, calls = self._answer_content(message.content)
         parent = self._closed(self._named(entry.parent), entry)
-        above = None if parent is None else self._known_record(parent)
+        above = self._end_of(parent)
         uuid = self._new_uuid(entry.id)
-        response = f"msg_{uuid.replace('-', '')[:24]}"
-        if parent is not None and above is not None and above.kind == ANSWER:
-            response = above.response or self._response_of(parent) or response
+        response = _response_id(uuid)
+        if parent is not None and above is not None and self._known_record(parent).kind == ANSWER:
+            response = self._response_of(above) or response
         fields = {
             "message": {
                 "id": response,
@@ -148,7 +169,7 @@ class TranscriptWriter:
                 "usage": {"input_tokens": 0, "output_tokens": 0},
             }
         }
-        self._record("assistant", fields, entry, parent, ANSWER, calls, uuid=uuid, response=response)
+        self._record("assistant", fields, entry, parent, ANSWER, calls, uuid=uuid, above=above)
 
     def _stop_reason(self, message: AssistantMessage, calls: tuple[str, ...]) -> str:
         if message.raw_stop_reason in STOP_REASONS:
@@ -237,11 +258,16 @@ class TranscriptWriter:
         before = self._closed(self._named(entry.parent), entry)
         boundary, summary = self._new_uuid(f"{entry.id}.boundary"), self._new_uuid(entry.id)
         about: dict[str, Any] = {"trigger": "manual", "preTokens": entry.tokens_before or 0}
+        kept: list[str] = []
         if entry.first_kept not in (None, entry.id) and before is not None:
             head = self._named(entry.first_kept)
-            if not self._is_unbroken(head, before) or self._begins_with_result(head):
+            kept = self._records_between(head, before)
+            if not kept or self._known_record(kept[0]).kind == RESULT:
                 raise self._refuse("kept messages")
-            about["preservedSegment"] = {"headUuid": head, "anchorUuid": summary, "tailUuid": before}
+            kept = [uuid for uuid in kept if self._known_record(uuid).kind != SUMMARY]
+            about[PROVENANCE] = {"headUuid": head}
+        if not entry.summary.strip():
+            about[PROVENANCE] = {**about.get(PROVENANCE, {}), "summary": False}
         fields = {
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
@@ -251,24 +277,27 @@ class TranscriptWriter:
             "logicalParentUuid": before,
         }
         self._record("system", fields, entry, before, BOUNDARY, uuid=boundary)
+        if not entry.summary.strip():
+            self._repeat(kept, boundary, boundary)
+            return
         fields = {
             "isCompactSummary": True,
             "isVisibleInTranscriptOnly": True,
             "message": {"role": "user", "content": labelled_summary(entry.summary)},
         }
-        self._record("user", fields, entry, boundary, 0, uuid=summary)
+        self._record("user", fields, entry, boundary, SUMMARY, uuid=summary, above=boundary)
+        self._repeat(kept, summary, summary)
 
-    def _is_unbroken(self, head: str | None, tail: str) -> bool:
-        """Whether the program gets from the last record that is kept to the first: no boundary is between."""
+    def _records_between(self, head: str | None, tail: str) -> list[str]:
+        """The records from one to another; none if a boundary is between them."""
+        found: list[str] = []
         here: str | None = tail
-        while here not in (None, head):
-            record = self._known_record(here)
-            here = None if record.kind == BOUNDARY else record.parent
-        return here is not None
-
-    def _begins_with_result(self, head: str | None) -> bool:
-        """Whether the call of the first record that is kept would not be kept."""
-        return head is not None and self._known_record(head).kind == RESULT
+        while here is not None and (record := self._known_record(here)).kind != BOUNDARY:
+            found.insert(0, here)
+            if here == head:
+                return found
+            here = record.parent
+        return []
 
     def _write_position(self, entry: Leaf) -> None:
         """The record that names the end of the active branch, with the last thing that a person said.
@@ -279,35 +308,88 @@ class TranscriptWriter:
         leaf = self._closed(target, entry)
         if leaf is None:
             return
-        if self._is_inner(leaf):
-            leaf = self._repeat(leaf)
+        end = self._tail_of(leaf)
+        leaf = self._end_copy(leaf) if self._children(end) else end
         fields = {"type": "last-prompt", "leafUuid": leaf, "sessionId": self._session}
         prompt = self._last_prompt(target)
         self._aside(fields if prompt is None else {"type": "last-prompt", "lastPrompt": prompt, **fields})
 
-    def _is_inner(self, uuid: str) -> bool:
-        """Whether the conversation goes on below a record: the program would not stop there."""
-        reading = self._reading
-        position = reading.tree.positions.get(uuid, ROOT)
-        below = reading.tree.child_positions(position) if position != ROOT else []
-        return any(reading.kinds[child] != ASIDE for child in below)
+    def _end_copy(self, uuid: str) -> str:
+        """A copy of a record that ends a branch of its own; with a summary its boundary and what it keeps."""
+        record = self._known_record(uuid)
+        if record.kind in (SUMMARY, BOUNDARY):
+            tail = self._tail_of(uuid)
+            kept: list[str] = []
+            while tail != uuid:
+                kept.insert(0, tail)
+                tail = self._known_record(tail).above or uuid
+            return self._repeat([*filter(None, [record.above]), uuid, *kept], None, uuid)
+        group = self._group(uuid) or [uuid]
+        return self._repeat(group, self._known_record(group[0]).above, uuid)
 
-    def _repeat(self, uuid: str) -> str:
-        """Write a record again, as the end of a branch of its own; with a summary also its boundary."""
-        reading = self._reading
-        position = reading.tree.positions[uuid]
-        fields, copy = self._fields_at(position), self._new_uuid(f"{uuid} again")
-        if fields.get("isCompactSummary"):
-            above = self._fields_at(reading.tree.parents[position])
-            boundary = self._new_uuid(f"{above['uuid']} again")
-            about = above["compactMetadata"]
-            if "preservedSegment" in about:
-                segment = {**about["preservedSegment"], "anchorUuid": copy}
-                about = {**about, "preservedSegment": segment}
-            self._aside({**above, "compactMetadata": about, "uuid": boundary})
-            fields = {**fields, "parentUuid": boundary}
-        self._aside({**fields, "uuid": copy})
-        return copy
+    # -- records that the program needs twice ---------------------------------------------------------
+
+    def _end_of(self, parent: str | None) -> str | None:
+        """The record that a new one names as its parent, so that the program sees just its path."""
+        if parent is None or (tail := self._tail_of(parent)) != parent:
+            return None if parent is None else tail
+        group = [] if parent == self._last else self._group(parent)
+        if not self._has_other_parts(group):
+            return parent
+        return self._repeat(group, self._known_record(group[0]).above, parent)
+
+    def _tail_of(self, uuid: str) -> str:
+        """The last of the kept messages behind a compaction; any other record itself."""
+        below: str | None = uuid if self._known_record(uuid).kind in (SUMMARY, BOUNDARY) else None
+        while below is not None:
+            uuid = below
+            below = next((child for child in self._children(uuid) if self._is_repeat(child)), None)
+        return uuid
+
+    def _group(self, uuid: str) -> list[str]:
+        """The records of one answer and its results down to this one, as the program finds them."""
+        found: list[str] = []
+        response = ""
+        here: str | None = uuid
+        while here is not None and (record := self._known_record(here)).kind in (RESULT, ANSWER):
+            own = self._response_of(here) if record.kind == ANSWER else ""
+            if response and own != response:
+                break
+            response = own
+            found.insert(0, here)
+            here = record.above
+        return found
+
+    def _has_other_parts(self, group: Sequence[str]) -> bool:
+        """Whether the program would take a record of another branch for a part of this answer."""
+        members = set(group)
+        responses = {self._response_of(uuid) for uuid in group} - {""}
+        for child in (child for uuid in group for child in self._children(uuid)):
+            kind = self._known_record(child).kind
+            if child not in members and (
+                kind == RESULT or (kind == ANSWER and self._response_of(child) in responses)
+            ):
+                return True
+        return False
+
+    def _repeat(self, uuids: Sequence[str], above: str | None, place: str) -> str:
+        """Write records again, one below the other; in the tree they hang from ``place``.
+
+        Returns the last one, or ``place`` if there are none.
+        """
+        responses: dict[str, str] = {}
+        for uuid in uuids:
+            copy = self._new_uuid(f"{uuid} below {place}")
+            record, fields = self._known_record(uuid), self._fields_of(uuid)
+            if response := self._response_of(uuid):
+                fields["message"] = {
+                    **fields["message"],
+                    "id": responses.setdefault(response, _response_id(copy)),
+                }
+            fields |= {"uuid": copy, "parentUuid": above, PROVENANCE: place}
+            self._keep(copy, _Record(place, above, record.kind, record.calls, record.time), fields)
+            above = place = copy
+        return place
 
     def _last_prompt(self, uuid: str | None) -> str | None:
         reading = self._reading
@@ -382,10 +464,12 @@ class TranscriptWriter:
         calls: Iterable[str] = (),
         *,
         uuid: str | None = None,
-        response: str = "",
+        above: str | None = None,
     ) -> str:
         """Add a record of the tree and return its uuid. A boundary names its parent in another way."""
         uuid = uuid or self._new_uuid(entry.id)
+        if kind != BOUNDARY:
+            above = above or self._end_of(parent)
         time = entry_time(entry)
         if not time and parent is not None:
             time = self._known_record(parent).time
@@ -399,14 +483,19 @@ class TranscriptWriter:
             PROVENANCE: True,
             "type": type,
         }
-        above = None if kind == BOUNDARY else parent
         record = {"parentUuid": above, **common, **fields, "uuid": uuid, "timestamp": time or self._started}
-        self._lines.append(record_line(record))
-        self._fresh[uuid] = _Record(parent, kind, tuple(calls), time, response)
+        self._keep(uuid, _Record(parent, above, kind, tuple(calls), time), record)
         self._calls.update(calls)
         self._uuids[entry.id] = uuid
         self._last = uuid
         return uuid
+
+    def _keep(self, uuid: str, record: _Record, fields: dict[str, Any]) -> None:
+        self._lines.append(record_line(fields))
+        self._fresh[uuid], self._fields[uuid] = record, fields
+        above = record.parent if record.kind == BOUNDARY else record.above
+        if above is not None:
+            self._below.setdefault(above, []).append(uuid)
 
     def _aside(self, fields: dict[str, Any]) -> None:
         self._lines.append(record_line(fields))
@@ -427,9 +516,14 @@ class TranscriptWriter:
             return key
         return self._record_at(self._reading.tree.positions.get(key, ROOT))
 
-    def _record_at(self, position: int) -> str | None:
+    def _record_at(self, position: int, *, repeated: bool = False) -> str | None:
+        """The record at or above a position; ``repeated`` counts repeated records too."""
         reading = self._reading
-        while position != ROOT and (reading.kinds[position] == ASIDE or position in reading.numbers):
+        while position != ROOT and (
+            reading.kinds[position] == ASIDE
+            or position in reading.numbers
+            or (position in reading.repeated and not repeated)
+        ):
             position = reading.tree.parents[position]
         return None if position == ROOT else reading.tree.keys[position]
 
@@ -441,20 +535,53 @@ class TranscriptWriter:
             return self._fresh[uuid]
         reading = self._reading
         position = reading.tree.positions[uuid]
-        kind = reading.kinds[position]
+        kind, parent, time = (
+            reading.kinds[position],
+            reading.tree.parents[position],
+            reading.tree.times[position],
+        )
+        if (repeat := reading.repeated.get(position)) is not None:
+            return _Record(self._record_at(parent), repeat.parent, repeat.kind, (), time)
         calls = tuple(filter(None, reading.linker.calls.get(position, "").split("\n")))
-        above = self._record_at(reading.tree.parents[position])
-        return _Record(above, kind, calls, reading.tree.times[position])
+        above = None if kind == BOUNDARY else self._record_at(parent, repeated=True)
+        return _Record(self._record_at(parent), above, kind, calls, time)
+
+    def _is_repeat(self, uuid: str) -> bool:
+        return isinstance(self._fields_of(uuid).get(PROVENANCE), str)
+
+    def _children(self, uuid: str) -> list[str]:
+        """The records that the program finds below one, and the compactions that follow it."""
+        reading = self._reading
+        tree = reading.tree
+        found = list(self._below.get(uuid, ()))
+        if uuid in self._fresh:
+            return found
+        below = (
+            child for child in tree.child_positions(tree.positions[uuid]) if reading.kinds[child] != ASIDE
+        )
+        return found + [
+            tree.keys[child]
+            for child in below
+            if child not in reading.numbers
+            and (reading.kinds[child] == BOUNDARY or self._known_record(tree.keys[child]).above == uuid)
+        ]
 
     def _response_of(self, uuid: str) -> str:
-        """The ``message.id`` of an answer that was written before."""
-        message = self._fields_at(self._reading.tree.positions[uuid]).get("message")
-        found = message.get("id") if isinstance(message, dict) else None
+        """The ``message.id`` of a record; empty if it is no answer."""
+        if self._known_record(uuid).kind != ANSWER:
+            return ""
+        found = self._fields_of(uuid)["message"].get("id")
         return found if isinstance(found, str) else ""
 
-    def _fields_at(self, position: int) -> dict[str, Any]:
-        span = self._reading.span(position)
+    def _fields_of(self, uuid: str) -> dict[str, Any]:
+        if uuid in self._fields:
+            return dict(self._fields[uuid])
+        span = self._reading.span(self._reading.tree.positions[uuid])
         return json_codec.loads_object(self._reading.read(span.offset, span.size)) or {}
+
+
+def _response_id(uuid: str) -> str:
+    return f"msg_{uuid.replace('-', '')[:24]}"
 
 
 def provenance_line(header: Header) -> bytes:

@@ -209,6 +209,8 @@ def _blocks(item: dict[str, Any], kind: str) -> tuple[Block, ...]:
             ]
             sealed = _text(item.get("encrypted_content"))
             return (Thinking(thinking="\n".join(words), thinking_signature=sealed),)
+        case "compaction" if isinstance(item.get("encrypted_content"), str):
+            return (Thinking(thinking="", thinking_signature=item["encrypted_content"], redacted=True),)
         case "function_call" | "custom_tool_call" | "local_shell_call" if isinstance(
             item.get("call_id"), str
         ):

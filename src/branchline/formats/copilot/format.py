@@ -45,6 +45,7 @@ TRAITS = CopilotTraits(
     unsupported=CANNOT,
     appendable=False,
     title_in_header=True,
+    rounds_integers=True,
 )
 
 

@@ -80,7 +80,7 @@ class PiFormatWriter(FormatWriter[LogIndex]):
 
     def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
         del index
-        return b"".join([codec.encode_entry(entry) for entry in entries])
+        return b"".join(map(codec.encode_entry, entries))
 
     def encode_header(self, header: Header) -> bytes:
         return codec.encode_header(header)

@@ -38,6 +38,7 @@ TRAITS = FormatTraits(
     appendable=False,
     active_branch_last=True,
     ends_with_position=True,
+    rounds_integers=True,
 )
 
 

@@ -11,12 +11,13 @@ from branchline.models.pydantic_ai.model import (
     named_model,
     server_model,
 )
-from branchline.models.pydantic_ai.toolsets import mcp_toolsets, toolset_tools
+from branchline.models.pydantic_ai.toolsets import mcp_toolset, mcp_toolsets, toolset_tools
 
 __all__ = [
     "PydanticAIModel",
     "is_provider",
     "known_models",
+    "mcp_toolset",
     "mcp_toolsets",
     "named_model",
     "server_model",

@@ -103,7 +103,7 @@ class PydanticAIModel:
                         yield shown
                 response = events.get()
             message = answer(response, name=name, provider=self._provider, model=self._id, api=self._api)
-        except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes one of ours
+        except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes a ModelError
             failure = request_error(name, problem, key_hint=self._key_hint)
             raise failure from (None if failure is problem else problem)
         yield Done(message=message)
@@ -138,7 +138,7 @@ def server_model(
 ) -> PydanticAIModel:
     """A model of a server with an address of its own, in the protocol that it speaks.
 
-    Without a key none is sent: those in ``OPENAI_API_KEY`` and its like are meant for somebody else.
+    Without a key none is sent: those in ``OPENAI_API_KEY`` and the like belong to other servers.
     """
     try:
         made = _at_server(model, server, api_key or _NO_KEY)
@@ -170,6 +170,11 @@ def _at_server(model: str, server: ProviderSettings, key: str) -> TheirModel[Any
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
 
         return AnthropicModel(model, provider=AnthropicProvider(base_url=server.base_url, api_key=key))
+    if server.api == "google-generative-ai":
+        from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415
+        from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415
+
+        return GoogleModel(model, provider=GoogleProvider(base_url=server.base_url, api_key=key))
     kind = OpenAIChatModel if server.api == "openai-completions" else OpenAIResponsesModel
     return kind(model, provider=OpenAIProvider(base_url=server.base_url, api_key=key))
 

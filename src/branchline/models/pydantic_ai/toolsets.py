@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
@@ -20,10 +21,13 @@ from pydantic_ai.usage import RunUsage
 from branchline.entries import Image, Text
 from branchline.errors import NotSupported
 from branchline.models.protocol import Tool
+from branchline.programs import find_program
+from branchline.settings import McpServerSettings
 
-__all__ = ["mcp_toolsets", "toolset_tools"]
+__all__ = ["mcp_toolset", "mcp_toolsets", "toolset_tools"]
 
 _ENV_FILE = "FASTMCP_ENV_FILE"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def mcp_toolsets(
@@ -45,6 +49,33 @@ def mcp_toolsets(
     found += [MCPToolset(url) for url in urls]
     found += [MCPToolset(StdioTransport(command=command[0], args=list(command[1:]))) for command in commands]
     return found
+
+
+def mcp_toolset(name: str, server: McpServerSettings) -> AbstractToolset[Any]:
+    """An MCP server of the settings. ValueError for an unknown program or a variable that is not set."""
+    with _no_env_file():
+        from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
+        from pydantic_ai.mcp import MCPToolset  # noqa: PLC0415
+    if server.url is not None:
+        return MCPToolset(server.url, id=name, headers=_expanded(server.headers)).prefixed(name)
+    assert server.command is not None
+    program = find_program(os.path.expanduser(server.command))
+    if program is None:
+        raise ValueError(f"no program {server.command!r} on PATH")
+    transport = StdioTransport(command=program, args=list(server.args), env=_expanded(server.env))
+    return MCPToolset(transport, id=name).prefixed(name)
+
+
+def _expanded(values: Mapping[str, str]) -> dict[str, str]:
+    """Values with ``${NAME}`` replaced by the environment variable of that name."""
+
+    def variable(found: re.Match[str]) -> str:
+        value = os.environ.get(found[1])
+        if value is None:
+            raise ValueError(f"the environment variable {found[1]} is not set")
+        return value
+
+    return {name: _VARIABLE.sub(variable, text) for name, text in values.items()}
 
 
 @contextmanager

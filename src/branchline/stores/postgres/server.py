@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from branchline.errors import InvalidId
+
 __all__ = ["Server", "parse_address"]
 
 _OWN = frozenset({"tenant", "store", "pooler", "follow"})
@@ -28,14 +30,21 @@ class Server(NamedTuple):
 def parse_address(address: str) -> Server:
     """Take an address apart. ``tenant=``, ``store=``, ``pooler=transaction`` and ``follow=poll`` are ours.
 
-    ValueError for another value of the last two.
+    InvalidId if it is malformed, and for another value of the last two.
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as problem:
+        # Not the address itself, which may hold a password.
+        raise InvalidId(f"the address of the PostgreSQL server is malformed: {problem}") from None
     query = parse_qsl(parts.query, keep_blank_values=True)
     own = {name: value for name, value in query if name in _OWN}
     for name, allowed in (("pooler", ("", "session", "transaction")), ("follow", ("", "listen", "poll"))):
         if own.get(name, "") not in allowed:
-            raise ValueError(f"{name}={own[name]} is not one of {', '.join(allowed[1:])}")
+            raise InvalidId(
+                f"the address of the PostgreSQL server is malformed: {name}={own[name]} is not one of "
+                f"{', '.join(allowed[1:])}"
+            )
     dsn = urlunsplit(parts._replace(query=urlencode([pair for pair in query if pair[0] not in _OWN])))
     user, at, place = parts.netloc.rpartition("@")
     shown = [(name, value) for name, value in query if name != "password"]

@@ -217,7 +217,11 @@ class ListScreen(KeyedScreen):
         self.show_search()
         if self._waiting is not None:
             self._waiting.stop()
-        self._waiting = self.set_timer(_DEBOUNCE, self.search_changed)
+        self._waiting = self.set_timer(_DEBOUNCE, self._waited)
+
+    def _waited(self) -> None:
+        self._waiting = None
+        self.search_changed()
 
     def stop_typing(self) -> bool:
         """Leave the search line and clear it; whether there was anything to leave."""
@@ -239,9 +243,17 @@ class ListScreen(KeyedScreen):
             self._begun = False
             self.show_search()
         elif not self._typed(event):
+            self._search_now()
             return
         event.stop()
         event.prevent_default()
+
+    def _search_now(self) -> None:
+        """Do the search that waits: a key that acts means the row that the words lead to."""
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+            self.search_changed()
 
     def _typed(self, event: events.Key) -> bool:
         """Whether the search line has a use for a key."""

@@ -137,7 +137,7 @@ class SelectDialog(ModalScreen["str | None"]):
     ]
     DEFAULT_CSS = (
         BOX.format(name="SelectDialog")
-        + "SelectDialog RowList { height: auto; max-height: 16; margin: 1 0 0 0; }"
+        + "SelectDialog RowList { height: auto; max-height: 24; margin: 1 0 0 0; }"
         + "SelectDialog TextPanel { height: auto; margin: 1 0 0 0; }"
     )
 
@@ -182,7 +182,7 @@ class SelectDialog(ModalScreen["str | None"]):
         ]
         rows = self.query_one(RowList)
         rows.can_focus = False
-        most = max(3, min(16, self.app.size.height - _AROUND - 6))
+        most = max(3, min(24, self.app.size.height - _AROUND - 6))
         rows.styles.height = min(len(self._all), most)
         rows.show(_Options(found), 0)
 

@@ -14,12 +14,14 @@ from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.full_entry import FullEntryScreen
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.session_watcher import SessionWatcher
-from branchline.views.browser.entry_menu import entry_options, refusal
+from branchline.views.browser.entry_menu import EntryFacts, entry_options, refusal
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
 from branchline.views.humanize import count
 
-__all__ = ["EntryActionsScreen"]
+__all__ = ["UNDO", "EntryActionsScreen"]
+
+UNDO = "Ctrl+Z undoes it"
 
 
 class EntryActionsScreen(ListScreen):
@@ -55,13 +57,25 @@ class EntryActionsScreen(ListScreen):
         key = self.key
         if key is None:
             return
-        index = self.session.index
-        prompt = index.roles[index.position(key)] == "user"
-        model = self.branchline.summary_model
-        options = entry_options(
-            self.session.transcript, prompt=prompt, model=None if model is None else model.name
+        actions = self.entry_actions()
+
+        def picked(name: str | None) -> None:
+            if name is not None:
+                actions[name](key)
+
+        options = entry_options(self.session.transcript, self.entry_facts(key))
+        self.ask(SelectDialog("This entry", options), picked)
+
+    def entry_facts(self, key: str) -> EntryFacts:
+        """What decides about what can be done with an entry."""
+        index, model = self.session.index, self.branchline.summary_model
+        return EntryFacts(
+            prompt=index.roles[index.position(key)] == "user", model=None if model is None else model.name
         )
-        actions: dict[str, Callable[[str], None]] = {
+
+    def entry_actions(self) -> dict[str, Callable[[str], None]]:
+        """What the things of the menu do with an entry, by their names."""
+        return {
             "navigate": self._navigate,
             "summary": self._navigate_with_summary,
             "written": self._navigate_summed_up,
@@ -72,16 +86,10 @@ class EntryActionsScreen(ListScreen):
             "whole": self._read_whole,
             "copy": lambda _entry: self.action_copy(),
             "export": self._export,
-            "compare": self._compare,
+            "compare": self.compare_entry,
         }
 
-        def picked(name: str | None) -> None:
-            if name is not None:
-                actions[name](key)
-
-        self.ask(SelectDialog("This entry", options), picked)
-
-    def _attempt(self, work: Callable[[], Awaitable[str | None]]) -> None:
+    def attempt(self, work: Callable[[], Awaitable[str | None]]) -> None:
         """Do something that may fail, and say what came of it."""
 
         async def attempt() -> None:
@@ -107,7 +115,7 @@ class EntryActionsScreen(ListScreen):
                 await navigate(self.session, key, summarizer=words, hooks=self.branchline.hooks)
             )
 
-        self._attempt(go)
+        self.attempt(go)
 
     def _moved(self, done: NavigateResult) -> str:
         """Stand where navigating has led, and say what came of it."""
@@ -118,8 +126,8 @@ class EntryActionsScreen(ListScreen):
             self.tree_state.position = self.session.index.position(done.new_leaf)
         if done.text is not None:
             self.app.copy_to_clipboard(done.text.encode("utf-8", "replace").decode())
-            return "moved before this prompt; its text is on the clipboard"
-        return "the next message continues here"
+            return f"moved before this prompt; its text is on the clipboard; {UNDO}"
+        return f"the next message continues here; {UNDO}"
 
     def _navigate_with_summary(self, key: str) -> None:
         def said(summary: str | None) -> None:
@@ -136,7 +144,7 @@ class EntryActionsScreen(ListScreen):
 
         def focused(focus: str | None) -> None:
             if focus is not None:
-                self._attempt(lambda: self._summed_up(key, model, focus))
+                self.attempt(lambda: self._summed_up(key, model, focus))
 
         question = InputDialog("Focus of the summary?", hint="empty: the whole branch")
         self.ask(question, focused)
@@ -174,7 +182,7 @@ class EntryActionsScreen(ListScreen):
                 return f"forked into {name}, listed after its first reply"
             return f"forked into {name}"
 
-        self._attempt(make)
+        self.attempt(make)
 
     def action_label(self) -> None:
         if (why := refusal(self.session.transcript, "label")) is not None:
@@ -187,10 +195,11 @@ class EntryActionsScreen(ListScreen):
             if label is None:
                 return
 
-            async def write() -> None:
+            async def write() -> str:
                 self.session.append_label(key, label.strip() or None)
+                return f"{'labelled' if label.strip() else 'label removed'}; {UNDO}"
 
-            self._attempt(write)
+            self.attempt(write)
 
         self.ask(
             InputDialog("Label of this entry", self.session.label(key) or "", hint="empty removes it"),
@@ -217,7 +226,7 @@ class EntryActionsScreen(ListScreen):
                 replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
                 return f"written: {done.path}{replaced}"
 
-            self._attempt(write)
+            self.attempt(write)
 
         self.ask(InputDialog("Export to which file?", f"{self.session.id[:8]}-{key[:8]}.md"), named)
 
@@ -247,11 +256,15 @@ class EntryActionsScreen(ListScreen):
 
         self.ask(TurnPickerScreen(self.session), picked)
 
-    def _compare(self, key: str) -> None:
-        if self.session.leaf is None:
+    def compare_entry(self, key: str) -> None:
+        """Show the path to an entry beside the current one."""
+        self.compare_with(self.session.leaf, key)
+
+    def compare_with(self, one: str | None, key: str) -> None:
+        """Show the paths to two entries side by side."""
+        if one is None:
             self.tell("no current branch to compare with")
             return
-        leaf = self.session.leaf
         self.branchline.reopen(
-            self.session, lambda session: self.branchline.show_comparison(session, session, leaf, key)
+            self.session, lambda session: self.branchline.show_comparison(session, session, one, key)
         )

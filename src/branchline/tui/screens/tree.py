@@ -13,8 +13,8 @@ from branchline.places import program_of
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.entry_actions import EntryActionsScreen
 from branchline.tui.screens.problems import ProblemsScreen, Reason
+from branchline.tui.screens.tree_operations import TreeOperationsScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
@@ -33,7 +33,7 @@ _STEP = 2048
 """Entries that are read for a search before keys are listened to again."""
 
 
-class TreeScreen(EntryActionsScreen):
+class TreeScreen(TreeOperationsScreen):
     """The branches of one session. Nothing is written before something is chosen."""
 
     table = "tree"
@@ -188,7 +188,7 @@ class TreeScreen(EntryActionsScreen):
         self.branchline.reopen(self.session, lambda session: self.branchline.show_files(session, key))
 
     def action_back(self) -> None:
-        if not self.stop_typing():
+        if not self.stop_typing() and not self.unmark():
             self.app.pop_screen()
 
     def action_damage(self) -> None:

@@ -6,6 +6,7 @@ take a few milliseconds.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -14,10 +15,14 @@ import msgspec
 from branchline.views.forest import Forest, build_forest, drawn_branches
 from branchline.views.query import Match, Query, Search, SearchFields
 from branchline.views.session_row import ListItem, SessionRow, row_name
+from branchline.views.text import one_line
 
 __all__ = [
+    "COLUMNS",
+    "SHAPES",
     "SORTS",
     "Arrangement",
+    "Column",
     "Hide",
     "ListOptions",
     "Shape",
@@ -26,20 +31,29 @@ __all__ = [
     "by_project",
     "defer_patterns",
     "face_of",
+    "project_name",
     "threads",
 ]
 
 Sort = Literal["recent", "created", "threaded", "relevance"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
-Shape = Literal["branches", "fork", "titled"]
+Column = Literal["title", "agent", "project", "branch", "messages"]
+"""A column of a table that it is sorted by."""
+COLUMNS: tuple[Column, ...] = get_args(Column)
+Shape = Literal["branches", "fork", "titled", "damage"]
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 Hide = Literal["nothing", "empty", "one-shot"]
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a person has chosen to see; ``agents`` empty means those of all programs."""
 
-    sort: Sort = "recent"
+    sort: Sort | Column | Literal["given"] = "recent"
+    """``given`` keeps the order of the rows."""
+    reverse: bool = False
     agents: frozenset[str] = frozenset()
+    project: str = ""
+    """Only sessions whose working directory is called so."""
     since_ms: int = 0
     """The last activity is at least this."""
     shape: Shape | None = None
@@ -102,6 +116,8 @@ def arrange(
         program = agent(row)
         if choice.agents and program not in choice.agents:
             continue
+        if choice.project and project_name(row) != choice.project:
+            continue
         if (choice.shape and not _has_shape(row, choice)) or (choice.since_ms and _is_older(row, choice)):
             continue
         if not query:
@@ -129,6 +145,8 @@ def _has_shape(row: SessionRow, choice: ListOptions) -> bool:
             return row.parent_session is not None
         case "titled":
             return bool(row.title)
+        case "damage":
+            return bool(row.findings) or row.problem is not None
         case None:
             return True
 
@@ -162,15 +180,41 @@ def _ordered(
 ) -> list[ListItem]:
     if choice.sort == "threaded" and not choice.query:
         return threads(build_forest(row for _score, row, _agent in chosen), agent=agent, pinned=pinned)
-    if choice.sort == "created":
-        chosen.sort(key=lambda item: item[1].created or "", reverse=True)
-    elif choice.sort == "recent":
-        chosen.sort(key=lambda item: (-item[1].modified_ms, item[1].key))
-    else:
-        chosen.sort(key=lambda item: (item[0], -item[1].modified_ms, item[1].key))
+    match choice.sort:
+        case "given":
+            pass
+        case "created":
+            chosen.sort(key=lambda item: item[1].created or "", reverse=True)
+        case "recent":
+            chosen.sort(key=lambda item: (-item[1].modified_ms, item[1].key))
+        case "threaded" | "relevance":
+            chosen.sort(key=lambda item: (item[0], -item[1].modified_ms, item[1].key))
+        case "messages":
+            chosen.sort(key=lambda item: -(item[1].messages or 0))
+        case column:
+            chosen.sort(key=lambda item: _cell(column, item[1], item[2]))
+    if choice.reverse:
+        chosen.reverse()
     items = [ListItem(row, agent, pinned=pinned(row)) for _score, row, agent in chosen]
     items.sort(key=lambda item: not item.pinned)
     return items
+
+
+def _cell(column: Literal["title", "agent", "project", "branch"], row: SessionRow, agent: str) -> str:
+    match column:
+        case "title":
+            return (row.title or row.first_prompt or "").lower()
+        case "agent":
+            return agent
+        case "project":
+            return project_name(row)
+        case "branch":
+            return row.git_branch or ""
+
+
+def project_name(row: SessionRow) -> str:
+    """What the working directory of a session is called."""
+    return one_line(posixpath.basename((row.cwd or "").rstrip("/"))) or (row.cwd or "")
 
 
 def threads(

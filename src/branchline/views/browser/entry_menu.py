@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from branchline.formats import EntryLog
 
-__all__ = ["MenuItem", "entry_options", "refusal"]
+__all__ = ["EntryFacts", "MenuItem", "entry_options", "refusal"]
 
 
 class MenuItem(NamedTuple):
@@ -25,8 +25,23 @@ def refusal(transcript: EntryLog, kind: str) -> str | None:
     return None if reason is None else f"{transcript.format.name} sessions cannot hold this: {reason}"
 
 
-def entry_options(transcript: EntryLog, *, prompt: bool, model: str | None) -> list[MenuItem]:
-    """The things that can be done, the likeliest first; ``model`` is the one that can write summaries."""
+class EntryFacts(NamedTuple):
+    """What decides about the things that can be done with an entry."""
+
+    prompt: bool = False
+    model: str | None = None
+    """The model that can write summaries."""
+    marked: Literal["nothing", "this", "other"] = "nothing"
+    """Which entry is marked."""
+    range_: bool = False
+    """Whether the marked entry and this one are on one path."""
+    on_path: bool = False
+    """Whether that path is the current one."""
+
+
+def entry_options(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
+    """The things that can be done, the likeliest first."""
+    compared = "the marked entry" if facts.marked == "other" else "the current branch"
     items = [
         MenuItem("before", "Fork before this entry", "a new session without it"),
         MenuItem("at", "Fork at this entry", "a new session that ends with it"),
@@ -34,18 +49,44 @@ def entry_options(transcript: EntryLog, *, prompt: bool, model: str | None) -> l
         MenuItem("whole", "Read the whole entry"),
         MenuItem("copy", "Copy its text", "Ctrl+X"),
         MenuItem("export", "Export the path to here", "as Markdown"),
-        MenuItem("compare", "Compare with the current branch", "side by side"),
+        MenuItem("compare", f"Compare with {compared}", "F6, side by side"),
     ]
     if refusal(transcript, "label") is None:
         items.insert(2, MenuItem("label", "Label it", "Shift+L"))
     if refusal(transcript, "branch") is None:
-        given = "the prompt is copied for editing" if prompt else "the next message continues here"
+        given = "the prompt is copied for editing" if facts.prompt else "the next message continues here"
         moves = [MenuItem("navigate", "Go back to here", given)]
         if refusal(transcript, "branch_summary") is None:
-            by_model = "no model configured" if model is None else f"by {model}"
+            by_model = "no model configured" if facts.model is None else f"by {facts.model}"
             moves += [
                 MenuItem("summary", "Go back, with a summary", "of the abandoned branch"),
                 MenuItem("written", "Go back with a generated summary", by_model),
             ]
         items[:0] = moves
-    return items
+    return items + _operations(transcript, facts)
+
+
+def _operations(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
+    """What reshapes the tree; nothing where the session cannot record it."""
+    if any(refusal(transcript, kind) is not None for kind in ("branch", "custom")):
+        return []
+    items = [
+        MenuItem("name", "Name a branch that begins here", "F2"),
+        MenuItem("mark", "Unmark it" if facts.marked == "this" else "Mark it", "Ins, one end of a range"),
+    ]
+    if facts.marked == "other":
+        items.append(MenuItem("graft_marked", "Graft the marked turn here", "a copy behind this entry"))
+    else:
+        items.append(MenuItem("graft", "Graft this turn onto the current branch", "a copy behind the leaf"))
+    if facts.range_:
+        items.append(MenuItem("graft_range", "Graft from the mark to here onto the current branch", "a copy"))
+    if facts.range_ and facts.on_path and refusal(transcript, "branch_summary") is None:
+        items.append(MenuItem("squash", "Squash from the mark to here", "a summary instead, on a new branch"))
+    return [
+        *items,
+        MenuItem("graft_from", "Graft a turn of another session here", "a copy behind this entry"),
+        MenuItem("branches", "Named branches", "F5"),
+        MenuItem("log", "Operations on this session", "F9"),
+        MenuItem("undo", "Undo the last operation", "Ctrl+Z"),
+        MenuItem("redo", "Redo what was undone", "Alt+Z"),
+    ]

@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from branchline.views.browser.arrangement import project_name
 from branchline.views.hits import Hit, find_ranges
 from branchline.views.humanize import age, as_float, count
 from branchline.views.session_lines import reason_words
@@ -38,7 +39,6 @@ __all__ = [
     "group_line",
     "header_line",
     "hit_line",
-    "project_name",
     "row_line",
     "screen_columns",
     "second_line",
@@ -188,11 +188,6 @@ def spread(left: Line, right: Line, columns: int) -> Line:
     fitting = cut_line(left, max(0, columns - line_width(shown_line(right)) - 1))
     gap = columns - line_width(fitting) - line_width(shown_line(right)) - 1
     return make_line(*fitting, " " * max(0, gap), *right)
-
-
-def project_name(row: SessionRow) -> str:
-    """What the working directory of a session is called."""
-    return one_line(posixpath.basename((row.cwd or "").rstrip("/"))) or (row.cwd or "")
 
 
 def cost_cell(cost: float | None, *, estimated: bool = False) -> str:

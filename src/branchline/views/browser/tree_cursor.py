@@ -38,6 +38,8 @@ class TreeCursor(Generic[_Session]):
         self.words = ""
         self.times = False
         self.folded: set[int] = set()
+        self.marked = ROOT
+        """The entry that is one end of a range; ROOT where none is."""
         self.position = session.index.positions.get(at or session.leaf or "", ROOT)
         self._texts = RowTexts(session.transcript, home=home)
         self._search = Search(session.transcript, session.transcript.reading.labels)
@@ -47,7 +49,9 @@ class TreeCursor(Generic[_Session]):
         """Look at the session anew: it has grown, or is another reading of the same file."""
         transcript = session.transcript
         if session is not self.session:
+            marked = None if self.marked == ROOT else self.session.index.keys[self.marked]
             self.session = session
+            self.marked = session.index.positions.get(marked or "", ROOT)
             self.folded.clear()
             self._texts = RowTexts(transcript, home=self.home)
             self._search = Search(transcript, transcript.reading.labels)
@@ -86,7 +90,8 @@ class TreeCursor(Generic[_Session]):
         if role == "error" and (finding := self._damage.of(row.position)):
             text = f"[damaged]: {finding.message}"
         line = make_line(
-            "  ",  # the list marks the row under its cursor there
+            " ",  # the list marks the row under its cursor there
+            Span("✓" if row.position == self.marked else " ", "active"),
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
                 row,

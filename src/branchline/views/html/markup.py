@@ -7,6 +7,7 @@ characters and direction overrides are visible in a page too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -15,6 +16,8 @@ from branchline.views.text import safe
 __all__ = ["EMPTY", "Html", "Template", "Value", "escape", "is_visible", "join"]
 
 _PLAIN = bytes([9, 10, *range(32, 127)])
+_is_ordinary = re.compile(r"[\t\n !#-%(-;=?-~]*+").fullmatch
+"""Whether a text is visible and needs no escape, as nearly all values do: one call instead of seven."""
 
 
 class Html(str):
@@ -62,7 +65,8 @@ def join(values: Iterable[Value], separator: str = "") -> Html:
 
 
 def _markup(value: Value) -> str:
-    return value if type(value) is Html else _escaped(value if isinstance(value, str) else str(value))
+    text = value if isinstance(value, str) else str(value)
+    return text if _is_ordinary(text) else _escaped(text)
 
 
 class Template:

@@ -197,21 +197,16 @@ class PieceRenderer:
     # -- texts ----------------------------------------------------------------------------------------
 
     def _place(self, position: int, text: str, row: int | None = None) -> str | None:
-        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another."""
+        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another.
+
+        ``row`` is the entry whose piece this is, if it is another one: places count from there.
+        """
         if self._reference is None or len(text) < _WORTH_A_REFERENCE:
             return None
         at = self._reference(position, text)
         if at is None:
             return None
         return str(at) if row is None else f"{at}:{position - row}"
-
-    def _plain(self, position: int, text: str, row: int | None = None) -> tuple[Html, Html]:
-        """The attribute and the content of an element that shows this text of an entry.
-
-        ``row`` is the entry whose piece this is, if it is another one: places count from there.
-        """
-        place = self._place(position, text, row)
-        return (EMPTY, output(text)) if place is None else (_TEXT(place), EMPTY)
 
     def _prose(self, position: int, text: str) -> Html:
         if is_plain(text) and (place := self._place(position, text)) is not None:
@@ -400,11 +395,12 @@ class PieceRenderer:
         sections = call_sections(call, self.options.home)
         parts = [self._section(position, section) for section in sections]
         at, view = answered or (position, ResultView("", failed, ()))
-        if view.text.strip():
-            parts.append(self._output(at, view.text, position))
+        lines = _lines(view.text)
+        if lines:
+            parts.append(self._output(at, view.text, lines, position))
         parts += images
         duration = next((fact for fact in view.facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
-        gist = _gist(kind, sections, view.text, [fact for fact in view.facts if fact != duration])
+        gist = _gist(kind, sections, view, lines, duration)
         return _TOOL(
             Html(" bad") if view.failed else EMPTY,
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
@@ -421,18 +417,22 @@ class PieceRenderer:
         if section.kind == "diff":
             return _SECTION(section.title or "Change", *self._difference(position, section.text))
         title = section.title or ("Command" if section.language == "sh" else "Input")
-        return _SECTION(title, *self._plain(position, section.text[:_LONGEST_OUTPUT]))
+        return self._text_section(title, position, section.text[:_LONGEST_OUTPUT])
 
-    def _output(self, position: int, text: str, row: int) -> Html:
-        lines = count(_lines(text), "line")
+    def _text_section(self, title: str, position: int, text: str, row: int | None = None) -> Html:
+        place = self._place(position, text, row)
+        return _SECTION(title, EMPTY, output(text)) if place is None else _REFERRED(title, place)
+
+    def _output(self, position: int, text: str, lines: int, row: int) -> Html:
         shown = text[:_LONGEST_OUTPUT]
         left = len(text) - len(shown)
-        title = f"Output, {lines}" + (f", {left:,} more characters not shown" if left else "")
-        return _SECTION(title, *self._plain(position, shown, row))
+        title = f"Output, {count(lines, 'line')}" + (f", {left:,} more characters not shown" if left else "")
+        return self._text_section(title, position, shown, row)
 
     def _thought(self, position: int, text: str) -> Html:
         shown = text.strip()
-        return _THOUGHT(single_line(shown[:120]) or "(redacted)", *self._plain(position, text))
+        first, place = single_line(shown[:120]) or "(redacted)", self._place(position, text)
+        return _THOUGHT(first, EMPTY, output(text)) if place is None else _THOUGHT(first, _TEXT(place), EMPTY)
 
     # -- marks ----------------------------------------------------------------------------------------
 
@@ -498,6 +498,7 @@ _TOOL = Template(
 _STATE = Template('<i class="i st {}" role="img" aria-label="{}"></i>')
 _IO = Template('<div class="io fold">{}</div>')
 _SECTION = Template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
+_REFERRED = Template('<div class="lab">{}</div><pre tabindex="0" data-text="{}"></pre>')
 _THOUGHT = Template(
     '<details class="think"><summary><i class="i chev"></i>'
     '<span>Thought</span><span class="first">{}</span></summary>'
@@ -550,7 +551,7 @@ def _toolset(tools: list[Html]) -> tuple[Html, ...]:
     """The tool lines that were gathered, as one block; the list is empty afterwards."""
     if not tools:
         return ()
-    block = _TOOLSET(join(tools))
+    block = _TOOLSET(tools[0] if len(tools) == 1 else join(tools))
     tools.clear()
     return (block,)
 
@@ -565,8 +566,9 @@ def _unknown_block(block: UnknownBlock) -> Html:
 _TESTS = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped)\b(?:, \d+ [a-z]+){0,3}")
 
 
-def _gist(kind: str, sections: Sequence[ToolSection], text: str, facts: Sequence[str]) -> str:
+def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines: int, duration: str) -> str:
     """The outcome of a call in two or three words."""
+    facts = [fact for fact in result.facts if fact != duration]
     if facts:
         return ", ".join(facts)[: 2 * _LONGEST_GIST]
     if kind in ("edit", "write"):
@@ -578,15 +580,17 @@ def _gist(kind: str, sections: Sequence[ToolSection], text: str, facts: Sequence
             elif section.kind == "code":
                 added += section.text.count("\n") + 1
         return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
-    end = text[-400:].rstrip()
-    if kind == "shell" and ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
-        return str(found[-1])
-    if not end:
-        return ""
-    return count(_lines(text), "line")
+    if kind == "shell":
+        end = result.text[-400:]
+        if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
+            return str(found[-1])
+    return count(lines, "line") if lines else ""
 
 
 def _lines(text: str) -> int:
+    """How many lines a text has; 0 if there is nothing in them."""
+    if not text or text.isspace():
+        return 0
     return text.count("\n") + (not text.endswith("\n"))
 
 
@@ -614,7 +618,9 @@ def _model(name: str) -> Html:
 
 
 def _grouped(number: float) -> str:
-    return f"{number:,.0f}" if -1e15 < number < 1e15 else number_text(number)
+    if -1e15 < number < 1e15:
+        return f"{number:,}" if type(number) is int else f"{number:,.0f}"
+    return number_text(number)
 
 
 def _mark(line: str) -> str:

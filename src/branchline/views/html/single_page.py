@@ -39,9 +39,12 @@ __all__ = [
 
 _CHUNK = 1 << 20
 """Bytes of lines in a chunk: little enough to be unpacked while a reader scrolls."""
+_FIRST_CHUNK = 128
+"""Entries of the first chunk, which a page unpacks before it shows anything."""
 _LARGE = 32 << 20
 """Bytes of lines from which on compressing fast matters more than compressing well."""
 _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
+_PREFIX = 32
 
 Read = Callable[[int, int], bytes]
 
@@ -215,7 +218,10 @@ class _Packer:
             literal = msgspec.json.encode(text)
         except (UnicodeError, msgspec.MsgspecError):
             return None
-        at = line.find(literal)
+        # Most texts begin like no other string of their line: finding a long one as a whole takes longer.
+        at = line.find(literal[:_PREFIX])
+        if at >= 0 and not line.startswith(literal, at):
+            at = line.find(literal, at + 1)
         return None if at < 0 else at
 
 
@@ -230,7 +236,12 @@ def _chunks(source: EntryLog) -> list[range]:
             chunks.append(range(first, end))
             first, held = end, 0
     size = len(source.tree)
-    return [*chunks, range(first, size)] if first < size or not chunks else chunks
+    if first < size or not chunks:
+        chunks.append(range(first, size))
+    begin, *rest = chunks
+    if len(begin) > 2 * _FIRST_CHUNK:
+        return [begin[:_FIRST_CHUNK], begin[_FIRST_CHUNK:], *rest]
+    return chunks
 
 
 def _spans(reading: LogIndex, positions: range) -> list[ByteRange]:
@@ -254,7 +265,7 @@ def _data(name: str, content: bytes, kind: str) -> bytes:
 
 
 def _packed(name: str, pieces: Iterable[bytes], level: int) -> bytes:
-    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 9)
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 8)
     packed = [packer.compress(piece) for piece in pieces]
     content = binascii.b2a_base64(b"".join([*packed, packer.flush()]), newline=False)
     return b'<script type="text/plain" id="%b">%b</script>\n' % (name.encode(), content)

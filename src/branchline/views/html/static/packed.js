@@ -83,9 +83,17 @@ function stringAt(bytes, start) {
 const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&" };
 const plainText = (piece) => piece.replace(/<[^>]*>/g, " ").replace(/&(?:lt|gt|quot|#39|amp);/g, (found) => ENTITIES[found]);
 
+// Read by hand: a stream of a Blob, or a Response, would wait for other processes while the page still loads.
 async function unpacked(base64) {
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(base64) : Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+  const stream = new DecompressionStream("gzip"), writer = stream.writable.getWriter(), reader = stream.readable.getReader(), parts = [];
+  const ignore = () => {};   // the reader reports damage
+  writer.write(bytes).catch(ignore); writer.close().catch(ignore);
+  let size = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) { parts.push(part.value); size += part.value.length; }
+  const whole = new Uint8Array(size); let at = 0;
+  for (const part of parts) { whole.set(part, at); at += part.length; }
+  return whole;
 }
 
 // Where the line, the piece and the end of each frame are.

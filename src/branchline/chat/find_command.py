@@ -1,0 +1,59 @@
+"""``/find``: entries of all sessions that hold some words; the one that is picked is opened."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.session_commands import switch_to
+from branchline.chat.tree_commands import navigate_to
+from branchline.views.hit_lines import hit_line
+from branchline.views.hits import Hit, Hits
+from branchline.views.humanize import count
+
+if TYPE_CHECKING:
+    from branchline.chat.chat import Chat
+
+__all__ = ["find"]
+
+
+async def find(chat: Chat, words: str) -> None:
+    """Search all sessions, and go to the entry that is picked."""
+    if not words:
+        raise ValueError(
+            "what are you looking for? Write /find WORDS; agent:codex, after:7d and others narrow it"
+        )
+    hits = chat.services.search(words)
+    for note in hits.notes:
+        chat.front.notice(note)
+    if not hits:
+        chat.front.notice(f"no matches in {count(hits.searched, 'session')}")
+        return
+    chosen = await chat.front.pick(_picker(hits))
+    if chosen is None:
+        chat.front.notice("nothing selected; position unchanged")
+        return
+    hit = hits[int(chosen) - 1]
+    if _is_here(chat, hit):
+        await navigate_to(chat, hit.entry)
+    else:
+        await switch_to(chat, hit.row.path or hit.row.key, entry=hit.entry)
+
+
+def _picker(hits: Hits) -> Picker:
+    now = time.time()
+    options = [
+        PickerOption(key=str(number), line=hit_line(hit, now=now)) for number, hit in enumerate(hits, 1)
+    ]
+    more = f" of {hits.total}{' or more' if hits.at_least else ''}" if hits.total > len(hits) else ""
+    return Picker(
+        question=f"Go to which of {len(hits)}{more} matches?",
+        options=options,
+        find=lambda typed: options_with(options, typed),
+    )
+
+
+def _is_here(chat: Chat, hit: Hit) -> bool:
+    session = chat.conductor.session
+    return session.file is not None and hit.row.path == session.file and hit.entry in session.index

@@ -1,0 +1,285 @@
+"""The commands that reshape the tree: named branches, graft, squash, undo, redo, the log, a comparison."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from branchline.actions.graft import GraftResult
+from branchline.actions.graft import graft as graft_entries
+from branchline.actions.graft import squash as squash_entries
+from branchline.actions.named_branches import name_branch, named_branches
+from branchline.actions.operations import Operation, last_undoable, operations, record_rewind
+from branchline.actions.operations import redo as redo_operation
+from branchline.actions.operations import undo as undo_operation
+from branchline.chat.tree_commands import (
+    branch_to_new_session,
+    described,
+    described_leaf,
+    go_to,
+    navigate_to,
+)
+from branchline.context import milliseconds
+from branchline.errors import Ambiguous, EntryNotFound, NotSupported
+from branchline.library.branch_count import branch_tips
+from branchline.library.turns import prior_turns
+from branchline.session import Session
+from branchline.tree import ROOT
+from branchline.views.compare import compare_view
+from branchline.views.compare_lines import side_by_side, totals_table, unified
+from branchline.views.humanize import age, count
+from branchline.views.operation_lines import operation_words
+from branchline.views.spans import Span
+from branchline.views.text import one_line
+
+if TYPE_CHECKING:
+    from branchline.chat.chat import Chat
+
+__all__ = ["branch", "branches", "diff", "graft", "log", "redo", "squash", "undo"]
+
+T = TypeVar("T")
+_HOME = os.path.expanduser("~")
+_SHORTEST_ID = 4
+_WIDE = 110
+_SHOWN = 30
+
+
+async def branch(chat: Chat, words: str) -> None:
+    """Rephrase a prompt in a new session; a word that is no entry names a branch that begins here."""
+    if not words:
+        await branch_to_new_session(chat, "")
+        return
+    if (entry := _entry_named(chat, words)) is not None:
+        await branch_to_new_session(chat, entry)
+        return
+    made = _apply(chat, "name a branch", lambda session: name_branch(session, words))
+    place = described(chat.conductor.session, made.start)
+    chat.front.notice(f"the branch {one_line(made.name)!r} begins here, at {place}")
+
+
+def _entry_named(chat: Chat, words: str) -> str | None:
+    """The entry of this id, label or position; a few letters that begin an id are a name all the same."""
+    session = chat.conductor.session
+    if any(known.name == words for known in named_branches(session)):
+        return None
+    if len(words) < _SHORTEST_ID and words not in session.labels.values() and words[0] not in "@~":
+        return None
+    try:
+        return chat.services.entry(session, words)
+    except EntryNotFound:
+        if words[0] in "@~":
+            raise
+        return None
+
+
+async def branches(chat: Chat, words: str) -> None:
+    """Go to the end of a named branch, or list them."""
+    session = chat.conductor.session
+    known = named_branches(session)
+    if words:
+        found = next((one for one in known if one.name == words), None)
+        if found is None:
+            raise LookupError(f"no branch named {words!r}; /branches lists them")
+        await navigate_to(chat, found.tip)
+        return
+    for one in known:
+        when = milliseconds(one.timestamp)
+        chat.front.line(
+            Span(f"{'' if when is None else age(when, time.time()):>5}  ", "time"),
+            Span(one_line(one.name), "label"),
+            f"  {count(one.entries, 'entry', 'entries')}, ends at {described(session, one.tip)}",
+            Span("  ← you are here" if one.is_current else "", "dim"),
+        )
+    if not known:
+        chat.front.notice("no named branches; /branch NAME begins one here")
+
+
+async def graft(chat: Chat, words: str) -> None:
+    """Copy a turn or a range, of this session or another one, behind the leaf or another entry."""
+    part, options = _options(words, "--from", "--onto")
+    if not part:
+        raise ValueError("which turn? Write /graft ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]")
+    entry = chat.services.entry
+
+    def work(session: Session) -> GraftResult:
+        onto = entry(session, options["--onto"]) if "--onto" in options else None
+        if "--from" not in options:
+            return graft_entries(session, *_range(chat, session, part), onto=onto)
+        with chat.services.open(options["--from"]) as source:
+            return graft_entries(session, *_range(chat, source, part), source=source, onto=onto)
+
+    _say_written(chat, "grafted", _apply(chat, "graft", work))
+
+
+async def squash(chat: Chat, words: str) -> None:
+    """Put a summary, given or written by the model, in the place of a range of the path."""
+    part, _, summary = words.partition(" ")
+    if not part:
+        raise ValueError(
+            "which range? Write /squash ENTRY..ENTRY [SUMMARY]; without SUMMARY the model writes it"
+        )
+    session = chat.conductor.session
+    first, last = _range(chat, session, part)
+    last = last or first
+    text = summary.strip()
+    if not text:
+        with chat.working():
+            text = await chat.conductor.summarize(first, last, on_progress=chat.front.progress)
+        chat.front.text(text, role="summary")
+    _say_written(
+        chat, "squashed", _apply(chat, "squash", lambda live: squash_entries(live, first, last, text))
+    )
+
+
+async def undo(chat: Chat, words: str) -> None:
+    """Take back the last operation, or the last turn where nothing was done since."""
+    del words
+    session = chat.conductor.session
+    operation = last_undoable(session)
+    if operation is not None and _is_newest(session, operation):
+        _say_inverted(chat, "undid", _apply(chat, "undo", undo_operation))
+        return
+    turns = list(prior_turns(session))
+    if not turns:
+        chat.front.notice("nothing to undo: no messages yet")
+        return
+    leaf, entries = session.leaf, len(session.index)
+    done = await go_to(chat, turns[-1].id, summarize=False)
+    if done and chat.conductor.session is session and session.leaf != leaf:
+        with suppress(NotSupported):
+            record_rewind(session, leaf, entries)
+
+
+def _is_newest(session: Session, operation: Operation) -> bool:
+    """Whether nothing was said on the path since an operation."""
+    tree = session.index
+    said = (
+        position
+        for entry in reversed(session.path())
+        if tree.types[position := tree.position(entry)] == "message" and entry not in operation.entries
+    )
+    return tree.position(operation.id) > next(said, ROOT)
+
+
+async def redo(chat: Chat, words: str) -> None:
+    """Do again what was undone last."""
+    del words
+    _say_inverted(chat, "redid", _apply(chat, "redo", redo_operation))
+
+
+async def log(chat: Chat, words: str) -> None:
+    """The operations on this session, newest first."""
+    del words
+    session = chat.conductor.session
+    done = operations(session)
+    for each in list(reversed(done))[:_SHOWN]:
+        when = milliseconds(each.timestamp)
+        over = each.undone or each.verb in ("undo", "redo", "rewind")
+        text = operation_words(each, lambda entry: described(session, entry))
+        chat.front.line(
+            Span(f"{'' if when is None else age(when, time.time()):>5}  ", "time"),
+            Span(f"{each.verb:<11}", "label"),
+            Span(text + ("  (undone)" if each.undone else ""), "dim" if over else "plain"),
+        )
+    if len(done) > _SHOWN:
+        chat.front.notice(f"{count(len(done) - _SHOWN, 'older operation')}: `branchline log` lists all")
+    if not done:
+        chat.front.notice("no operations yet: this session has only messages")
+
+
+async def diff(chat: Chat, words: str) -> None:
+    """Compare the current branch with another one, or two branches: files touched and text."""
+    session = chat.conductor.session
+    names = shlex.split(words) if words else []
+    match [chat.services.entry(session, name) for name in names]:
+        case []:
+            left, right = session.leaf, _other_tip(session)
+        case [other]:
+            left, right = session.leaf, other
+        case [first, second]:
+            left, right = first, second
+        case _:
+            raise ValueError("give at most two entries: /diff [ENTRY [ENTRY]]")
+    places = [ROOT if entry is None else session.index.position(entry) for entry in (left, right)]
+    view = compare_view(session.transcript, places[0], session.transcript, places[1])
+    if not view.pairs:
+        chat.front.notice("nothing to compare: both are the same path")
+        return
+    home, columns = _HOME, chat.front.columns
+    chat.front.line(Span(f"--- {described(session, left)}", "removed"))
+    chat.front.line(Span(f"+++ {described(session, right)}", "added"))
+    lines = side_by_side(view, columns, home=home) if (columns or 0) >= _WIDE else unified(view, home=home)  # type: ignore[arg-type]
+    for line in lines:
+        chat.front.line(*line)
+    for line in totals_table(view, (_name(session, left), _name(session, right)), home=home):
+        chat.front.line(*line)
+
+
+def _other_tip(session: Session) -> str:
+    others = [tip for tip in branch_tips(session.index) if tip != session.leaf]
+    if not others:
+        raise EntryNotFound("this session has only one branch")
+    if len(others) > 1:
+        some = ", ".join(others[:4]) + (" …" if len(others) > 4 else "")
+        raise Ambiguous(f"there are {len(others)} other branches; name one of them: {some}")
+    return others[0]
+
+
+def _name(session: Session, entry: str | None) -> str:
+    if entry is None:
+        return "the beginning"
+    named = next((one.name for one in named_branches(session) if one.tip == entry), None)
+    return one_line(session.label(entry) or named or entry)
+
+
+# -- inside -----------------------------------------------------------------------------------------------
+
+
+def _apply(chat: Chat, verb: str, work: Callable[[Session], T]) -> T:
+    return chat.conductor.apply(verb, work)
+
+
+def _options(words: str, *known: str) -> tuple[str, dict[str, str]]:
+    """The first word, and the options behind it."""
+    found: dict[str, str] = {}
+    rest: list[str] = []
+    parts = iter(shlex.split(words))
+    for part in parts:
+        if part in known:
+            value = next(parts, None)
+            if value is None:
+                raise ValueError(f"{part} needs a value")
+            found[part] = value
+        else:
+            rest.append(part)
+    if len(rest) > 1:
+        raise ValueError(f"unexpected {rest[1]!r}; a name with spaces goes in quotes")
+    return "".join(rest), found
+
+
+def _range(chat: Chat, session: Session, part: str) -> tuple[str, str | None]:
+    first, dots, last = part.partition("..")
+    entry = chat.services.entry
+    return entry(session, first), entry(session, last) if dots else None
+
+
+def _say_written(chat: Chat, verb: str, done: GraftResult) -> None:
+    chat.front.notice(
+        f"{verb}: {count(len(done.entries), 'entry', 'entries')} appended; "
+        f"now at {described_leaf(chat.conductor.session)}; /undo takes it back"
+    )
+    for reason in done.left_out:
+        chat.front.notice(f"left out: {reason}")
+
+
+def _say_inverted(chat: Chat, verb: str, operation: Operation) -> None:
+    session = chat.conductor.session
+    if operation.verb == "rewind":
+        what = "the turn"
+    else:
+        what = f"{operation.verb} ({operation_words(operation, lambda entry: described(session, entry))})"
+    chat.front.notice(f"{verb} {what}; now at {described_leaf(session)}")

@@ -1,0 +1,111 @@
+"""The manual page, from the commands themselves: the same texts as ``--help``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+
+import click
+
+from branchline._version import __version__
+from branchline.cli.options import EXIT_CODES, ProgramGroup
+
+__all__ = ["man_page"]
+
+_SPECIAL = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"})
+
+
+def man_page(program: click.Context) -> str:
+    """The page of the program in roff, for ``man``."""
+    return "\n".join(_page(program)) + "\n"
+
+
+def _page(program: click.Context) -> Iterator[str]:
+    group = program.command
+    assert isinstance(group, ProgramGroup)
+    yield f'.TH BRANCHLINE 1 "" "branchline {_text(__version__)}" "User Commands"'
+    yield ".nh"
+    yield ".SH NAME"
+    yield r"branchline \- AI\-agent conversations as branchable, append\-only trees"
+    yield ".SH SYNOPSIS"
+    yield r".B branchline"
+    yield r"[\fIOPTIONS\fR] [\fICOMMAND\fR [\fIARGUMENTS\fR]...]"
+    yield ".SH DESCRIPTION"
+    yield from _paragraphs(group.help or "")
+    yield ".SH OPTIONS"
+    yield from _options(program)
+    yield ".PP"
+    yield _line("--json, --plain and --color are options of every command, and so is --help.")
+    for family, names in group.families.items():
+        yield f'.SH "{_text(family.upper())} COMMANDS"'
+        for name in names:
+            command = group.get_command(program, name)
+            assert command is not None
+            yield from _command(program, command)
+    yield ".SH EXAMPLES"
+    yield from _example(group.epilog or "")
+    yield ".SH EXIT STATUS"
+    yield from _definitions(EXIT_CODES)
+    yield ".SH ENVIRONMENT"
+    yield from _definitions(group.environment)
+
+
+def _command(parent: click.Context, command: click.Command) -> Iterator[str]:
+    with click.Context(command, info_name=command.name, parent=parent) as context:
+        usage = " ".join(command.collect_usage_pieces(context))
+        yield f'.SS "{_text(f"{context.command_path} {usage}")}"'
+        yield from _paragraphs(command.help or "")
+        yield from _options(context)
+        if command.epilog:
+            yield ".PP"
+            yield "Examples:"
+            yield from _example(command.epilog)
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                inner = command.get_command(context, name)
+                assert inner is not None
+                yield from _command(context, inner)
+
+
+def _options(context: click.Context) -> Iterator[str]:
+    """The options of a command; those that all have are told once, for the program."""
+    shared = set() if context.parent is None else {"json", "plain", "color"}
+    for parameter in context.command.params:
+        record = parameter.get_help_record(context)
+        if isinstance(parameter, click.Option) and parameter.name not in shared and record is not None:
+            yield ".TP"
+            yield rf"\fB{_text(record[0])}\fR"
+            yield _line(record[1])
+
+
+def _definitions(items: Mapping[str, str]) -> Iterator[str]:
+    for name, about in items.items():
+        yield ".TP"
+        yield rf"\fB{_text(name)}\fR"
+        yield _line(about)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", inspect.cleandoc(text))):
+        if number:
+            yield ".PP"
+        yield _line(" ".join(paragraph.split()))
+
+
+def _example(text: str) -> Iterator[str]:
+    yield ".RS 4"
+    yield ".nf"
+    yield from (_line(line) for line in inspect.cleandoc(text).splitlines())
+    yield ".fi"
+    yield ".RE"
+
+
+def _line(text: str) -> str:
+    """A line of text; one that begins like a request is told from it."""
+    shown = _text(text)
+    return rf"\&{shown}" if shown.startswith((".", r"\(aq")) else shown
+
+
+def _text(text: str) -> str:
+    return text.translate(_SPECIAL).replace('"', r"\(dq")

@@ -1,0 +1,57 @@
+"""Long results through a pager, as git shows them: on a terminal, and only what does not fit stays in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Sequence
+
+from branchline.cli.streams import PagerClosed
+from branchline.programs import find_program, safe_environment
+
+__all__ = ["Pager", "pager_command"]
+
+_NO_PAGER = frozenset({"", "never", "cat"})
+
+
+def pager_command(setting: str) -> list[str] | None:
+    """The command of the setting ``pager``: ``auto`` is $PAGER, else less. None where nothing pages."""
+    wanted = os.environ.get("PAGER", "less") if setting == "auto" else setting
+    try:
+        words = shlex.split(wanted)
+    except ValueError:
+        return None
+    program = None if not words or words[0] in _NO_PAGER else find_program(words[0])
+    return None if program is None else [program, *words[1:]]
+
+
+class Pager:
+    """A pager that runs until its reader leaves it."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        environment = safe_environment()
+        environment.setdefault("LESS", "FRX")  # leave at once if it fits, keep our colours, keep the screen
+        environment.setdefault("LESSCHARSET", "utf-8")
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603  the person's own
+
+    def write(self, data: bytes) -> None:
+        """Hand it over. PagerClosed when the pager has ended."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(data)
+        except BrokenPipeError:
+            raise PagerClosed from None
+
+    def close(self) -> None:
+        """There is no more; return when the reader has left. Ctrl+C is the pager's until then."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            assert self._process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+            self._process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,61 @@
+"""What an entry says, as a search and the sums look at it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from branchline.entries import Usage
+
+__all__ = ["EntryText", "files_in", "strings_in"]
+
+_PATHS = frozenset({"path", "file_path", "filePath", "notebook_path", "filename", "file", "target_file"})
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_LONGEST_PATH = 1024
+
+
+class EntryText(NamedTuple):
+    """The words of one entry, and what it called and spent."""
+
+    role: str
+    said: str = ""
+    """What people and models wrote."""
+    tools: str = ""
+    """What was handed to tools and what came back."""
+    tool_names: str = ""
+    """The names of the tools that were called or answered, one per line."""
+    files: tuple[str, ...] = ()
+    """The files that its tool calls name."""
+    model: str = ""
+    """``provider/model`` of an answer; empty where nobody answers."""
+    failed: bool = False
+    """Whether it is the result of a failed call, or a failed answer."""
+    usage: Usage | None = None
+    spender: str = ""
+    """``provider/model`` that the usage is counted for."""
+
+
+def strings_in(value: Any) -> list[str]:
+    """All texts inside some arguments, in order."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            found.append(one)
+        elif isinstance(one, dict):
+            waiting += reversed(one.values())
+        elif isinstance(one, list):
+            waiting += reversed(one)
+    return found
+
+
+def files_in(arguments: dict[str, Any], texts: list[str]) -> Iterator[str]:
+    """The files that the arguments of a tool call name; ``texts`` are all texts in them."""
+    for name, value in arguments.items():
+        if name in _PATHS and isinstance(value, str) and 0 < len(value) <= _LONGEST_PATH:
+            yield value
+    for text in texts:
+        if "*** " in text:
+            yield from (path.strip()[:_LONGEST_PATH] for path in _PATCHED.findall(text))

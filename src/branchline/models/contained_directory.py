@@ -1,0 +1,189 @@
+"""Files below one directory, opened so that no path leads outside of it.
+
+Each component of a path is opened relative to the directory before it and without following symlinks. A
+symlink is refused wherever it points, also one that is swapped in while a path is being opened. So are
+``..``, absolute paths of other places, device files, sockets and pipes, and other file systems that are
+mounted below the directory, such as ``/proc``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, NamedTuple
+
+__all__ = ["ContainedDirectory", "DirectoryItem", "is_supported"]
+
+_DEEPEST = 64
+"""Directories below the top that are walked through; each of them takes a file descriptor."""
+_SKIPPED = frozenset(
+    {".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
+)
+"""Directories that a walk leaves out: they hold what tools generate."""
+_PSEUDO = ("/proc", "/sys", "/dev")
+
+
+class DirectoryItem(NamedTuple):
+    """A name in a directory. ``path`` is relative to the top; ``size`` is in bytes, None but for files."""
+
+    path: str
+    kind: str
+    """``file``, ``directory``, ``symlink`` or ``other``."""
+    size: int | None = None
+
+
+def is_supported() -> bool:
+    """Whether this platform can open a file relative to an open directory."""
+    return os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
+
+
+class ContainedDirectory:
+    """A directory and everything below it. ValueError for a path that leads elsewhere or cannot be read."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root)
+        if any(self.root == place or self.root.startswith(place + "/") for place in _PSEUDO):
+            raise ValueError(f"{self.root} holds no ordinary files")
+
+    @contextmanager
+    def file(self, path: str) -> Iterator[BinaryIO]:
+        """A regular file, open for reading."""
+        *above, name = self._parts(path) or [""]
+        if not name:
+            raise ValueError(f"cannot read {path!r}: it is a directory")
+        with self._directory(above, path) as directory, _opened(directory, name, path) as opened:
+            yield opened
+
+    @contextmanager
+    def _directory(self, parts: list[str], path: str) -> Iterator[int]:
+        with _reading(path):
+            descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                device = os.fstat(descriptor).st_dev
+                for part in parts:
+                    inner = _subdirectory(descriptor, part, device, path)
+                    os.close(descriptor)
+                    descriptor = inner
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    def items(self, path: str = ".", *, depth: int = 1) -> Iterator[DirectoryItem]:
+        """What is in a directory, by name, and below it down to a depth."""
+        parts = self._parts(path)
+        with self._directory(parts, path) as directory:
+            yield from _items(directory, "/".join(parts), min(depth, _DEEPEST))
+
+    def files(self, path: str = ".") -> Iterator[tuple[str, BinaryIO]]:
+        """Every regular file at or below a path, open while it is looked at; unreadable ones are passed over.
+
+        Directories with generated files are left out.
+        """
+        parts = self._parts(path)
+        if parts:
+            with suppress(ValueError), self.file(path) as file:
+                yield "/".join(parts), file
+                return
+        with self._directory(parts, path) as directory:
+            yield from _files(directory, "/".join(parts), _DEEPEST)
+
+    def _parts(self, path: str) -> list[str]:
+        """The components of a path below the root."""
+        inside = path
+        if path == self.root or path.startswith(self.root.rstrip("/") + "/"):
+            inside = path[len(self.root) :].lstrip("/")
+        parts = [part for part in inside.split("/") if part not in ("", ".")]
+        if os.path.isabs(inside) or path.startswith("~") or ".." in parts or "\0" in path:
+            raise ValueError(f"cannot read {path!r}: it is outside of {self.root}")
+        if len(parts) > _DEEPEST:
+            raise ValueError(f"cannot read {path!r}: it has more than {_DEEPEST} components")
+        return parts
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise ValueError(f"cannot read {path!r}: {problem.strerror or problem}") from None
+
+
+def _subdirectory(directory: int, name: str, device: int, path: str) -> int:
+    if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+        raise ValueError(f"cannot read {path!r}: {name!r} is a symlink, and symlinks are not followed")
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    if os.fstat(inner).st_dev != device:
+        os.close(inner)
+        raise ValueError(f"cannot read {path!r}: {name!r} is on another file system")
+    return inner
+
+
+def _opened(directory: int, name: str, path: str) -> BinaryIO:
+    """A regular file; its kind is looked at before it is opened, and again afterwards."""
+    before = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if stat.S_ISLNK(before.st_mode):
+        raise ValueError(f"cannot read {path!r}: it is a symlink, and symlinks are not followed")
+    if not stat.S_ISREG(before.st_mode):
+        kind = "a directory" if stat.S_ISDIR(before.st_mode) else "not a regular file"
+        raise ValueError(f"cannot read {path!r}: it is {kind}")
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=directory)
+    opened = os.fstat(descriptor)
+    if not stat.S_ISREG(opened.st_mode) or opened.st_dev != os.fstat(directory).st_dev:
+        os.close(descriptor)
+        raise ValueError(f"cannot read {path!r}: it is not a regular file of this file system")
+    return os.fdopen(descriptor, "rb")
+
+
+def _sorted_names(directory: int) -> list[os.DirEntry[str]]:
+    with os.scandir(directory) as found:
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}/{name}" if prefix else name
+
+
+def _items(directory: int, prefix: str, depth: int) -> Iterator[DirectoryItem]:
+    device = os.fstat(directory).st_dev
+    for entry in _sorted_names(directory):
+        path = _joined(prefix, entry.name)
+        if entry.is_symlink():
+            yield DirectoryItem(path, "symlink")
+        elif entry.is_dir(follow_symlinks=False):
+            yield DirectoryItem(path, "directory")
+            if depth > 1 and entry.name not in _SKIPPED:
+                with suppress(OSError, ValueError):
+                    inner = _subdirectory(directory, entry.name, device, path)
+                    try:
+                        yield from _items(inner, path, depth - 1)
+                    finally:
+                        os.close(inner)
+        elif entry.is_file(follow_symlinks=False):
+            size = None
+            with suppress(OSError):
+                size = entry.stat(follow_symlinks=False).st_size
+            yield DirectoryItem(path, "file", size)
+        else:
+            yield DirectoryItem(path, "other")
+
+
+def _files(directory: int, prefix: str, depth: int) -> Iterator[tuple[str, BinaryIO]]:
+    device = os.fstat(directory).st_dev
+    for entry in _sorted_names(directory):
+        path = _joined(prefix, entry.name)
+        if entry.is_symlink():
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if depth > 1 and entry.name not in _SKIPPED:
+                with suppress(OSError, ValueError):
+                    inner = _subdirectory(directory, entry.name, device, path)
+                    try:
+                        yield from _files(inner, path, depth - 1)
+                    finally:
+                        os.close(inner)
+        elif entry.is_file(follow_symlinks=False):
+            with suppress(OSError, ValueError), _opened(directory, entry.name, path) as file:
+                yield path, file
