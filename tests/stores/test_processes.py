@@ -106,12 +106,13 @@ def kill_while_appending(address, seconds):
     return child.communicate()[0].split("\n")[:-1]
 
 
-def require_all(address, saved):
+def require_all(address, saved, kills):
+    """Everything acknowledged is there, and of each process at most one entry more."""
     with SessionLibrary(address) as library, library.get("talk") as session:
         path = session.path()
         assert set(saved) <= set(path)
         assert session.findings == []
-        assert len(path) - len(saved) <= 1 + len(saved)
+        assert len(path) - len(saved) <= kills
         session.append_message("after")
 
 
@@ -121,7 +122,7 @@ def test_what_a_killed_process_has_acknowledged_is_there(address):
         saved += kill_while_appending(address, 0.15)
 
     assert saved
-    require_all(address, saved)
+    require_all(address, saved, kills=3)
 
 
 @pytest.mark.slow
@@ -131,7 +132,7 @@ def test_two_hundred_kills_lose_nothing(address):
     for _ in range(200):
         saved += kill_while_appending(address, chance.uniform(0.0, 0.1))
 
-    require_all(address, saved)
+    require_all(address, saved, kills=200)
 
 
 @pytest.mark.slow

@@ -51,6 +51,8 @@ class LibrarySource:
     # -- many -----------------------------------------------------------------------------------------
 
     def rows(self, scope: Scope) -> Iterator[Batch]:
+        if known := self._libraries[scope].known_rows(_FIRST):
+            yield Batch(known, (), 0, len(known), is_provisional=True)
         listing = self._libraries[scope].iter_rows(deep=True)
         shown = hidden = 0
         due = time.monotonic() + _PAUSE

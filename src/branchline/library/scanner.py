@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from branchline import places
-from branchline.catalog.record import FileRecord
+from branchline.catalog.record import CatalogFile, FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import (
@@ -558,6 +558,19 @@ class MachineScanner:
             archived=place.is_archive,
             expires_ms=None if place.is_archive else self._expiry(place, file.stored),
         )
+
+    def known_row(self, path: str, known: CatalogFile) -> SessionRow | None:
+        """The row of a file that was read once, as it was then; None where it does not count here."""
+        place = next(
+            (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
+        )
+        record = known.decoded()
+        if place is None or not record.deep:
+            return None
+        key = place.format.traits.key_of(path)
+        stored = StoredLog(key, known.size, known.modified_ns / 1e9, path, known.stamp)
+        row = self.row_of(FoundFile(stored, place), record)
+        return None if isinstance(row, SkippedFile) else row
 
     def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
         """When the agent deletes a session, as its settings say."""

@@ -21,7 +21,8 @@ from branchline.errors import LockTimeout
 __all__ = ["RangeLocks"]
 
 _FIRST_SLEEP = 0.0005
-_LONGEST_SLEEP = 0.02
+# A writer that appends without a pause frees the lock for a moment only: who looks rarely misses it.
+_LONGEST_SLEEP = 0.002
 if sys.platform == "darwin":
     _SET, _GET = 90, 92  # F_OFD_SETLK and F_OFD_GETLK, which Python has no names for there
     _FORM, _KIND = "qqihh", 3

@@ -227,7 +227,9 @@ def _value_from(kind: Any, value: Any) -> Any:
     """A value as this type; UNSET if it is none."""
     if kind is msgspec.Raw:
         return msgspec.Raw(json_codec.dumps(value))
-    if get_origin(kind) is tuple and isinstance(value, list):
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            return msgspec.UNSET
         inner = get_args(kind)[0]
         return tuple(_struct_from(inner, item) for item in value if isinstance(item, dict))
     if isinstance(value, dict):

@@ -59,8 +59,7 @@ def delta(event: ModelResponseStreamEvent) -> ModelEvent | None:
 def answer(response: ModelResponse, *, name: str, provider: str, model: str, api: str) -> AssistantMessage:
     """The whole answer. MalformedStream when it is not whole, ModelRefused when it was filtered."""
     raw = (response.provider_details or {}).get("finish_reason")
-    reason = raw or response.finish_reason
-    if response.state != "complete" or (reason is None and api in _ENDS_WITH_REASON):
+    if response.state != "complete" or (raw is None and api in _ENDS_WITH_REASON):
         raise MalformedStream(f"{name} stopped in the middle of its answer")
     if response.finish_reason == "content_filter":
         raise ModelRefused(f"the filter of {name} ended its answer")

@@ -26,7 +26,7 @@ from branchline.stores.protocol import (
     check_key,
     hashed,
 )
-from branchline.stores.rows import LogRow, cut
+from branchline.stores.rows import LogRow, cut, rows_of
 
 __all__ = ["PostgresStore"]
 
@@ -34,6 +34,16 @@ _LOG, _DRAFT, _TRASH = 0, 1, 2
 _LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
 _LOW = (1 << 62) - 1  # the random bits of an id
 _COLUMNS = "id, key, size, modified"
+_CREATE = f"""
+WITH made AS (
+  INSERT INTO branchline.session (tenant, id, store, key, state, size, torn, created, modified, touched)
+  VALUES (%(tenant)s, %(id)s, %(store)s, %(key)s, %(state)s, %(size)s, false, {NOW}, {NOW}, {NOW} / 10000)
+  RETURNING tenant, id
+)
+INSERT INTO branchline.line (tenant, session, start, data)
+SELECT made.tenant, made.id, row.start, row.data
+FROM made, unnest(%(starts)s::bigint[], %(datas)b::bytea[]) AS row (start, data)
+"""
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = struct.pack(">h", -1)
 
@@ -149,11 +159,26 @@ class PostgresStore:
     ) -> PostgresLog:
         if data:
             require_lines(data)
-        number = self._load(key, [data] if data else [], _DRAFT if draft else _LOG)
+        number, rows = SystemClock().session_id(), rows_of(data, 0)
+        self._change(
+            f"create {key!r}",
+            key,
+            _CREATE,
+            {
+                "tenant": self.server.tenant,
+                "id": number,
+                "store": self.server.store,
+                "key": check_key(key),
+                "state": _DRAFT if draft else _LOG,
+                "size": len(data),
+                "starts": [row.start for row in rows],
+                "datas": [row.data for row in rows],
+            },
+        )
         return self._log(number, key, durability)
 
     def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
-        self._load(key, pieces, _LOG)
+        self._load(key, pieces)
         found = self.stat(key)
         if found is None:
             raise self._no_session(key)
@@ -282,7 +307,7 @@ class PostgresStore:
             raise
         return rows[0] if rows else None
 
-    def _load(self, key: str, pieces: Iterable[bytes], state: int) -> str:
+    def _load(self, key: str, pieces: Iterable[bytes]) -> str:
         """Make a session of these bytes, in one transaction."""
         check_key(key)
         number = SystemClock().session_id()
@@ -293,7 +318,7 @@ class PostgresStore:
                     "INSERT INTO branchline.session "
                     "(tenant, id, store, key, state, size, torn, created, modified, touched) "
                     f"VALUES (%s, %s, %s, %s, %s, 0, false, {NOW}, {NOW}, {NOW} / 10000)",
-                    (self.server.tenant, number, self.server.store, key, state),
+                    (self.server.tenant, number, self.server.store, key, _LOG),
                 )
                 for rows in cut(pieces):
                     size = rows[-1].start + len(rows[-1].data)
