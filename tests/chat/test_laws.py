@@ -30,7 +30,14 @@ LINES = st.sampled_from(
         "/fork ~1",
         "/tree ~3",
         "/undo",
+        "/redo",
         "/retry",
+        "/again 2",
+        "/branch idea",
+        "/graft ~1",
+        "/squash ~1..@leaf it was said",
+        "/diff",
+        "/cost",
         "/label here",
         "/label --clear",
         "/compact",
@@ -81,7 +88,7 @@ async def life(project: Path, lines: list[tuple[str, bool]], numbers: list[int])
             talk.front.when_heard = stop
             talk.front.on_progress = stop
             await talk.say(line)
-            if talk.session._pen.log is not None:
+            if talk.session._writer.log is not None:
                 require_kept(talk.conductor)
 
 

@@ -34,7 +34,7 @@ def start(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     def begin(*options: str) -> Terminal:
         command = " ".join([sys.executable, "-m", "branchline", "chat", *options])
         made.append(Terminal(f"sessions-{os.getpid()}-{time.monotonic_ns()}", command, world))
-        made[-1].wait(r"context \S+ of")
+        made[-1].wait(r"context \S+ \S+ of")
         return made[-1]
 
     yield begin
@@ -187,7 +187,7 @@ def test_a_zot_session_past_its_limit_goes_on_in_compacted_forks(start, world, m
     assert first is not None
     before = Path(first).read_bytes()
     terminal = start("--resume", first)
-    terminal.wait(r"context 40\.\dk of 32")  # past the limit
+    terminal.wait(r"context \S+ 40\.\dk of 32")  # past the limit
 
     for number in range(8):
         terminal.write("long " * 300)

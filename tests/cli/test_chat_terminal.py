@@ -41,7 +41,8 @@ class Terminal:
             str(cwd),
             f"{command}; echo code $?; sleep 60",
         ]
-        subprocess.run([*self._tmux, *start], check=True, capture_output=True)
+        # readline sets COLUMNS behind Python's back; a terminal of its own size must not inherit it.
+        subprocess.run([*self._tmux, *start], check=True, capture_output=True, env=dict(os.environ))
 
     def screen(self) -> str:
         call = [*self._tmux, "capture-pane", "-p"]

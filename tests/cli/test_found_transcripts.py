@@ -114,8 +114,10 @@ def test_a_cost_that_the_agent_does_not_record_is_unknown(run, data, alone, path
     assert "cost    ≈$" in overview or "cost    unknown" in overview
     assert total["cost"] == total["estimated"]
     assert total["unpriced"] in (0, total["tokens"])
-    assert "cost unknown" in run("inspect", path).stdout
-    assert data("inspect", path)["usage"]["cost"] is None
+    seen = data("inspect", path)["usage"]
+    assert seen["cost"] is None
+    assert (seen["estimated_cost"] or 0.0) == pytest.approx(total["estimated"])
+    assert ("≈$" if total["estimated"] else "cost unknown") in run("inspect", path).stdout
     assert "unknown" in run("diff", path, CLAUDE / "leaf.jsonl", "--stat").stdout
 
 

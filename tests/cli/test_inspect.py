@@ -179,6 +179,7 @@ def test_what_a_fork_inherited_is_told_apart_in_the_costs(run, data, world) -> N
         "cache_read": 2,
         "cache_write": 6,
         "cost": 1.0,
+        "estimated_cost": None,
         "inherited_cost": 0.5,
     }
     assert seen["parent_session"].endswith("_paid.jsonl")

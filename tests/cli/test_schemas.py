@@ -288,7 +288,8 @@ def test_the_keys_of_what_is_inside_are_pinned(data, run, talk, world) -> None:
         "forest row": ROW,
         "node": {"id", "parent", "depth", "type", "role", "label", "active"},
         "context": {"model", "thinking_level", "messages"},
-        "usage": {"input", "output", "cache_read", "cache_write", "cost", "inherited_cost"},
+        "usage": {"input", "output", "cache_read", "cache_write"}
+        | {"cost", "estimated_cost", "inherited_cost"},
         "finding": {"line", "offset", "kind", "message"},
         "file": {"path", "id", "format", "version", "entries", "status", "problem", "findings", "seal"},
         "seal": {"state", "size", "sealed_at", "message"},

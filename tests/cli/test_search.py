@@ -199,3 +199,13 @@ def test_a_list_says_when_the_index_cannot_be_used(run: Run, talk: str, tmp_path
     assert talk in done.stdout
     assert "the index cannot be used, so every session was read" in done.stderr
     assert "the index" not in run("index", "--off").stderr + run("ls").stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("search",), ("tag", "@last"), ("note", "@last"), ("sql",), ("index", "--exclude")]
+)
+def test_an_argument_that_is_not_utf_8_gets_a_sentence(run: Run, words: tuple[str, ...]) -> None:
+    told = run(*words, "half\udcff", code=2).stderr
+
+    assert "'half\\udcff' is not valid UTF-8" in told
+    assert "codec" not in told

@@ -68,7 +68,7 @@ def conductor(where: Path | Session, model: Model | None = None, **more: Any) ->
 
 def reopened(session: Session) -> Session:
     """What a fresh look at the file of a session gives, drafts included, without touching it."""
-    log = session._pen.log
+    log = session._writer.log
     assert log is not None
     return Session.in_memory(data=log.read(0, log.size()))
 

@@ -53,7 +53,7 @@ def line(**fields: Any) -> bytes:
 
 def move(session: Session, target: str | None) -> None:
     """Go somewhere else in the session."""
-    session._pen.append(lambda: [Leaf(id="0" * 16, parent=target, timestamp="", target=target)])
+    session._writer.append(lambda: [Leaf(id="0" * 16, parent=target, timestamp="", target=target)])
     session.refresh()
 
 

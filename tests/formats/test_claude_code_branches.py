@@ -404,3 +404,16 @@ def test_all_results_of_the_last_record_stand_above_the_leaf():
     found = read(BEGINNING + last_prompt("a1") + calls + result("r", "a2", "x", "y"))
 
     assert found.leaf == "r.2"
+
+
+def test_records_of_a_longer_conversation_in_the_file_of_a_sub_agent_are_not_damage():
+    """A summarizer gets some records of the main file, each with a parent that only the main file has."""
+    data = record("u5", "a4") + record("u7", "a6") + record("a7", "u7", "assistant")
+
+    found = read(
+        data, "/x/projects/p/0f5b1c1e-0000-4000-8000-000000000001/subagents/agent-acompact-70d8e7.jsonl"
+    )
+
+    assert kinds(found) == []
+    assert line(found) == ["u5", "u7", "a7"]
+    assert kinds(read(data)) == ["orphan", "guessed-link"]

@@ -70,7 +70,7 @@ def appended(session: Session, before: bytes = TALK) -> str:
 def write(session: Session, entry: Any) -> list[str]:
     """Append a record as the session does, with what the session would give it."""
     common = {"id": ONE, "parent": session.leaf, "timestamp": "2027-01-15T08:00:00.250Z"}
-    return session._pen.append(lambda: [entry(**common)])
+    return session._writer.append(lambda: [entry(**common)])
 
 
 # -- appending --------------------------------------------------------------------------------------------

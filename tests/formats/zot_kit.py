@@ -45,7 +45,7 @@ def live(data: bytes) -> Session:
 
 
 def content(session: Session) -> bytes:
-    log = session._pen.log
+    log = session._writer.log
     assert log is not None
     return log.read(0, log.size())
 

@@ -100,7 +100,7 @@ def test_a_session_that_is_being_written_is_never_pruned(place):
     session = empty(place)
     library = SessionLibrary(place)
 
-    with session._pen.log.exclusive():
+    with session._writer.log.exclusive():
         assert library.prune(dry_run=False) == []
     session.close()
 
@@ -138,7 +138,7 @@ def test_drafts_without_messages_are_pruned_too_and_those_with_a_prompt_are_kept
     asked.close()
     bare = Session.create(CWD, directory=place, clock=clock(2))
     bare.append_model_change("anthropic", "opus")
-    bare._pen.log.close()  # as a crash leaves it: closing would forget such a draft
+    bare._writer.log.close()  # as a crash leaves it: closing would forget such a draft
     library = SessionLibrary(place)
 
     (pruned,) = library.prune(dry_run=False)

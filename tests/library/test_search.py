@@ -272,6 +272,19 @@ def test_a_query_that_cannot_be_understood_is_refused_with_its_reason(
         library.search(query)
 
 
+def test_a_snippet_is_of_what_was_asked_for(place: Path) -> None:
+    with talk(place, 0, "hello") as session:
+        both = call("bash", command="make needle")
+        both["content"].insert(0, {"type": "text", "text": "I look for the needle."})
+        session.append_message(both)
+    library = SessionLibrary(place)
+
+    tools, said = library.search("in:tools needle"), library.search("in:said needle")
+
+    assert [hit.snippet.text for hit in tools] == ["make needle"]
+    assert [hit.snippet.text for hit in said] == ["I look for the needle."]
+
+
 def test_hostile_text_is_harmless_in_a_snippet(place: Path) -> None:
     with talk(place, 0, "before \x1b[31mred\x07 \u202eevil\u200b needle"):
         pass

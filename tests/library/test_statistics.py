@@ -212,6 +212,21 @@ def test_sums_are_the_same_without_an_index(library: SessionLibrary, monkeypatch
     assert "every session was read" in found.notes[0]
 
 
+def test_the_views_answer_the_same_without_an_index(
+    library: SessionLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [
+        f"SELECT * FROM {view} ORDER BY 1, 2, 3" for view in ("sessions", "messages", "spending", "tools")
+    ]
+    before = [library.sql(question).rows for question in questions]
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    after = [library.sql(question) for question in questions]
+
+    assert [answer.rows for answer in after] == before
+    assert all("every session was read" in answer.note for answer in after)
+
+
 def test_a_scope_counts_what_it_holds_also_where_the_original_is_elsewhere(
     tmp_path: Path, place: Path
 ) -> None:

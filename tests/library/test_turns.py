@@ -88,11 +88,11 @@ def test_the_tree_of_an_empty_session_is_empty():
 @pytest.mark.parity("IND-07", "IND-08", "IND-16")
 def test_tree_and_turns_change_nothing_and_give_frozen_records():
     session = branched()
-    before = (session.leaf, len(session), session._pen.log.size())
+    before = (session.leaf, len(session), session._writer.log.size())
 
     (node, *_), (turn, *_) = LIBRARY.tree(session), LIBRARY.prior_turns(session)
 
-    assert (session.leaf, len(session), session._pen.log.size()) == before
+    assert (session.leaf, len(session), session._writer.log.size()) == before
     assert BranchNode.__struct_fields__ == ("id", "parent", "label", "depth", "is_leaf", "is_current")
     assert Prompt.__struct_fields__ == ("id", "text", "preview")
     with pytest.raises(AttributeError):

@@ -7,7 +7,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from branchline.entries import Text, Thinking, ToolCall, ToolResult, UserMessage
-from branchline.errors import AuthMissing, ContextOverflow, NetworkFailure
+from branchline.errors import AuthMissing, ContextOverflow, MalformedStream, NetworkFailure
 from branchline.models import COUNT_WORDS, ModelRequest, TextDelta, ThinkingDelta
 from branchline.models.pydantic_ai import PydanticAIModel
 from models.kit import answer_of, asks, broken, events_of
@@ -156,3 +156,12 @@ def test_an_error_in_the_middle_comes_after_what_was_said(server):
     assert [event.text for event in events] == ["hmm", "Let me count."]
     assert type(problem) is NetworkFailure
     assert problem.retryable
+
+
+def test_a_stream_that_ends_before_its_last_event_is_not_taken_for_whole(server):
+    server.will(said(START, *BLOCKS[:6]))
+
+    events, problem = broken(model_at(server), ModelRequest(messages=(UserMessage(content="hello"),)))
+
+    assert [event.text for event in events] == ["hmm", "Let me count."]
+    assert type(problem) is MalformedStream

@@ -137,6 +137,7 @@ def test_cached_tokens_are_counted_once_and_the_price_list_gives_the_cost():
         model_name="claude-sonnet-4-5",
         provider_name="anthropic",
         finish_reason="stop",
+        provider_details={"finish_reason": "end_turn"},
         usage=RequestUsage(
             input_tokens=1_000_000, cache_read_tokens=200_000, cache_write_tokens=100_000, output_tokens=1000
         ),

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from branchline import BranchlineError, Session
+from branchline.formats.opencode.rows import decode_part
 from formats.database_kit import DATABASES
 from robustness.field_trials import PROBES, VALUES, World
 
@@ -145,6 +146,16 @@ def test_thousands_of_bad_values_make_no_command_and_no_call_fail(kind, seed, tm
     assert campaign(kind, seed, 150, 3, tmp_path / "trials") == []
 
 
+@pytest.mark.parametrize("files", ['{"a":' * 2_000 + "1" + "}" * 2_000, "{}", "5", '[5,{"mime":5}]'])
+def test_files_of_a_tool_that_are_no_list_are_none(files):
+    """Once a TypeError: a nested object was read as one file where a list of files belongs."""
+    part = decode_part(
+        b'{"type":"tool","state":{"status":"completed","output":NaN,"attachments":%b}}' % files.encode()
+    )
+
+    assert [file.mime for file in part.state.attachments] == ([""] if files.startswith("[") else [])
+
+
 @pytest.mark.parametrize("kind", DATABASES)
 def test_a_whole_database_has_no_findings_and_the_same_lists_as_opens(kind, tmp_path):
     session_id = DATABASES[kind](tmp_path / "whole.db")
@@ -154,3 +165,30 @@ def test_a_whole_database_has_no_findings_and_the_same_lists_as_opens(kind, tmp_
 
         assert report.status == "clean", report.findings
         assert [entry.id for entry in session.entries()] == list(session.index.keys)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_table_that_is_a_view_without_an_end_is_refused(kind, tmp_path):
+    """The author of a database decides what a view does: reading one may take all time and memory."""
+    path = tmp_path / "hostile.db"
+    session_id = DATABASES[kind](path)
+    connection = sqlite3.connect(path)
+    tables = [
+        name
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        )
+    ]
+    for table in tables:
+        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
+        endless = ", ".join(f'{json.dumps("x")} AS "{column}"' for column in columns).replace('"x"', "'x'")
+        connection.execute(f'DROP TABLE "{table}"')
+        connection.execute(
+            f'CREATE VIEW "{table}" AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)'
+            f" SELECT {endless} FROM n"
+        )
+    connection.commit()
+    connection.close()
+
+    with pytest.raises(BranchlineError, match="cannot read"):
+        Session.open(f"{path}#{session_id}").close()

@@ -127,6 +127,18 @@ def test_a_header_whose_type_is_no_text_above_entries_still_opens(kind, tmp_path
         assert json.loads(session.raw("a"))["id"] == "a"
 
 
+def test_a_lone_session_line_without_a_time_is_not_a_header_of_pi_and_is_left_alone(tmp_path):
+    line = '{"type":"session","version":0,"id":"41111111-1111-4111-8111-111111111111","createdAt":1783951000000}\n'
+    file = tmp_path / "session.jsonl"
+    file.write_text(line, encoding="utf-8")
+
+    appended = CliRunner().invoke(cli, ["append", str(file), "hello"])
+
+    assert appended.exit_code == 1
+    assert "another program" in appended.stderr
+    assert file.read_text(encoding="utf-8") == line
+
+
 def test_every_foreign_file_has_a_note():
     notes = Path(CORPUS / "foreign" / "NOTES.md").read_text("utf-8")
 

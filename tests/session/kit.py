@@ -67,7 +67,7 @@ def path_of(session: Session) -> Path:
 
 def bytes_of(session: Session) -> bytes:
     """The bytes of a session where they lie now, drafts included."""
-    log = session._pen.log
+    log = session._writer.log
     return b"" if log is None else log.read(0, log.size())
 
 
@@ -83,7 +83,7 @@ def records_of(data: bytes | Path) -> list[Any]:
 
 def reopened(session: Session) -> Session:
     """The same session, read again from where it lies by somebody who knows nothing of it."""
-    log = session._pen.log
+    log = session._writer.log
     assert log is not None
     return Session.in_memory(data=log.read(0, log.size()))
 

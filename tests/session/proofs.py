@@ -165,9 +165,9 @@ def prove_two_hands_on_a_draft(store: Store) -> None:
     assert len(store.scan().found) == 1
     assert session.index.keys == other.index.keys
     assert len(session.children(session.path()[0])) == 2
-    assert session._pen.log is not None
-    assert other._pen.log is not None
-    assert other._pen.log.name == session._pen.log.name, "both must take the same lock"
+    assert session._writer.log is not None
+    assert other._writer.log is not None
+    assert other._writer.log.name == session._writer.log.name, "both must take the same lock"
 
 
 def prove_closing_forgets_nothing_of_others(directory: Path) -> None:

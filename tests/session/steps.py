@@ -140,7 +140,7 @@ def as_pi_does(session: Session, kind: str, number: int) -> dict[str, Any]:
         "timestamp": "2027-03-01T00:00:00.000Z",
         **further[kind],
     }
-    log = session._pen.log
+    log = session._writer.log
     assert log is not None
     with open(log.path, "ab", buffering=0) as file:  # type: ignore[attr-defined]
         file.write(json.dumps(record).encode() + b"\n")

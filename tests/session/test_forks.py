@@ -338,8 +338,8 @@ def test_a_fork_in_memory_has_no_path(place):
 def test_a_fork_keeps_the_durability_of_its_parent(place):
     session = talked(place, 1, durability="os")
 
-    assert session.fork()._pen.durability == "os"
-    assert session.new_session()._pen.durability == "os"
+    assert session.fork()._writer.durability == "os"
+    assert session.new_session()._writer.durability == "os"
 
 
 def test_a_fork_that_ends_with_a_prompt_is_a_file_at_once(place):

@@ -174,7 +174,7 @@ def test_what_is_written_is_decoded_as_it_was_meant(steps):
                     pass
                 case _:
                     raise AssertionError(step)
-            encoded = session._pen.format.required_writer().encode([entry], session.transcript.reading)
+            encoded = session._writer.format.required_writer().encode([entry], session.transcript.reading)
             assert encoded == session.raw(made) + b"\n"
             assert msgspec.structs.asdict(entry)["id"] == made
 

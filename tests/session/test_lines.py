@@ -147,7 +147,7 @@ def test_an_entry_is_written_with_the_keys_of_the_format_in_their_order(place, k
 
     verb(session, first)
 
-    line = lines_of(session._pen.log.read(0, session._pen.log.size()))[-1].decode()
+    line = lines_of(session._writer.log.read(0, session._writer.log.size()))[-1].decode()
     entry = session.entries()[-1]
     expected = (
         expected.replace('"ID"', json.dumps(entry.id))
@@ -166,11 +166,11 @@ def test_the_header_comes_first_with_the_keys_of_the_format_in_their_order(place
     linked = Session.create(CWD, directory=place, id="def", clock=clock(), parent_session="/p.jsonl")
     linked.append_message({"role": "assistant", "content": []})
 
-    assert lines_of(session._pen.log.read(0, 10_000)) == [
+    assert lines_of(session._writer.log.read(0, 10_000)) == [
         b'{"type":"session","version":3,"id":"abc","timestamp":"%s","cwd":"%s"}'
         % (iso(START).encode(), CWD.encode())
     ]
-    assert lines_of(linked._pen.log.read(0, 10_000))[0] == (
+    assert lines_of(linked._writer.log.read(0, 10_000))[0] == (
         b'{"type":"session","version":3,"id":"def","timestamp":"%s","cwd":"%s","parentSession":"/p.jsonl"}'
         % (iso(START).encode(), CWD.encode())
     )

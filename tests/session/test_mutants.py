@@ -32,19 +32,19 @@ def never_look(monkeypatch):
     """An append that does not read what others wrote first."""
     real = SessionWriter.catch_up
 
-    def catch_up(pen):
-        held = getattr(getattr(pen.log, "_lock", None), "owner", None) is not None
-        return 0 if held else real(pen)
+    def catch_up(writer):
+        held = getattr(getattr(writer.log, "_lock", None), "owner", None) is not None
+        return 0 if held else real(writer)
 
     monkeypatch.setattr(SessionWriter, "catch_up", catch_up)
 
 
 def never_publish(monkeypatch):
-    monkeypatch.setattr(SessionWriter, "publish", lambda pen: None)
+    monkeypatch.setattr(SessionWriter, "publish", lambda writer: None)
 
 
 def publish_in_name_only(monkeypatch):
-    monkeypatch.setattr(SessionWriter, "publish", lambda pen: setattr(pen, "draft", False))
+    monkeypatch.setattr(SessionWriter, "publish", lambda writer: setattr(writer, "draft", False))
 
 
 def never_roll_back(monkeypatch):
@@ -64,11 +64,11 @@ def remember_first(monkeypatch):
     """Memory changes before the log is written."""
     real = SessionWriter.append
 
-    def append(pen, make):
+    def append(writer, make):
         entries = make()
-        data = pen.format.required_writer().encode(entries, pen.transcript.reading)
-        pen.transcript.take(data)
-        return real(pen, lambda: entries)
+        data = writer.format.required_writer().encode(entries, writer.transcript.reading)
+        writer.transcript.take(data)
+        return real(writer, lambda: entries)
 
     monkeypatch.setattr(SessionWriter, "append", append)
 
@@ -103,13 +103,13 @@ def side_records_move(monkeypatch):
 
 def never_follow(monkeypatch):
     """A draft that was published by somebody else is written to as a draft."""
-    monkeypatch.setattr(SessionWriter, "_published", lambda pen: None)
+    monkeypatch.setattr(SessionWriter, "_published", lambda writer: None)
 
 
 def close_without_looking(monkeypatch):
-    def close(pen, *, worth_keeping):
-        if pen.draft and pen.log is not None and not worth_keeping():
-            pen.store.drop_draft(pen.key)
+    def close(writer, *, worth_keeping):
+        if writer.draft and writer.log is not None and not worth_keeping():
+            writer.store.drop_draft(writer.key)
 
     monkeypatch.setattr(SessionWriter, "close", close)
 
@@ -121,7 +121,9 @@ def trust_the_lines_that_were_read(monkeypatch):
 def take_every_key_that_follows(monkeypatch):
     """What an append has made is told by its place alone, up to the end of the file."""
     real = SessionWriter._keys_between
-    monkeypatch.setattr(SessionWriter, "_keys_between", lambda pen, start, end: real(pen, start, 1 << 60))
+    monkeypatch.setattr(
+        SessionWriter, "_keys_between", lambda writer, start, end: real(writer, start, 1 << 60)
+    )
 
 
 def trust_the_clock(monkeypatch):
@@ -134,7 +136,7 @@ def trust_the_clock_in_a_fork(monkeypatch):
 
 
 def forget_labels(monkeypatch):
-    monkeypatch.setattr(forks, "_labels", lambda source, pen: [])
+    monkeypatch.setattr(forks, "_labels", lambda source, writer: [])
 
 
 def fork_labelled(directory):

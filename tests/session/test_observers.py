@@ -88,7 +88,7 @@ def test_nobody_is_told_of_what_could_not_be_saved(place, monkeypatch):
     def full(make):
         raise NotSaved("no space")
 
-    monkeypatch.setattr(session._pen, "append", full)
+    monkeypatch.setattr(session._writer, "append", full)
     with pytest.raises(NotSaved):
         session.append_message(user("more"))
 

@@ -482,7 +482,7 @@ def test_what_is_no_json_is_refused_and_leaves_no_trace(place):
 
 
 def path_bytes(session):
-    return session._pen.log.read(0, session._pen.log.size())
+    return session._writer.log.read(0, session._writer.log.size())
 
 
 def test_a_closed_session_says_so(place):

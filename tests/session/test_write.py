@@ -207,7 +207,7 @@ def test_many_lines_are_read_in_few_pieces(store):
     (session,) = handles(store, "branch", 1)
     keys = session.append_messages([user(f"text {number}") for number in range(500)])
     reads = []
-    log = session._pen.log
+    log = session._writer.log
     session.transcript.rebind(lambda at, size: reads.append(size) or log.read(at, size), "s")
 
     wanted = [keys[400], *keys[100:200], keys[0], keys[400]]

@@ -14,6 +14,8 @@ from branchline.actions.remove import remove, undo
 from branchline.errors import ReadOnly
 from branchline.library import SessionRow
 from branchline.library.browser_source import LibrarySource
+from branchline.views.browser.source import Scope
+from branchline.views.browser.state import ScopeRows
 from branchline.views.query import parse_query
 from branchline.views.session_row import row_name
 
@@ -96,3 +98,33 @@ def test_what_may_only_be_read_is_not_renamed_and_says_so(source: LibrarySource)
     assert Path(row.path).read_bytes() == before
     with Session.open(row.path) as session:
         assert session.read_only is not None
+
+
+@pytest.mark.parametrize("scope", ["here", "all"])
+def test_a_second_look_shows_what_the_index_knows_before_a_file_is_looked_at(
+    source: LibrarySource, scope: Scope
+) -> None:
+    checked = {row_name(row): row for batch in source.rows(scope) for row in batch.rows}
+
+    first, *later = source.rows(scope)
+
+    assert first.is_provisional
+    assert first.loaded < first.total
+    assert {row_name(row): row for row in first.rows} == checked
+    assert {row_name(row): row for batch in later for row in batch.rows} == checked
+    assert not any(batch.is_provisional for batch in later)
+
+
+def test_a_session_that_is_gone_leaves_the_list_when_everything_was_checked(source: LibrarySource) -> None:
+    (gone,) = [row for row in rows(source).values() if row.title == "Parse the tide tables"]
+    loaded = ScopeRows(source.rows("here"))
+    assert gone.path is not None
+    os.unlink(gone.path)
+
+    loaded.take(next(loaded.batches))
+    at_once = set(loaded.rows)
+    for batch in loaded.batches:
+        loaded.take(batch)
+
+    assert row_name(gone) in at_once
+    assert set(loaded.rows) == at_once - {row_name(gone)}

@@ -200,3 +200,14 @@ def test_an_earlier_entry_of_the_current_branch_is_not_called_another_branch(ses
         assert "not on the active branch" not in screen(app)
 
     drive(app_on(sessions), told)
+
+
+def test_the_selected_part_stays_selected_when_the_terminal_is_resized(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "alt+t", "right", "home")
+        for size in ((60, 50), (72, 20), (60, 50)):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            assert " part 1 of 7" in screen(app)
+
+    drive(app_on(sessions), told, (60, 18))

@@ -37,10 +37,17 @@ class Page:
         return getattr(self.page, name)
 
     def wait(self, expression: str, seconds: float = 10) -> Any:
-        """The value of an expression once it is true. The page's policy forbids waiting by evaluation in it."""
+        """The value of an expression once it is true, on this page or on the next one.
+
+        The page's policy forbids waiting by evaluation in it.
+        """
         for _ in range(int(seconds * 50)):
-            if value := self.page.evaluate(expression):
-                return value
+            try:
+                if value := self.page.evaluate(expression):
+                    return value
+            except Exception as problem:
+                if "context was destroyed" not in str(problem):  # by the navigation that is waited for
+                    raise
             self.page.wait_for_timeout(20)
         raise AssertionError(f"never true: {expression}")
 

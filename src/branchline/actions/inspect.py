@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from itertools import groupby, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from branchline import settings
 from branchline.entries import SIDE_TYPES
 from branchline.formats.integrity import check_log
 from branchline.formats.log_index import LogIndex
 from branchline.session import Session
 from branchline.tree import ROOT, Finding, walk_nodes
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    from branchline.catalog.details import SessionCost
+
+__all__ = ["estimated_cost", "report"]
 
 
 def _path_in_file(session: Session, leaf: int) -> list[str]:
@@ -99,10 +103,25 @@ def report(session: Session) -> dict[str, Any]:
             "cache_read": spent.cache_read,
             "cache_write": spent.cache_write,
             "cost": float(spent.cost) if priced else None,
+            "estimated_cost": _estimate(session) if spent.unpriced else None,
             "inherited_cost": float(usage.inherited.total.cost) if priced else None,
         },
         "findings": _finding_fields(check_log(session.transcript)),
     }
+
+
+def estimated_cost(session: Session) -> SessionCost:
+    """What a session cost, by public prices where its agent records none."""
+    from branchline.catalog.details import cost_of  # noqa: PLC0415  few sessions need prices
+    from branchline.context.prices import PriceList, is_price  # noqa: PLC0415
+
+    own = [text for text in settings.load().settings.prices if is_price(text)]
+    return cost_of(session.transcript, PriceList(own))
+
+
+def _estimate(session: Session) -> float | None:
+    known = estimated_cost(session)
+    return known.cost if known.estimated else None
 
 
 def _inner_entries(reading: LogIndex) -> dict[str, str]:

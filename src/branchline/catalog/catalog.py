@@ -126,6 +126,13 @@ class Catalog:
             made = CatalogFile._make
             return {row[-1]: made(row[:-1]) for row in rows}
 
+    def latest(self) -> Iterator[tuple[str, CatalogFile]]:
+        """What is known of all files, the one that changed last first; they may have changed since."""
+        with self.guarded():
+            query = f"SELECT {_FILE} FROM file ORDER BY modified_ns DESC"
+            for row in self.connection.execute(query):
+                yield row[-1], CatalogFile._make(row[:-1])
+
     def count(self) -> int:
         """How many files are known."""
         with self.guarded():
@@ -215,6 +222,11 @@ class Catalog:
             known = [path for (path,) in self.connection.execute("SELECT path FROM file")]
         missing = gone(known)
         return self.forget(path for path in known if path in missing or self.excludes(path))
+
+    def settle(self) -> None:
+        """Move what was written into the database itself, as when the last connection is closed."""
+        with self.guarded():
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @staticmethod
     def delete(environment: Mapping[str, str] | None = None, home: str | None = None) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
+from typing import NamedTuple
 
 from branchline.catalog.catalog import Catalog
+from branchline.catalog.documents import documents_of
 from branchline.catalog.statistics import roll_up
-from branchline.context.prices import PriceList
+from branchline.context.prices import LONG_CONTEXT, PriceList
+from branchline.formats import EntryLog
 from branchline.views.session_details import SessionDetails
 
-__all__ = ["details_of"]
+__all__ = ["SessionCost", "cost_of", "details_of"]
 
 _MOST_FILES = 200
 
@@ -75,6 +78,38 @@ def details_of(catalog: Catalog, files: Collection[int], prices: PriceList) -> d
         )
         for file in files
     }
+
+
+class SessionCost(NamedTuple):
+    """What a session cost."""
+
+    cost: float
+    """What was recorded, and what the other tokens cost by public prices."""
+    estimated: bool
+    unpriced: float
+    """Tokens whose price nobody knows."""
+
+
+def cost_of(transcript: EntryLog, prices: PriceList) -> SessionCost:
+    """The cost of everything in one session that was read, as the statistics would say it."""
+    cost = unpriced = 0.0
+    estimated = False
+    for document in documents_of(transcript):
+        spent = document.spending
+        if spent is None:
+            continue
+        tokens = (spent.input, spent.output, spent.cache_read, spent.cache_write)
+        if spent.cost is not None:
+            cost += spent.cost
+        elif any(tokens):
+            long = spent.input + spent.cache_read + spent.cache_write > LONG_CONTEXT
+            rates = prices.rates(spent.model, long=long)
+            if rates is None:
+                unpriced += spent.total
+            else:
+                estimated = True
+                cost += rates.cost(*tokens, spent.cache_write_1h)
+    return SessionCost(cost, estimated, unpriced)
 
 
 def _whole(number: float) -> int | float:

@@ -29,6 +29,8 @@ class SqlResult(NamedTuple):
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     cut: bool
+    note: str = ""
+    """What was not done as usual, as a sentence."""
 
 
 def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:

@@ -19,6 +19,8 @@ __all__ = ["show_recent_turns"]
 _TURNS = 3
 _EARLIER_LINES = 8
 _LAST_LINES = 60
+_LINE = 80
+"""Characters of a line on average, for texts without line breaks."""
 _SHOWN = frozenset(
     {"user", "assistant", "thinking", "tool", "bash", "compaction", "branch", "note", "damage"}
 )
@@ -44,8 +46,9 @@ def show_recent_turns(front: Frontend, session: Session, *, turns: int = _TURNS)
 def _shortened(card: Card, most: int) -> Card:
     if card.kind in ("tool", "bash"):
         return card
-    lines = card.body.split("\n")
-    if len(lines) <= most:
+    shown = "\n".join(card.body.split("\n", most)[:most])[: most * _LINE]
+    if len(shown) == len(card.body):
         return card
-    kept = "\n".join([*lines[:most], "", f"… {count(len(lines) - most, 'more line')}"])
-    return msgspec.structs.replace(card, body=kept)
+    left_out = count(len(card.body) - len(shown), "more character")
+    fence = "\n```" if shown.count("\n```") % 2 else ""  # the rest of a code block is left out with its end
+    return msgspec.structs.replace(card, body=f"{shown}{fence}\n\n… {left_out}")

@@ -20,12 +20,14 @@ _LONGEST = 20_000
 class InputHistory(History):
     """Earlier input, newest first: the prompts of the session, then those of the file.
 
-    Without a ``path`` nothing is kept. A file that cannot be read or written costs the history, not the chat.
+    ``keep`` says whether new input is written. Without a ``path`` there is only the session. A file that
+    cannot be read or written costs the history, not the chat.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, *, keep: bool = True) -> None:
         super().__init__()
         self._path = path
+        self._keep = keep
         self._prompts: list[str] = []
 
     def add_session(self, prompts: Iterable[str]) -> None:
@@ -42,14 +44,15 @@ class InputHistory(History):
                 yield text
 
     def store_string(self, string: str) -> None:
-        if self._path is None or not string.strip() or len(string) > _LONGEST:
+        if self._path is None or not self._keep or not string.strip() or len(string) > _LONGEST:
             return
         with suppress(OSError):
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
             descriptor = os.open(self._path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
             try:
-                os.fchmod(descriptor, 0o600)
+                if hasattr(os, "fchmod"):
+                    os.fchmod(descriptor, 0o600)
                 os.write(descriptor, json.dumps(string).encode() + b"\n")
                 size = os.fstat(descriptor).st_size
             finally:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXIT_CODES",
     "SETTINGS",
+    "TEXT",
     "HelpPage",
     "ProgramGroup",
     "add_output_options",
@@ -29,6 +30,21 @@ __all__ = [
 ]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _Text(StringParamType):
+    """An argument that is text. The bytes of paths may be anything, those of text are UTF-8."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{text!r} is not valid UTF-8", param, ctx)
+        return text
+
+
+TEXT = _Text()
 
 EXIT_CODES: Mapping[str, str] = {
     "0": "done",

@@ -21,7 +21,7 @@ from branchline.views.text import cut, one_line, pad, safe, width
 if TYPE_CHECKING:
     from branchline.cli.pager import Pager
 
-__all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark"]
+__all__ = ["Color", "Output", "Piece", "StyleRole", "paint", "remark", "screen_size"]
 
 Color = Literal["auto", "always", "never"]
 
@@ -90,7 +90,7 @@ class Output:
 
     def measure(self) -> None:
         """Look at the width of the terminal again: it may have been resized."""
-        self.columns = _terminal_columns() if self.interactive else None
+        self.columns = screen_size().columns if self.interactive else None
 
     def result(self, command: str, fields: dict[str, Any], *, version: int = 1) -> None:
         """Write the result of a command as one JSON object, which names its schema."""
@@ -199,6 +199,17 @@ def _broken(line: str, room: int | None) -> list[str]:
             parts[-1] += " " + word
             used += needed
     return parts
+
+
+def screen_size() -> os.terminal_size:
+    """The size of the terminal now, whatever ``COLUMNS`` was when it was opened."""
+    import shutil
+
+    with contextlib.suppress(OSError, ValueError):
+        size = os.get_terminal_size(sys.stdout.fileno())
+        if size.columns > 0 and size.lines > 0:
+            return size
+    return shutil.get_terminal_size()
 
 
 def _terminal_columns() -> int:

@@ -82,8 +82,8 @@ class TerminalFrontend:
     def __init__(self, out: Output, *, keep_history: bool = True) -> None:
         self._out = out
         self._prices = price_list(out.settings)
-        kept = keep_history and out.settings.input_history
-        self._history = InputHistory(os.path.join(data_directory(), _HISTORY) if kept else None)
+        path = os.path.join(data_directory(), _HISTORY) if out.settings.input_history else None
+        self._history = InputHistory(path, keep=keep_history)
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
         self._keys = KeyListener(self._input, self._steer)
@@ -183,7 +183,7 @@ class TerminalFrontend:
     def _prompt_card(self, card: Card) -> None:
         text = with_mentions(card.body)
         for number, line in enumerate(text.split("\n")):
-            self._out.text(f"{'  ' if number else '❯ '}{line}", role="user")
+            self._out.text(f"{'  ' if number else '❯ '}{line}", role="prompt")
         for picture in card.pictures:
             self._out.row(paint("dim", f"  {picture.mime_type}, {format_size(picture.size)}"))
 

@@ -21,14 +21,14 @@ CHARACTERS_PER_TOKEN = 4
 def summary_budget(window: int | None, reserve: int = RESERVE_TOKENS) -> int | None:
     """How many tokens of a conversation may be shown at once; None, where the window is not known: all.
 
-    A quarter of the room is left alone, since estimates are rough and an earlier summary comes along. A
+    A quarter of the budget is kept free, since estimates are rough and an earlier summary is added. A
     small window is used to a quarter, however much was to be reserved.
     """
     return None if window is None else max(window // 4, (window - reserve) * 3 // 4, 1)
 
 
 def split_by_tokens(messages: Sequence[Message], budget_tokens: int | None) -> list[tuple[Message, ...]]:
-    """The messages in pieces of at most so many tokens as text; a message that is longer stands alone."""
+    """Split messages into chunks of at most so many tokens as text; a longer message stays whole."""
     if budget_tokens is None or not messages:
         return [tuple(messages)] if messages else []
     pieces: list[list[Message]] = [[]]

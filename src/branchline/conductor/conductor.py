@@ -1,10 +1,10 @@
-"""A live conversation: one session, a model, tools and plugins, and the verbs that a person has.
+"""A live conversation: one session, a model, tools and plugins, and the user's actions.
 
     async with Conductor(session, model) as conductor:
         async for event in conductor.send("Why does the build fail?"):
             ...
 
-Only one thing goes on at a time. ``steer`` and ``abort`` are for while it does; every other verb that changes
+Only one action runs at a time. ``steer`` and ``abort`` work meanwhile; every other method that changes
 the conversation is refused then. Appending is done where it is asked for: it takes as long as the disk does.
 """
 
@@ -118,7 +118,7 @@ class Conductor(ConversationState):
     def send(self, prompt: Content) -> AsyncGenerator[Event, None]:
         """Say something and get the answer, event by event, ending with TurnEnded.
 
-        The prompt is on disk before the model is asked. A model that fails is told by TurnEnded, after what
+        The prompt is on disk before the model is asked. A model failure is reported by TurnEnded, after what
         came of its answer was appended; errors of the session itself are raised. Whoever stops listening
         aborts the turn.
         """
@@ -171,7 +171,7 @@ class Conductor(ConversationState):
     def steer(self, text: str) -> None:
         """Say something while the model works: it hears it after the tools that run now, or after its answer.
 
-        What comes too late is given back by TurnEnded. RuntimeError when nothing is running.
+        What comes too late is returned by TurnEnded. Raises RuntimeError if nothing is running.
         """
         if self._run is None or self._run.over:
             raise RuntimeError("no turn is running; use send() instead")
@@ -186,7 +186,7 @@ class Conductor(ConversationState):
         return True
 
     def append_message(self, message: Message | dict[str, Any]) -> str:
-        """Append a message without asking the model, for example a command that the person ran."""
+        """Append a message without asking the model, for example a command that the user ran."""
         self._require_idle("append")
         return self._session.append_message(message)
 
@@ -282,9 +282,9 @@ class Conductor(ConversationState):
         choose: Chooser | None = None,
         on_progress: OnProgress | None = None,
     ) -> NavigateResult:
-        """Go to an entry as a person does; see :func:`branchline.flows.navigate`.
+        """Go to an entry; see :func:`branchline.flows.navigate`.
 
-        ``summarize`` None asks the person by ``choose``. A summary that is wanted and cannot be had is an
+        ``summarize`` None asks the user through ``choose``. A summary that is wanted but unavailable is an
         error before anything has moved. In a format without branches the conversation goes on in a fork that
         ends there, without a summary.
         """
@@ -317,7 +317,7 @@ class Conductor(ConversationState):
     ) -> CompactResult:
         """Sum up the older part of the context now; see :func:`branchline.flows.compact`.
 
-        In a format that compacts into a fork the conversation goes on there.
+        In a format that compacts into a fork the conversation continues there.
         """
         keep = self.policy.keep(self.context_window) if keep_recent_tokens is None else keep_recent_tokens
         with self._busy("compact") as run:
@@ -361,7 +361,7 @@ class Conductor(ConversationState):
         return done
 
     async def branch_to_new_session(self, entry: str) -> ForkResult[Session]:
-        """Continue a prompt in a new session that holds what came before it; its text is given back."""
+        """Continue a prompt in a new session with the path before it; its text is returned."""
         with self._busy("branch") as run:
             done = await self._arun(branch_to_new_session(self._session, entry, abort=run.abort))
         self._go_on_in(done.session)
@@ -412,7 +412,7 @@ class Conductor(ConversationState):
         return await self._arun(chat_commands(self._session, taken))
 
     async def run_plugin_command(self, command: PluginCommand, words: str) -> str | None:
-        """Run such a command; what it says to the person. FlowError when it fails."""
+        """Run such a command and return its text for the user. Raises FlowError if it fails."""
         with self._busy(f"run /{command.command.name}"):
             said = await self._arun(run_chat_command(self._session, command, words))
         self._follow_path()

@@ -1,6 +1,6 @@
-"""What a conversation says while it runs, for whoever shows it.
+"""The events of a running conversation.
 
-A message is on disk before it is said to be there: :class:`MessageAppended` names its entry. The pieces of an
+A message is on disk before it is reported: :class:`MessageAppended` names its entry. The pieces of an
 answer come before; whatever becomes of the answer, a :class:`MessageAppended` with all pieces follows.
 """
 
@@ -33,7 +33,7 @@ __all__ = [
 CompactionReason = Literal["manual", "threshold", "overflow"]
 TurnEndReason = Literal["stop", "length", "rounds", "aborted", "error"]
 """Why a turn ended: the answer is whole; it was cut at the length limit; the tools had as many rounds as they
-may have; somebody aborted it; the model failed."""
+may have; it was aborted; the model failed."""
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,20 +89,20 @@ class ContextCompacted(_Event, frozen=True, kw_only=True):
 
 
 class CompactionFailed(_Event, frozen=True, kw_only=True):
-    """The context was not summed up; the conversation goes on as it is."""
+    """The context was not compacted; the conversation continues unchanged."""
 
     reason: CompactionReason
     message: str
 
 
 class ForeignAppend(_Event, frozen=True, kw_only=True):
-    """Somebody else appended to this session. What we say goes on from where we stand, as a branch."""
+    """Another writer appended to this session. This conversation continues on its own branch."""
 
     entries: int
 
 
 class TurnEnded(_Event, frozen=True, kw_only=True):
-    """The last event: why it ended, what it spent, and what was steered too late to be said."""
+    """The last event: why the turn ended, its usage, and steering messages that came too late."""
 
     reason: TurnEndReason
     entry: str | None = None

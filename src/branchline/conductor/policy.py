@@ -1,4 +1,4 @@
-"""What a conversation does by itself: when it makes room, how often it tries again, when tools must stop."""
+"""Automatic behaviour of a conversation: compaction, retries and the tool-call limit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
 
     def room(self, window: int | None) -> WindowBudget | None:
-        """How a model's window is used; None when nobody knows how large it is."""
+        """Token budget for a context window; None if its size is unknown."""
         window = self.context_window or window
         if not window:
             return None

@@ -1,4 +1,4 @@
-"""One piece of work in progress, and the line to whoever listens to it.
+"""One action in progress, and its event stream.
 
 The work runs in a task of its own and hands its events over one by one: it is never ahead of the listener by
 more than one event. Whoever stops listening aborts the work, and waits until it has put away what it had.
@@ -78,7 +78,7 @@ class Run:
 async def stream_events(
     run: Run, work: Callable[[], Coroutine[Any, Any, None]]
 ) -> AsyncGenerator[Event, None]:
-    """The events of some work. What it raises is raised at the end, also to whoever stops listening."""
+    """The events of an action. Its exception is raised at the end, even if the iterator was closed."""
 
     async def whole() -> None:
         try:

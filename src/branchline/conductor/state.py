@@ -1,4 +1,4 @@
-"""Where a conversation stands: its session, its model, how hard it thinks, what it has spent."""
+"""The state of a conversation: session, model, thinking level and usage."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ConversationState:
 
     @property
     def thinking(self) -> str:
-        """How hard the model is told to think."""
+        """The thinking level of the model."""
         return self._thinking
 
     @property
@@ -81,7 +81,7 @@ class ConversationState:
 
     @property
     def context_window(self) -> int | None:
-        """How many tokens the model takes; None when nobody knows."""
+        """The context window of the model in tokens; None if unknown."""
         return self.policy.context_window or (None if self._model is None else self._model.context_window)
 
     @property
@@ -152,7 +152,7 @@ class ConversationState:
         return "branch" not in self._session.transcript.format.traits.unsupported
 
     def _follow_path(self, *, keep_model: bool = False) -> None:
-        """Go on with the model and the thinking level that the path names; with nothing said, as before."""
+        """Use the model and the thinking level that the path names; unchanged if it names none."""
         if self._session.leaf is None:
             return
         context = self.context()

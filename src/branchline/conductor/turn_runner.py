@@ -135,7 +135,7 @@ class TurnRunner:
         await self._run.emit(MessageAppended(entry=entry, message=stored))
 
     async def report_foreign_appends(self) -> None:
-        """Say it when somebody else has appended to the session."""
+        """Report entries that another writer appended to the session."""
         session, run = self._stage.session, self._run
         if (count := session.foreign_appends - run.others_told) > 0:
             run.others_told += count
@@ -164,7 +164,7 @@ class TurnRunner:
     # -- asking the model -----------------------------------------------------------------------------
 
     async def _request(self) -> _Outcome | None:
-        """One answer, after making room if that is due; an overflow gets one compaction and one more try."""
+        """One answer, after compaction if that is due; an overflow gets one compaction and one retry."""
         stage, run = self._stage, self._run
         await self._make_room()
         if run.abort.aborted:
@@ -327,9 +327,9 @@ class TurnRunner:
         return not self._run.abort.aborted
 
     async def _result(self, tool: Tool | None, call: ToolCall) -> ToolResult:
-        """Run a call if it is permitted; what the model is told either way."""
+        """Run a call if it is permitted; return the result for the model either way."""
         if tool is not None:
-            await self._run.caught_up()  # whoever is asked has seen what the model said
+            await self._run.caught_up()  # the user has seen the answer before being asked
             refusal = await self._stage.permissions.refusal(tool, call)
             if refusal is not None:
                 return _failed_result(call, refusal)
@@ -344,11 +344,11 @@ class TurnRunner:
         while steering:
             message = user_message(steering[0])
             entry = self._stage.session.append_message(message)
-            steering.popleft()  # once it is saved: what is not is given back at the end
+            steering.popleft()  # once it is saved: the rest is returned at the end
             await self._show(entry, message)
         return True
 
-    # -- making room ----------------------------------------------------------------------------------
+    # -- compaction -----------------------------------------------------------------------------------
 
     async def _make_room(self) -> None:
         """Compact if that is due. If it cannot be done the request is sent as it is."""
@@ -395,7 +395,7 @@ class TurnRunner:
         self._forked = fork.id
 
     async def _tell_of_compaction(self, reason: CompactionReason) -> None:
-        """Say what was summed up just now. A plugin may have said something after it."""
+        """Report the compaction just written. A plugin may have appended entries after it."""
         session = self._stage.session
         if self._forked == session.id:
             await self._tell_of_fork(session, reason)
@@ -452,7 +452,7 @@ class TurnRunner:
 
 
 def user_message(content: Content) -> UserMessage:
-    """What the person says, as it is stored: always as blocks."""
+    """The user's message as stored: always as blocks."""
     return UserMessage(content=(Text(text=content),) if isinstance(content, str) else content)
 
 

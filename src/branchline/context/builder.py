@@ -88,7 +88,7 @@ def build_context(source: ContextSource, leaf: int) -> Context:
 
 
 def entry_messages(entry: Entry) -> tuple[Message, ...]:
-    """What one entry says to a model, before any edit. A compaction speaks by :func:`opening_messages`."""
+    """The messages of one entry, before any edit; those of a compaction are :func:`opening_messages`."""
     match entry:
         case MessageEntry():
             return (entry.message,)
@@ -101,7 +101,7 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
 
 
 def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
-    """What an extension says: as an answer where it has that role, else as its own kind of message."""
+    """The message of an extension: an answer if it has that role, else its own kind of message."""
     time = milliseconds(entry.timestamp)
     if entry.role == "assistant":
         content = entry.content
@@ -118,9 +118,9 @@ def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
 
 
 def opening_messages(compaction: Compaction, rules: ContextRules) -> tuple[Message, ...]:
-    """What stands first after a compaction: the system state, the summary, the tail that it holds itself.
+    """The opening messages after a compaction: system state, summary, and the tail that it holds itself.
 
-    One that holds its messages need not have a summary; then nothing is said in its place.
+    A compaction that holds messages need not have a summary.
     """
     if rules.opening is not None:
         return rules.opening(compaction)
@@ -163,7 +163,7 @@ def edits_in(source: ContextSource, positions: list[int], selection: Selection) 
 
 
 def apply_edit(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
-    """The messages of an entry as its edit leaves them: gone, with other content, or as they were."""
+    """The messages of an entry after its edit: none, with other content, or unchanged."""
     if edit is None:
         return messages
     if edit.replacement is None:

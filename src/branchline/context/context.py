@@ -1,4 +1,4 @@
-"""What a context is: the messages that a model would see, the model, and how hard it is told to think."""
+"""A context: the messages that a model would see, the model, and its thinking level."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ModelRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def name(self) -> str:
-        """``provider/model``, or the model alone where nobody says whose it is."""
+        """``provider/model``, or the model alone if the provider is unknown."""
         return f"{self.provider}/{self.id}" if self.provider else self.id
 
 
@@ -39,7 +39,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a path says to a model.
 
     ``measured_from`` is the index of the first message that is younger than the last compaction and the last
-    edit: what an older answer says about its token count is no longer true. ``mode``, ``mode_data`` and
+    edit: token counts of older answers no longer apply. ``mode``, ``mode_data`` and
     ``injected_rules`` are what oh-my-pi records along the path: the mode it is in (``none`` outside any) and
     the rules that it has shown to the model.
     """

@@ -1,4 +1,4 @@
-"""Roles that only some programs write, said in the user's name as everything that models do not know.
+"""Roles that only some agents write, sent as user messages.
 
 Instructions that a program adds (``developer``), code that the person ran (``pythonExecution``) and files
 that the person mentioned (``fileMention``) belong to the conversation; any other role is for its program.
@@ -33,7 +33,7 @@ def foreign_message(message: UnknownMessage) -> UserMessage | None:
 
 
 def _python_text(run: dict[str, Any]) -> str:
-    """Code that the person ran, told in words."""
+    """Text for code that the user ran."""
     output, code = run.get("output"), run.get("exitCode")
     text = f"Ran Python\n```python\n{run.get('code') or ''}\n```\n"
     text += f"```\n{output}\n```" if output else "(no output)"

@@ -1,7 +1,7 @@
-"""The context of a conversation that goes on: what was built before is kept, only what is new is decoded.
+"""The context of a growing conversation: the previous one is kept, only new entries are decoded.
 
-A turn appends a handful of entries; building the whole context again for each request would cost as much as
-the session is long. :class:`IncrementalContext` gives exactly what :func:`build_context` gives.
+A turn appends a few entries; rebuilding the context for each request would cost time proportional to the
+session. :class:`IncrementalContext` returns exactly what :func:`build_context` returns.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from branchline.tree import ROOT, Tree
 __all__ = ["IncrementalContext"]
 
 _SIMPLE = frozenset({"message", "custom_message", "branch_summary", "model_change", "thinking_level_change"})
-"""What only adds to the context. After a compaction or an edit it is built again."""
+"""Types that only extend the context. A compaction or an edit rebuilds it."""
 
 
 class IncrementalContext:
-    """Remembers the last context that it was asked for."""
+    """Caches the last context."""
 
     def __init__(self) -> None:
         self._tree: Tree | None = None
@@ -39,8 +39,8 @@ class IncrementalContext:
     def at(self, source: ContextSource, leaf: int, *, settled: bool = True) -> Context:
         """The context at this position.
 
-        ``settled`` says that no parent in the tree can have changed since the last call, as it can where
-        lines are damaged or out of order; without it everything is built again.
+        ``settled`` says that no parent in the tree can have changed since the last call. Parents change where
+        lines are damaged or out of order; the context is then rebuilt.
         """
         context = self._grown(source, leaf) if settled else None
         if context is None:
@@ -49,13 +49,13 @@ class IncrementalContext:
         return context
 
     def _grown(self, source: ContextSource, leaf: int) -> Context | None:
-        """The last context and what came after it; None when it did not just grow."""
+        """The last context extended by new entries; None if the path did more than grow."""
         before, tree = self._context, source.tree
         if before is None or tree is not self._tree or source.context_rules != ContextRules():
             return None
         new: list[int] = []
         position = leaf
-        while position > self._leaf:  # in a settled tree parents stand before their children
+        while position > self._leaf:  # in a settled tree parents precede their children
             kind = tree.types[position]
             if kind in _SIMPLE and position not in tree.placeholders:
                 new.append(position)
@@ -79,7 +79,7 @@ def _with(before: Context, entries: list[Entry]) -> Context | None:
                 level = entry.thinking_level
             case MessageEntry(message=AssistantMessage() as answer):
                 if not answer.model:
-                    return None  # which model is in force then takes a look at the whole path
+                    return None  # finding the model in force then takes the whole path
                 model = ModelRef(provider=answer.provider or "", id=answer.model)
             case _:
                 pass

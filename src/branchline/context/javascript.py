@@ -93,7 +93,7 @@ def number_text(number: float) -> str:
     mantissa, _, power = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     figures = (whole + fraction).lstrip("0")
-    # How many digits stand before the point; negative: how many zeros after it.
+    # Digits before the point; if negative, zeros after it.
     point = len(figures) - len(fraction) + int(power or 0)
     digits = figures.rstrip("0")
     if len(digits) <= point <= 21:

@@ -1,4 +1,4 @@
-"""What goes to a model: only the roles that models know. Everything else is said in the user's name."""
+"""The messages sent to a model: only roles that models know. Other messages are sent as user messages."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def unlabelled_summary(text: str) -> str:
 
 
 def bash_text(run: BashExecution) -> str:
-    """A command that the person ran, told in words."""
+    """Text for a command that the user ran."""
     text = f"Ran `{run.command}`\n"
     text += f"```\n{run.output}\n```" if run.output else "(no output)"
     if run.cancelled is True:

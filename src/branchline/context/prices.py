@@ -1,4 +1,4 @@
-"""What tokens cost: rates per model, out of genai-prices and the person's own list.
+"""Prices of tokens: rates per model, from genai-prices and the user's own list.
 
 The data ships with that package; nothing is fetched. A model that neither knows has no price, which is not
 the same as costing nothing.
@@ -46,7 +46,7 @@ class Rates(NamedTuple):
 
 
 class PriceList:
-    """Rates by ``provider/model``; the person's own come first.
+    """Rates by ``provider/model``; the user's own come first.
 
     ``own`` are texts such as ``acme/one=3:15:0.3:3.75``: dollars for a million tokens of input, output, cache
     read and cache write.
@@ -56,7 +56,7 @@ class PriceList:
         self._own = dict(map(parse_price, own))
 
     def rates(self, model: str, *, long: bool = False) -> Rates | None:
-        """What a model costs, for requests of ordinary or of very long context; None where nobody knows."""
+        """The rates of a model, for requests of ordinary or of very long context; None if unknown."""
         found = self._own.get(model) or self._own.get(model.partition("/")[2])
         return found or _published(model, long=long)
 

@@ -16,7 +16,7 @@ __all__ = ["ProjectedEntry", "Projection", "project"]
 
 
 class ProjectedEntry(NamedTuple):
-    """One selected entry: ``messages`` as edits leave them, ``said`` as they were before.
+    """One selected entry: ``messages`` after edits, ``said`` before them.
 
     ``record`` is None for types that never say anything; those are not decoded.
     """
@@ -30,7 +30,7 @@ class ProjectedEntry(NamedTuple):
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """The compaction with the messages that stand before all others, and the entries that follow it.
+    """The compaction with its opening messages, and the entries that follow it.
 
     The first ``measured`` entries are no younger than the last compaction or edit.
     """

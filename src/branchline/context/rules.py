@@ -29,7 +29,7 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     them. ``chosen_model_stays`` keeps the model that was chosen last whatever answered since, and
     ``session_has_model`` takes the one that the file names for the whole session, or none.
     ``keeps_system_messages`` leaves them in the range that a compaction keeps. ``silent`` are types of
-    entries that are for people and say nothing to a model. ``finish`` may leave out or change messages, in
+    entries that are shown to the user only. ``finish`` may leave out or change messages, in
     their order, after everything else. ``opening`` gives what a compaction says to a model, with the kept
     messages that it holds itself, in the order in which the program sends it. ``mode_and_rules`` tells what a
     path says about mode and injected rules, where a program records that.

@@ -1,4 +1,4 @@
-"""Which entries of a path a model gets to see: everything, or what the last compaction left.
+"""Selection of the entries of a path that a model sees: all, or those kept by the last compaction.
 
 Types and roles are read from the columns of the tree; the only payloads decoded here are the compaction
 and the entries that name the model and the thinking level.
@@ -34,15 +34,15 @@ __all__ = [
 ]
 
 _BARRIERS = frozenset({"compaction", "context_edit"})
-"""Types after which older answers no longer tell how full the context is."""
+"""Types after which the usage of older answers no longer measures the context."""
 
 
 class Selection(NamedTuple):
     """The part of a path that counts.
 
     ``path`` is the whole chain, side records included, ``kinds`` has the type of each entry on it and
-    ``types`` each of these once. ``positions`` are the selected entries without the compaction, which stands
-    before all of them; the first ``measured`` of them are no younger than the last compaction or edit.
+    ``types`` each of these once. ``positions`` are the selected entries without the compaction, which comes
+    first; the first ``measured`` of them are older than the last compaction or edit.
     """
 
     path: list[int]
@@ -61,7 +61,7 @@ def select(source: ContextSource, leaf: int, *, hidden: Container[str] = SIDE_TY
     types = set(kinds)
     rules = source.context_rules
     shaped = rules.boundaries | _BARRIERS
-    if types.isdisjoint(shaped):  # nothing cuts the path off, so that all of it counts
+    if types.isdisjoint(shaped):  # no compaction or boundary: the whole path counts
         return Selection(path, kinds, types, None, _visible(tree, path, hidden, types), 0)
     found = _last_compaction(source, path, kinds)
     barrier = max(_last(kinds, kind) for kind in _BARRIERS)
@@ -82,7 +82,7 @@ def select(source: ContextSource, leaf: int, *, hidden: Container[str] = SIDE_TY
 def selected_entries(source: ContextSource, leaf: int) -> list[str]:
     """The ids of what shapes the context at this position, in the order of its messages.
 
-    Also of entries that say nothing; a compaction stands first, side records are left out.
+    Includes entries without a message; a compaction comes first, side records are left out.
     """
     chosen = select(source, leaf)
     found = [source.tree.keys[position] for position in chosen.positions]
@@ -92,8 +92,7 @@ def selected_entries(source: ContextSource, leaf: int) -> list[str]:
 def model_of(source: ContextSource, path: list[int]) -> ModelRef | None:
     """The model in force: the last one chosen or the last one that answered, whichever is later.
 
-    A file that names one for the whole session is believed; its answers tell the provider. A source may know
-    who answered without decoding the answer, and says so as ``answer_model(position)``.
+    A model named for the whole session takes precedence; its answers name the provider.
     """
     tree, rules = source.tree, source.context_rules
     named: str | None = source.session_model
@@ -110,8 +109,8 @@ def model_of(source: ContextSource, path: list[int]) -> ModelRef | None:
             entry = source.entry(position)
             if isinstance(entry, ModelChange):
                 return ModelRef(provider=entry.provider, id=entry.model_id)
-        # Only the latest answer is asked: in files whose answers name no model, asking all of them would
-        # decode the whole path.
+        # Only the latest answer is decoded: in files whose answers name no model, a search would decode
+        # the whole path.
         elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
             asked_an_answer = True
             model = source.answer_model(position)
@@ -134,7 +133,7 @@ def model_in(entry: Entry) -> ModelRef | None:
 
 
 def thinking_level_of(source: ContextSource, selection: Selection) -> str:
-    """The thinking level in force; ``off`` where nothing says otherwise."""
+    """The thinking level in force; ``off`` by default."""
     index = _last(selection.kinds, "thinking_level_change")
     while index >= 0:
         entry = source.entry(selection.path[index])
@@ -145,9 +144,9 @@ def thinking_level_of(source: ContextSource, selection: Selection) -> str:
 
 
 def ancestor_with_id(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
-    """Where on the path, above this index, an entry that carries this id stands; -1 when none does.
+    """The index on the path, before this one, of an entry with this id; -1 if there is none.
 
-    Where an id was used more than once, the nearest holder is meant, as with parents.
+    Of several holders of the id, the nearest one counts, as with parents.
     """
     best = -1
     for position in _holders(tree, entry_id):

@@ -65,7 +65,7 @@ def request_tokens(context: Context, model: ModelRef | None, *, overhead: int = 
     ``overhead`` is the estimate of what is sent besides the messages: a system prompt and tools.
 
     Only the model itself can report them: another one, or another program, sent a system prompt and tools of
-    its own. A report counts at least what was said, because some servers leave out what they had in a cache.
+    its own. A report counts at least as much as the estimate, because some servers leave out cached tokens.
     """
     messages = [item.message for item in context.messages]
     estimated = projected_tokens(messages, len(messages)).tokens + overhead
@@ -89,7 +89,7 @@ def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEs
 
 
 def estimate_messages(messages: Sequence[Message]) -> TokenEstimate:
-    """The tokens of messages on their own, taking the last answer's report as it stands."""
+    """The tokens of messages alone, taking the last answer's report verbatim."""
     found = _last_usage(messages, 0)
     if found is not None:
         return found

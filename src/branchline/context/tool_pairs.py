@@ -26,7 +26,7 @@ NO_RESULT = "No result was recorded for this tool call."
 
 
 def close_tool_calls(messages: Iterable[Message]) -> list[Message]:
-    """The messages with each tool call followed by exactly one result, before anything else is said."""
+    """The messages with each tool call followed by exactly one result, before any other message."""
     kept = [message for message in messages if not _failed_silently(message)]
     results = _results_by_call(kept)
     unused = _Names(

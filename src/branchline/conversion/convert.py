@@ -70,9 +70,9 @@ def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
 
 
 def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
-    """The entries of a path, or (None) of all branches, as native lines for somebody who adds the rest.
+    """The entries of a path, or (None) of all branches, as native lines without a header.
 
-    Moves are left out, and on a path labels too: they are set again in the copy.
+    Moves are left out, and on a path labels too: the caller sets them again.
     """
     header = Header(id="", version=3)
     made = Converter(ConversionJob(source, PI, header, leaf, bare=True))
@@ -118,7 +118,9 @@ def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> byte
     """A path in the program's own form, with the labels and the title that are not on it."""
     made = ConversionState(ConversionJob(source, target, header, leaf))
     data = target.required_writer().fork(source, leaf, header)
-    if target.traits.splits_answers:  # entries are named after their lines, and end where they shall stand
+    if (
+        target.traits.splits_answers
+    ):  # ids are derived from lines, so that the end of the path becomes the leaf
         out = OutputBuffer(target, data, target.home.file_key(header) + target.traits.suffix)
         end = out.transcript.leaf
         if end is not None:

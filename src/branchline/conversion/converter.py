@@ -9,6 +9,7 @@ from branchline.conversion.entry_utils import (
     message_of,
     with_edit,
     with_model,
+    with_unknown_cost,
     with_usage,
     without_thinking,
 )
@@ -55,7 +56,7 @@ class Converter(EntryWriter):
         self._models: dict[int, tuple[str, str] | None] = {}
         self._restorer = job.restorer
         self._misplaced = False
-        self._held = b""  # lines that are given back and wait for their newline
+        self._held = b""  # restored lines that wait for their newline
         self._holding: list[int] = []
         self._given: set[int] = set()  # what is in the new file as its old line
         self._go()
@@ -65,7 +66,7 @@ class Converter(EntryWriter):
             finish(self)
 
     def stands_well(self) -> bool:
-        """Also whether all lines that were given back hold what they held."""
+        """Also checks that all restored lines hold the same entries."""
         return not self._misplaced and super().stands_well()
 
     def reached_everything(self) -> bool:
@@ -134,6 +135,8 @@ class Converter(EntryWriter):
             entry = with_model(entry, *model)
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
+        if not self.source.records_cost:
+            entry = with_unknown_cost(entry)
         if (reason := self.target.traits.unsupported.get("thinking")) is not None:
             spoken = without_thinking(entry)
             if spoken is None:
@@ -263,7 +266,7 @@ class Converter(EntryWriter):
         return True
 
     def _release(self) -> None:
-        """Write the lines that are given back, and find their entries in the new file."""
+        """Write the restored lines, and find their entries in the new file."""
         if not self._held:
             return
         lines, positions = self._held, self._holding

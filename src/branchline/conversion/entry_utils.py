@@ -43,6 +43,7 @@ __all__ = [
     "result_forms",
     "with_edit",
     "with_model",
+    "with_unknown_cost",
     "with_usage",
     "without_thinking",
 ]
@@ -98,7 +99,7 @@ def _is_result(item: tuple[int, Entry]) -> bool:
 
 
 def chained(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries each of which hangs from the one before it."""
+    """The entries as a chain, each a child of the one before it."""
     found = list(entries[:1])
     for entry in entries[1:]:
         found.append(msgspec.structs.replace(entry, parent=found[-1].id))
@@ -125,7 +126,7 @@ def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
 
 
 def _pictures(results: Sequence[Entry]) -> Entry | None:
-    """A message of the person with all pictures of these results."""
+    """A user message with all images of these results."""
     found = [
         block
         for message in map(message_of, results)
@@ -186,7 +187,7 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
 def places_of(
     entries: Sequence[Entry], made: range, types: Sequence[str], positions: Mapping[str, int]
 ) -> list[int | None]:
-    """Where these entries stand among what was just written; None for one that is no entry there.
+    """The positions of these entries among those just written; None for one that is no entry there.
 
     A format that has no ids writes them in the same order, some with others before them.
     """
@@ -236,6 +237,18 @@ def with_model(entry: Entry, provider: str, model: str) -> Entry:
         return entry
     named = msgspec.structs.replace(message, provider=provider, model=model)
     return msgspec.structs.replace(entry, message=named)
+
+
+def with_unknown_cost(entry: Entry) -> Entry:
+    """An entry that says of what it spent that nobody knows the cost."""
+    message = message_of(entry)
+    spender: Any = entry if message is None else message
+    usage = getattr(spender, "usage", None)
+    if not isinstance(usage, Usage):
+        return entry
+    cost = msgspec.structs.replace(usage.cost, known=False)
+    spent = msgspec.structs.replace(spender, usage=msgspec.structs.replace(usage, cost=cost))
+    return spent if message is None else msgspec.structs.replace(entry, message=spent)
 
 
 def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:

@@ -60,14 +60,14 @@ _SPOKEN = frozenset({"message", "custom_message"})
 
 
 class Fallback(NamedTuple):
-    """Entries that stand for one, and how they do, in words for the account."""
+    """Replacements for one entry, and a note for the fidelity report."""
 
     how: str
     entries: tuple[Entry, ...]
 
 
 def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True) -> Entry:
-    """The entry with a type that nobody takes for something else, and with the same effect on a model.
+    """The entry with an unambiguous type and the same effect on a model.
 
     What only one program knows becomes data under its name: as it is it would make the new file look like one
     of that program. ``silent`` are types that the program keeps from its model. ``for_pi``: a summary that is
@@ -161,7 +161,7 @@ def as_user_message(entry: MessageEntry) -> MessageEntry:
 
 
 def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
-    """What a model gets to see of a message, as messages of the person."""
+    """What a model sees of a message, as user messages."""
     for said in model_messages([message]):
         plain = MessageEntry(**_common(entry), message=said)
         yield Fallback(how, (plain,))

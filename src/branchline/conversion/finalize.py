@@ -1,4 +1,4 @@
-"""What a session says as a whole: in its header, and at the end where it stands and what it is called."""
+"""Session-wide facts: the header, and at the end the leaf and the title."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def finish(conversion: ConversionState) -> None:
 
 
 def _stands_elsewhere(conversion: ConversionState) -> bool:
-    """Whether somebody who opens the new file would not land where the source stands."""
+    """Whether opening the new file would give another leaf than that of the source."""
     out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
     while wanted != ROOT and wanted not in conversion.written:
         wanted = tree.nearest_conversation_entry(tree.parents[wanted])

@@ -1,4 +1,4 @@
-"""Where a native line came from, kept in the line, so that its own program's bytes can be given back.
+"""Where a native line came from, kept in the line, so that its original bytes can be restored.
 
 A line of another program says more than the record that it was read as. Where writing the record again would
 not give the same bytes, those bytes stay with the native line, in one field behind all others that every

@@ -1,4 +1,4 @@
-"""Gives back the lines that a native session was made from, for entries that nobody has changed since."""
+"""Restores the original lines of a converted native session, for entries that were not changed since."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class RestoredRows(NamedTuple):
     made: bool = False
     """An entry that was never in the program's file; there are no bytes."""
     bound: bool = False
-    """Whether the first entry hangs from another one than in the native session."""
+    """Whether the first entry has another parent than in the native session."""
 
 
 class OriginReader:
-    """Finds the old lines of a native session. ``exact`` gives back the file as it was, header and all."""
+    """Finds the old lines of a native session. ``exact`` restores the whole file, header included."""
 
     def __init__(self, source: EntryLog, origin: HeaderOrigin, *, exact: bool) -> None:
         self._source = source
@@ -59,7 +59,7 @@ class OriginReader:
 
 
 def origin_reader_for(source: EntryLog, target: Format, *, exact: bool) -> OriginReader | None:
-    """Who gives back lines, if this session was made from one of the target's program."""
+    """The reader of original lines, if this session was converted from one of the target's agent."""
     origin = head_origin(source.reading.header) if source.format is PI else None
     if origin is None or origin.format != target.name:
         return None

@@ -17,7 +17,7 @@ __all__ = ["OriginWriter"]
 class OriginWriter:
     """Makes the native lines of a session of another program, in the order of its file.
 
-    ``whole`` says that all entries are converted. Then what stands between lines is kept too, and a line that
+    ``whole`` says that all entries are converted. Then text between lines is kept too, and a line that
     the program's format would write in the same way for the native entry is not kept at all. A part of a file
     goes back into another file, where nobody knows yet what would be written: there every line is kept.
     """
@@ -64,7 +64,7 @@ class OriginWriter:
         return with_origin(line, Origin(line=raw, after=after, parts=len(together), bound=moved))
 
     def _in_line_of(self, position: int) -> list[int]:
-        """The entries that stand in the line of this one, itself first; none if not all are converted."""
+        """The entries on the line of this one, itself first; none if not all are converted."""
         reading = self._source.reading
         place, size = reading.span(position), len(reading.tree)
         last = position + 1
@@ -75,7 +75,7 @@ class OriginWriter:
         return together if is_first and self._carried.issuperset(together) else []
 
     def _after(self, position: int) -> bytes:
-        """What lies between the line of an entry and the next entry that is converted."""
+        """The bytes between the line of an entry and the next converted entry."""
         reading = self._source.reading
         span = reading.span(position)
         following = self._following.get(position)

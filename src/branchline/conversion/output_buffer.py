@@ -23,7 +23,7 @@ class OutputBuffer:
         self._data = bytearray(head)
         self.transcript = EntryLog(target, self._read, name)
         self.tail = b""
-        """What follows the last newline; only a file that is given back byte for byte has any."""
+        """The bytes after the last newline; only a file restored byte for byte has any."""
 
     def write(self, entries: Sequence[Entry]) -> range:
         """Write entries and return the positions that are new. Raises, and writes nothing, if refused."""

@@ -33,7 +33,7 @@ __all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan"]
 class ConversionPlan(NamedTuple):
     """The entries to write, parents before children.
 
-    ``linear`` says that each hangs from the one before it, whatever its parent is in the source.
+    ``linear`` says that each is a child of the one before it, whatever its parent in the source.
     ``edits`` and ``spent`` are there where the target has no entries for them.
     """
 
@@ -56,7 +56,7 @@ def make_plan(
 ) -> ConversionPlan:
     """What to write for a path, or (``leaf`` None) for the whole tree. Notes in the ledger what is not.
 
-    ``as_in_file`` keeps the order of the file also where an entry stands before its parent.
+    ``as_in_file`` keeps the order of the file even if an entry precedes its parent.
     """
     tree = source.tree
     standing = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
@@ -113,7 +113,7 @@ def _with_side_records(tree: Tree, leaf: int) -> list[int]:
 
 
 def _parents_first(tree: Tree) -> Sequence[int]:
-    """All positions in the order of the file; an entry that stands before its parent waits for it."""
+    """All positions in file order; an entry that precedes its parent comes after it."""
     if all(parent < position for position, parent in enumerate(tree.parents)):
         return range(len(tree))
     order: list[int] = []
@@ -155,7 +155,7 @@ def branch_by_branch(tree: Tree, leaf: int, *, rolled_back: bool) -> tuple[list[
 
 
 def _rank(tree: Tree, position: int, active: Container[int]) -> int:
-    """Where a branch stands among its siblings: what says nothing first, the active one last."""
+    """The sort key of a branch among its siblings: textless ones first, the active one last."""
     if position in active:
         return 2
     return 0 if tree.types[position] in SIDE_TYPES else 1
@@ -186,7 +186,7 @@ def _not_rolled_back(tree: Tree, children: dict[int, list[int]], leaf: int) -> l
 
 
 def _begins_turn(tree: Tree, position: int, children: dict[int, list[int]]) -> bool:
-    """Whether the first thing said on a branch is a prompt."""
+    """Whether the first message of a branch is a prompt."""
     while tree.types[position] in _SETTINGS and len(below := children.get(position, [])) == 1:
         position = below[0]
     return tree.types[position] == "message" and tree.roles[position] == "user"
@@ -344,7 +344,7 @@ def kept_messages(
 
 
 def _timed(message: Message, written: str) -> Message:
-    """A message that says when it was said: where it does not, its entry does."""
+    """The message with a time: its own, or that of its entry."""
     if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
     return msgspec.structs.replace(message, timestamp=milliseconds(written))

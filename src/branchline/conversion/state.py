@@ -58,7 +58,7 @@ class ConversionState:
         self.header = header if target is PI else header_with_model(header, source, self.plan.order)
         head = target.required_writer().encode_header(self.header)
         self.exact = restorer is not None and restorer.head is not None
-        """Whether a file is given back as it was."""
+        """Whether the original file is restored."""
         if restorer is not None and restorer.head is not None:
             head = restorer.head
         self._file_name = target.home.file_key(self.header) + target.traits.suffix
@@ -71,7 +71,7 @@ class ConversionState:
         self._imaged = 0
         begun = self.out.transcript.leaf  # where the header is an entry itself, all others follow it
         self._keys: dict[int, str | None] = {ROOT: begun}
-        self._under: dict[int, str] = {}  # entries that hang from one that the conversion added
+        self._under: dict[int, str] = {}  # children of entries that the conversion added
         self._previous = ROOT
         self._run: list[tuple[int, Entry]] = []
 
@@ -129,7 +129,7 @@ class ConversionState:
         if self._run and (self.plan.linear or above == self._run[-1][0]):
             return self._run[-1][1].id
         if above not in self._keys and self.target is PI:
-            return self._own_id(above)  # it stands later in the file
+            return self._own_id(above)  # it comes later in the file
         return self._keys.get(above)
 
     def _placed(self, position: int, entry: Entry) -> Entry:
@@ -172,12 +172,12 @@ class ConversionState:
         return first if self.target is PI else self._own_id(position)
 
     def _begin_anew(self, position: int) -> None:
-        """Let what follows hang from nothing, where a model sees nothing of what was before."""
+        """Make the next entry a root, where a model sees nothing of what was before."""
         if position in self.plan.fresh and not self.bare:
             self._keys[position] = self._keys[ROOT]
 
     def _hangs_well(self, entry: Entry, place: int) -> bool:
-        """Whether a side record is where it should be; some formats hang them from wherever they stand."""
+        """Whether a side record has the right parent; some formats attach them to the current leaf."""
         tree = self.out.transcript.tree
         if tree.types[place] not in SIDE_TYPES:
             return True

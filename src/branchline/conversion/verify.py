@@ -62,7 +62,7 @@ _WORDS = {
 
 
 def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
-    """The names, for people, of what ``found`` does not say; ``spent`` is usage that stands beside it."""
+    """Readable names of what ``found`` lacks; ``spent`` is usage recorded beside it."""
     one, other = _said(wanted), _said(found)
     if spent is not None and not other.get("usage"):
         other["usage"] = _plain(msgspec.to_builtins(spent))

@@ -68,7 +68,7 @@ class EntryWriter(ConversionState):
         self._models_apart = self.target is not PI and not names_models(self.target, self.header)
 
     def _pass(self, position: int) -> None:
-        """Let what hangs from this entry hang from what it hangs from."""
+        """Skip this entry: its children become children of its parent."""
         self._flush()
         self._keys[position] = self._keys.get(self._above(position))
         self._previous = position
@@ -129,7 +129,7 @@ class EntryWriter(ConversionState):
         yield from forms
 
     def _asked_before(self, position: int) -> Message | None:
-        """The message that stands before these results."""
+        """The message before these results."""
         tree = self.source.tree
         above = tree.nearest_conversation_entry(tree.parents[position])
         return None if above == ROOT else message_of(self.source.entry(above))
@@ -141,7 +141,7 @@ class EntryWriter(ConversionState):
             return
         refusal = ""
         for form in self._forms(position, entry):
-            if not form.entries:  # a compaction that kept nothing has no messages to stand for it
+            if not form.entries:  # a compaction that kept nothing has no messages to replace it
                 continue
             try:
                 made = self._write_form(position, form)
@@ -296,7 +296,7 @@ class EntryWriter(ConversionState):
     def _not_kept(self, entry: Entry, place: int, before: range, behind: range) -> tuple[str, ...]:
         """What the new file does not say of an entry.
 
-        What it spent may stand in front of it, and further parts of an answer behind it.
+        Its usage may be written before it, and further parts of an answer after it.
         """
         out = self.out.transcript
         beside = [out.entry(other) for other in before if out.tree.types[other] == "usage"]

@@ -1,11 +1,11 @@
-"""JSON text in and out, where one parser alone would lose something.
+"""JSON decoding and encoding that loses nothing one parser alone would lose.
 
 msgspec is fast and strict: it refuses lone surrogates, NaN and numbers beyond its range. Agents do write such
 things, so the standard library reads what msgspec will not. Only what neither can read is an error
 (:class:`ValueError`).
 
-Values are nested :data:`DEEPEST` levels at most. Whatever lies deeper is read as null, so that code which
-walks through a value needs no care; the line in the file keeps it.
+Values are nested :data:`DEEPEST` levels at most. Deeper values are read as null, so that recursive
+code is safe; the line in the file keeps them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DEEPEST", "bounded", "convert", "dumps", "is_deep", "is_hopeless", "loads", "loads_object"]
 
 DEEPEST = 100
-"""How deeply values may be nested. No agent writes values like that; code that recurses has room for it."""
+"""How deeply values may be nested; low enough for recursive code."""
 
 _T = TypeVar("_T")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Content = str | tuple[Block, ...]
 else:
-    # What msgspec decodes at full speed; unknown blocks come in by the lenient way of `lenient.py`.
+    # What msgspec decodes in bulk; `lenient.py` decodes unknown blocks.
     Content = str | tuple[KnownBlock, ...]
 
 __all__ = [
@@ -41,13 +41,17 @@ Number = int | float
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """Money, in the currency of the provider (US dollars for all known ones)."""
+    """Money, in the currency of the provider (US dollars for all known ones).
+
+    ``known`` is false where nobody recorded what a call cost; pi needs the numbers all the same.
+    """
 
     input: Number = 0
     output: Number = 0
     cache_read: Number = 0
     cache_write: Number = 0
     total: Number = 0
+    known: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False, rename="camel", gc=False):
@@ -125,7 +129,7 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
 
 
 class BashExecution(_Message, frozen=True, kw_only=True, tag="bashExecution"):
-    """A shell command that the person ran; ``exit_code`` is None when it was cancelled."""
+    """A shell command that the user ran; ``exit_code`` is None when it was cancelled."""
 
     command: str
     output: str
@@ -138,7 +142,7 @@ class BashExecution(_Message, frozen=True, kw_only=True, tag="bashExecution"):
 
 
 class CustomContent(_Message, frozen=True, kw_only=True, tag="custom"):
-    """What an extension put into the conversation; the model sees it as a user message."""
+    """A message of an extension; the model sees it as a user message."""
 
     custom_type: str
     content: Content
@@ -148,7 +152,7 @@ class CustomContent(_Message, frozen=True, kw_only=True, tag="custom"):
 
 
 class BranchSummaryMessage(_Message, frozen=True, kw_only=True, tag="branchSummary"):
-    """Built while a context is made, never stored: what happened on a branch that was left."""
+    """Built with a context, never stored: the summary of an abandoned branch."""
 
     summary: str
     from_id: str | None = None
@@ -156,7 +160,7 @@ class BranchSummaryMessage(_Message, frozen=True, kw_only=True, tag="branchSumma
 
 
 class CompactionSummaryMessage(_Message, frozen=True, kw_only=True, tag="compactionSummary"):
-    """Built while a context is made, never stored: what stands for everything before it."""
+    """Built with a context, never stored: the summary of everything before it."""
 
     summary: str
     tokens_before: Number | None = None
@@ -185,7 +189,7 @@ Message = StoredMessage | BranchSummaryMessage | CompactionSummaryMessage | Unkn
 
 
 def message_text(message: Message, separator: str = "") -> str:
-    """The words of a message for a person: text blocks, a command, a summary."""
+    """The readable text of a message: text blocks, a command, a summary."""
     match message:
         case BashExecution():
             return message.command

@@ -117,9 +117,9 @@ class Compaction(_Entry, frozen=True, kw_only=True, tag="compaction"):
 
 
 class BranchSummary(_Entry, frozen=True, kw_only=True, tag="branch_summary"):
-    """What happened on a branch that was left; hangs where the new branch goes on.
+    """Summary of an abandoned branch; its parent is where the new branch continues.
 
-    Never use ``from_id`` for structure: some programs store the branch that was left, others the destination.
+    Never use ``from_id`` for structure: some agents store the abandoned branch, others the destination.
     """
 
     type: ClassVar[str] = "branch_summary"
@@ -131,7 +131,7 @@ class BranchSummary(_Entry, frozen=True, kw_only=True, tag="branch_summary"):
 
 
 class Custom(_Entry, frozen=True, kw_only=True, tag="custom"):
-    """Data that an extension keeps in the session; the model never sees it."""
+    """Data of an extension; the model never sees it."""
 
     type: ClassVar[str] = "custom"
     custom_type: str
@@ -139,9 +139,9 @@ class Custom(_Entry, frozen=True, kw_only=True, tag="custom"):
 
 
 class CustomMessage(_Entry, frozen=True, kw_only=True, tag="custom_message"):
-    """What an extension says in the conversation; ``display`` false hides it from the person only.
+    """A message of an extension; ``display`` false hides it from the user only.
 
-    ``role`` is ``user`` or ``assistant``: whose words the model takes them for.
+    ``role`` is ``user`` or ``assistant``: the role in which the model sees it.
     """
 
     type: ClassVar[str] = "custom_message"
@@ -153,7 +153,7 @@ class CustomMessage(_Entry, frozen=True, kw_only=True, tag="custom_message"):
 
 
 class Label(_Entry, frozen=True, kw_only=True, tag="label"):
-    """Names one entry; absent or empty takes the name away."""
+    """Label of one entry; absent or empty removes it."""
 
     type: ClassVar[str] = "label"
     target: str
@@ -172,7 +172,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ContextEdit(_Entry, frozen=True, kw_only=True, tag="context_edit"):
-    """Changes what the model sees of the target: other content, or (``None``) nothing. History stays."""
+    """Replaces what the model sees of the target, or (``None``) removes it. History is unchanged."""
 
     type: ClassVar[str] = "context_edit"
     target: str
@@ -180,7 +180,7 @@ class ContextEdit(_Entry, frozen=True, kw_only=True, tag="context_edit"):
 
 
 class UsageEntry(_Entry, frozen=True, kw_only=True, tag="usage"):
-    """Tokens that were spent outside an answer, for example to keep a cache warm."""
+    """Tokens spent outside an answer, for example to keep a cache warm."""
 
     type: ClassVar[str] = "usage"
     kind: str
@@ -208,7 +208,7 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Damaged(msgspec.Struct, frozen=True, kw_only=True):
-    """Stands in the tree for a line that cannot be read but still says its id and parent."""
+    """Placeholder for an unreadable line whose id and parent are known."""
 
     type: ClassVar[str] = "damaged"
     id: str
@@ -234,10 +234,10 @@ KnownEntry = (
 Entry = KnownEntry | Unknown | Damaged
 
 SIDE_TYPES = frozenset({"label", "session_info", "usage", "custom", "leaf"})
-"""Types that say something about the session and are never the leaf of the conversation."""
+"""Types of side records, which are never the leaf of the conversation."""
 
 ACTIVITY_ROLES = frozenset({"user", "assistant"})
-"""The roles that talk: when one of them spoke last is when a session was last active."""
+"""The roles whose latest message dates the activity of a session."""
 
 COUNTED_ROLES = ACTIVITY_ROLES | {"toolResult"}
 """The roles whose messages a list counts."""

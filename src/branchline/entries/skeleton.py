@@ -1,8 +1,7 @@
-"""What a tree needs to know of a line, read without decoding the message in it.
+"""The fields of a line that a tree needs, read without decoding its message.
 
-The fast way decodes a handful of fields and skips the rest (which still proves that the line is JSON). The
-careful way reads lines that are JSON for somebody, but not for the fast parser. ``salvage`` finds what is
-left in lines that are JSON for nobody.
+The fast path decodes a few fields and skips the rest, which still validates the line as JSON. The lenient
+path reads JSON that msgspec refuses. ``salvage`` finds the ids in lines that are not JSON.
 """
 
 # Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
@@ -31,7 +30,7 @@ __all__ = [
 
 
 class MessageSkeleton(msgspec.Struct, gc=False):
-    """Any message: what the tree and a listing want to know of it."""
+    """The fields of a message that the tree and listings need."""
 
     role: str = ""
     content: msgspec.Raw = msgspec.Raw(b"null")
@@ -39,7 +38,7 @@ class MessageSkeleton(msgspec.Struct, gc=False):
     timestamp: int | float | None = None
 
     def is_quiet(self) -> bool:
-        """An answer without text for a person (only thoughts or tool calls) that ended well."""
+        """Whether it is an answer without text (only thoughts or tool calls) that completed normally."""
         return self.stopReason in _ENDED_WELL and not _has_words(bytes(self.content))
 
 
@@ -53,7 +52,7 @@ class _DecodedMessage(MessageSkeleton, gc=False):
 
 
 class _Nobody(msgspec.Struct, frozen=True, gc=False):
-    """Stands for the message of an entry that has none, so that every entry can be asked who speaks."""
+    """The message of an entry without one, so that every entry has a role."""
 
     role: ClassVar[None] = None
 
@@ -72,7 +71,7 @@ class Skeleton(msgspec.Struct, gc=False):
         message: MessageSkeleton | None = NO_MESSAGE
 
 
-# Messages and entries as nearly all files have them. Types and roles are told by the kind of record, only
+# Messages and entries as in nearly all files. The record type gives type and role, only
 # answers have their content looked into, and all of it happens inside the decoder.
 
 
@@ -138,7 +137,7 @@ _usual = _decoder(_Answer, _USER, *_OTHERS)
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
-    """The skeletons of many values, in the order in which they stand."""
+    """The skeletons of many values, in order."""
     try:
         return _usual.decode_lines(data)
     except msgspec.ValidationError:
@@ -146,12 +145,12 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
 
 
 def decode_any(data: bytes | memoryview) -> Sequence[Skeleton]:
-    """As :func:`decode_lines`, where types, roles or blocks are none that we know."""
+    """As :func:`decode_lines`, for unknown types, roles or blocks."""
     return _any.decode_lines(data)
 
 
 def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
-    """Which of these are quiet answers, counted from ``first``; those that are no messages are None."""
+    """The positions of the textless answers, counted from ``first``; entries without a message are None."""
     found = []
     for place, message in enumerate(messages, first):  # without calls: most of what opening a file does
         kind = type(message)
@@ -227,16 +226,16 @@ _LINKS = rb'"id":"[^"\\]{1,200}","parentId":(?:"[^"\\]{0,200}"|null),"timestamp"
 
 
 class SalvagedIds(NamedTuple):
-    """What an unreadable line still says."""
+    """The ids in an unreadable line."""
 
     id: str
     parent: str | None
 
 
 def salvage(line: bytes) -> SalvagedIds | None:
-    """Id and parent of an unreadable line, when both stand whole in its first 300 bytes.
+    """Id and parent of an unreadable line, if both are complete in its first 300 bytes.
 
-    Custom data stands before the id of its entry and may hold ids of its own.
+    Custom data precedes the id of its entry and may hold ids of its own.
     """
     head = line[:300]
     if head.startswith(_CUSTOM):

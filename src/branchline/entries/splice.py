@@ -1,7 +1,7 @@
-"""Change a field of a line and nothing else: every other byte stays as somebody wrote it.
+"""Change one field of a line; every other byte is preserved.
 
 Forks re-chain parents and upgrades add ids. Decoding and encoding the line again would lose repeated keys,
-long numbers and escapes, so the new value is put where the old one stood.
+long numbers and escapes, so only the bytes of the value are replaced.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]', re.DOTALL)
 
 
 class ValueRange(NamedTuple):
-    """Where a value stands in a line."""
+    """The byte range of a value in a line."""
 
     start: int
     end: int
@@ -53,7 +53,7 @@ def field_ranges(line: bytes) -> dict[str, ValueRange]:
 
 
 def set_fields(line: bytes, fields: Mapping[str, Any]) -> bytes:
-    """The line with these fields set: replaced where they stand, added after the first field otherwise."""
+    """Return the line with these fields replaced, or added after the first field."""
     spots = field_ranges(line)
     if not spots:
         raise ValueError("not a JSON object with fields")

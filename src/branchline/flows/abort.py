@@ -1,4 +1,4 @@
-"""A signal that somebody wants out: set once, from any thread, seen by whoever waits.
+"""An abort signal: set once, from any thread, visible to every waiter.
 
 The same object serves code that blocks (:meth:`AbortSignal.wait`, :meth:`AbortSignal.check`) and code that
 awaits (:meth:`AbortSignal.on_abort` lets an event loop cancel what it waits for). It knows no event loop.
@@ -17,7 +17,7 @@ class Aborted(Exception):
 
 
 class AbortSignal:
-    """Set by the person (Escape, Ctrl-C), looked at by the flow before and after every question."""
+    """Set by the user (Escape, Ctrl-C), checked by the flow before and after every question."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class AbortSignal:
         return self._event.wait(seconds)
 
     def on_abort(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call this once when it is set (now, if it is), in the thread that sets it; gives back the undo."""
+        """Call this once when it is set (now, if it is), in the thread that sets it; return the undo."""
         token = object()
         with self._lock:
             if not self._event.is_set():

@@ -45,7 +45,7 @@ def chat_commands(session: LiveSession, taken: Collection[str]) -> Flow[list[Plu
 
 
 def run_chat_command(session: LiveSession, offered: PluginCommand, words: str) -> Flow[str | None]:
-    """Run a command; what it says to the person. FlowError with the name of its plugin when it fails."""
+    """Run a command and return its text for the user. Raises FlowError with the name of its plugin."""
     plugin, command = offered
     try:
         said = yield CallPlugin(call=lambda context: command.run(context, words), session=session)

@@ -1,4 +1,4 @@
-"""Making room: the older part of the context is summed up, and nothing is removed from the log."""
+"""Compaction: the older part of the context is summarized; nothing is removed from the log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["CompactResult", "compact"]
 class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a compaction ended; ``entry`` is the compaction, where there is one.
 
-    ``session`` is the fork in which the conversation goes on, for formats that compact into one.
+    ``session`` is the fork in which the conversation continues, for formats that compact into one.
     """
 
     status: Status
@@ -237,7 +237,7 @@ def _stored(
             fork.append_usage("compaction", made.usage)
         return _Stored(
             fork, fork.index.keys[fork.index.types.index("message")]
-        )  # a model may stand before it
+        )  # a model change may precede it
     return _Stored(None, _append(session, made, from_hook=from_hook))
 
 

@@ -43,7 +43,7 @@ T = TypeVar("T")
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
 """Writes a summary."""
 Chooser = Callable[[Choose], Chosen | Awaitable[Chosen | None] | None]
-"""Lets the person choose; None cancels."""
+"""Asks the user to choose; None cancels."""
 ModelCaller = Callable[[Attempt], AttemptResult | Awaitable[AttemptResult]]
 """Asks the model for an answer."""
 
@@ -61,7 +61,7 @@ def run(
     """Run a flow to its end and give its result.
 
     Without ``summarizer`` a summary that is wanted is a NoSummarizer error, before anything is written.
-    Without ``choose`` a question to the person takes its default.
+    Without ``choose`` a question to the user takes its default.
     """
     return _Helpers(hooks, summarizer, choose, attempt).run(flow)
 
@@ -212,7 +212,7 @@ class _Helpers:
             try:
                 answer = yield _Call(partial(call, step.event, context), step.abort, foreign=True)
             except (Exception, SystemExit) as problem:  # noqa: BLE001  a plugin that fails has no opinion
-                step.abort.check()  # but what broke because somebody wanted out did not fail
+                step.abort.check()  # an error caused by the abort is not a failure
                 self._report(plugin, step.hook, problem)
                 continue
             if isinstance(answer, Cancel):
@@ -320,7 +320,7 @@ async def _awaited(call: _Call) -> Any:
 
 
 def _threaded(function: Callable[[], Any]) -> Any:
-    """A StopIteration cannot come out of a thread: whoever awaits it would wait for ever."""
+    """A StopIteration cannot be raised out of a thread: the awaiting task would never finish."""
     try:
         return function()
     except StopIteration as problem:
@@ -352,7 +352,7 @@ async def _contained(function: Callable[[], Any]) -> Any:
 
 
 async def _finished(function: Callable[[], Any]) -> Any:
-    """What a function gives that must not be left half way: who is cancelled meanwhile waits for its end."""
+    """Run a function that must not be interrupted: a task cancelled meanwhile waits for its end."""
     import asyncio  # noqa: PLC0415
 
     work = asyncio.ensure_future(_called(function))
@@ -363,6 +363,6 @@ async def _finished(function: Callable[[], Any]) -> Any:
         except asyncio.CancelledError as problem:
             cancelled = problem
     if cancelled is not None:
-        work.exception()  # looked at, so that nobody complains that it was not
+        work.exception()  # retrieve the exception, or asyncio warns that it was never retrieved
         raise cancelled
     return work.result()

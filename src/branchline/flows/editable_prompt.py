@@ -1,4 +1,4 @@
-"""What a person wrote, given back for editing when they go back to before it."""
+"""The text of a prompt, returned for editing when the user goes back to before it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EditablePrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def editable_prompt(entry: Entry, *, custom: bool = True) -> EditablePrompt | None:
-    """What a prompt (or a message of an extension) says; None for an entry that nobody would edit."""
+    """The text of a prompt or an extension's message; None for other entries."""
     match entry:
         case MessageEntry(message=UserMessage(content=content)):
             return _given(content)

@@ -26,7 +26,7 @@ S = TypeVar("S", bound=LiveSession)
 
 
 class ForkResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
-    """How a fork ended: the new session, and the prompt before which it stands, for editing."""
+    """The result of a fork: the new session, and the prompt after its end, for editing."""
 
     status: Status
     session: S | None = None
@@ -88,9 +88,9 @@ def fork(
 
 
 def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None = None) -> Flow[ForkResult[S]]:
-    """Continue a prompt in a new session: everything before it is copied, and its text is given back.
+    """Continue a prompt in a new session: everything before it is copied, and its text is returned.
 
-    The first prompt gives a new, empty session that is linked to this one. The person goes on there: this
+    The first prompt gives a new, empty session that is linked to this one. The user continues there: this
     session is left, and does not change. ValueError for an entry that is no prompt.
     """
     abort = AbortSignal() if abort is None else abort

@@ -66,7 +66,7 @@ class HookContext:
         self._to_act().branch(entry)
 
     def navigate(self, entry: str, *, summarize: bool = False) -> NavigateResult:
-        """Go to an entry as the person would: other plugins are asked, what is left is summed up."""
+        """Go to an entry as the user would: other plugins are called, the abandoned branch is summarized."""
         from branchline.flows.navigate import navigate  # noqa: PLC0415
 
         session = self._to_act()
@@ -80,7 +80,7 @@ class HookContext:
         return await self._running().arun(navigate(session, entry, summarize=summarize))
 
     def branch(self, entry: str) -> ForkResult[LiveSession]:
-        """Make a branched session of a prompt, as the person would: the path before it, in a new session."""
+        """Branch a prompt to a new session, as the user would: the path before it is copied."""
         from branchline.flows.fork import branch_to_new_session  # noqa: PLC0415
 
         session = self._to_act()
@@ -96,7 +96,7 @@ class HookContext:
     def fork(
         self, entry: str | None = None, *, position: ForkAt = "at", scope: ForkScope = "path"
     ) -> ForkResult[LiveSession]:
-        """Copy a path into a new session, as the person would."""
+        """Copy a path into a new session, as the user would."""
         from branchline.flows.fork import fork  # noqa: PLC0415
 
         session = self._to_act()

@@ -1,4 +1,4 @@
-"""What hooks are told and what they may answer, as frozen records.
+"""Hook events and the results that hooks may return, as frozen records.
 
 Before something happens a hook gets a request and may answer with :class:`Cancel`, with a result of its
 own, or with nothing. After it has happened a hook is told, and its answer does not count. Entries are
@@ -61,7 +61,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """Do not do it. The reason is shown to the person."""
+    """Cancel. The reason is shown to the user."""
 
     reason: str = ""
 
@@ -109,7 +109,7 @@ class ChatCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A command that a plugin adds to the chat, as ``/name``.
 
     ``run`` gets the context of the session and the words behind the command. It may be a coroutine function.
-    A text that it returns is shown to the person.
+    A text that it returns is shown to the user.
     """
 
     name: str
@@ -123,7 +123,7 @@ class ChatCommand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionBeforeTreeEvent(Event, frozen=True, kw_only=True):
-    """``session_before_tree``: where the person wants to go and what would be left behind.
+    """``session_before_tree``: the target of the move and the branch that would be abandoned.
 
     ``entries_to_summarize`` are the entries between the old leaf and the common ancestor, oldest first.
     """
@@ -169,7 +169,7 @@ class SessionBranchEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionBeforeForkEvent(Event, frozen=True, kw_only=True):
-    """``session_before_fork``: ``entry`` is None for a fork of a session in which nothing was said."""
+    """``session_before_fork``: ``entry`` is None for a fork of an empty session."""
 
     entry: str | None
     position: ForkAt
@@ -190,7 +190,7 @@ class SessionForkEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionBeforeSwitchEvent(Event, frozen=True, kw_only=True):
-    """``session_before_switch``: the person is about to leave this session for another one."""
+    """``session_before_switch``: the user is about to leave this session for another one."""
 
     reason: SwitchReason
     target: str | None
@@ -273,7 +273,7 @@ class ChatCommandsEvent(Event, frozen=True, kw_only=True):
 
 
 class EntryAppendedEvent(Event, frozen=True, kw_only=True):
-    """``entry_appended``: an entry of ours is in the log and in memory."""
+    """``entry_appended``: this session has appended an entry."""
 
     entry: str
     type: str

@@ -88,7 +88,7 @@ class HookSpecs:
         """A session becomes the current one."""
 
     def session_before_switch(self, event: SessionBeforeSwitchEvent, context: HookContext) -> Cancel | None:
-        """Before the person leaves this session for another one: cancel."""
+        """Before the user leaves this session for another one: cancel."""
 
     def session_switch(self, event: SessionSwitchEvent, context: HookContext) -> None:
         """Another session is the current one."""
@@ -102,7 +102,7 @@ class HookSpecs:
         """When a chat begins: the commands that this plugin adds to it."""
 
     def entry_appended(self, event: EntryAppendedEvent, context: HookContext) -> None:
-        """An entry of ours is in the log. A plain function: it is called while the append returns."""
+        """The session appended an entry. A plain function: it is called while the append returns."""
 
 
 HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
@@ -110,7 +110,7 @@ HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
 
 
 class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong in a plugin. It counts as if the plugin had said nothing."""
+    """A failure of a plugin. Its result is ignored."""
 
     plugin: str
     hook: str

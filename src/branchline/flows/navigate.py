@@ -80,7 +80,7 @@ def navigate(
     with ``custom_instructions`` as a focus or instead of the task, is made of what fits into ``window``
     tokens, and stands at the new place. ``label`` names it, or the target where there is no summary.
 
-    EntryNotFound for an unknown target; ReadOnly and NotSupported before anybody is asked; NoSummarizer and
+    EntryNotFound for an unknown target; ReadOnly and NotSupported before any question; NoSummarizer and
     SummaryFailed before anything has moved; SessionMoved when the session was moved while the questions were
     asked.
     """
@@ -161,7 +161,7 @@ def _require_places(session: LiveSession, new_leaf: str | None, left: BranchColl
 
 
 def _asked_for(wish: _Wish, abort: AbortSignal) -> Flow[_Wish]:
-    """What the person wants who left it open."""
+    """Ask the user, if the caller left it open."""
     chosen = yield from choose("Summarize the abandoned branch?", _CHOICES, NO_SUMMARY, abort)
     instructions = chosen.text if chosen.key == SUMMARY_WITH_INSTRUCTIONS else wish.instructions
     return msgspec.structs.replace(wish, summary=chosen.key != NO_SUMMARY, instructions=instructions)

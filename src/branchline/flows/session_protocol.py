@@ -1,6 +1,6 @@
 """What flows ask of a session and do to it: the protocol that :class:`branchline.Session` meets.
 
-Flows stand below the session and never import it. They read the tree through these names, and what they
+Flows are a layer below the session and never import it. They read the tree through these names, and what they
 write they hand out as a step; nothing here is called before every question has its answer.
 """
 
@@ -111,7 +111,7 @@ class LiveSession(BranchingSession, AppendableSession, Protocol):
 
 
 def require_writable(session: ReadableSession, *kinds: str) -> None:
-    """Refuse now what could not be written at the end, before plugins, a model or a person are asked.
+    """Refuse what could not be written at the end, before plugins, a model or the user are asked.
 
     ReadOnly, or NotSupported when the format of the file cannot hold one of these.
     """

@@ -46,7 +46,7 @@ __all__ = [
 
 T = TypeVar("T")
 Status = Literal["done", "unchanged", "cancelled", "aborted"]
-"""How a flow ended: it did it; there was nothing to do; somebody said no; it was aborted."""
+"""How a flow ended: done, nothing to do, cancelled, or aborted."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class Summarize(Step, frozen=True, kw_only=True):
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a person can choose; ``wants_text`` lets them add words of their own."""
+    """One option for the user; ``wants_text`` asks for a text with it."""
 
     key: str
     label: str
@@ -106,16 +106,16 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """What the person chose."""
+    """The user's choice."""
 
     key: str
     text: str | None = None
 
 
 class Choose(Step, frozen=True, kw_only=True):
-    """Let the person choose. Answer: :class:`Chosen`, or None, which cancels.
+    """Ask the user to choose. Answer: :class:`Chosen`, or None, which cancels.
 
-    ``default`` is taken where nobody can be asked.
+    ``default`` is used where the user cannot be asked.
     """
 
     question: str
@@ -127,7 +127,7 @@ class Choose(Step, frozen=True, kw_only=True):
 class Attempt(Step, frozen=True, kw_only=True):
     """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: AttemptResult.
 
-    ``session`` is another one than before if the conversation goes on in a fork.
+    ``session`` is another one than before if the conversation continues in a fork.
     """
 
     number: int
@@ -217,7 +217,7 @@ def summarize(request: SummaryRequest, abort: AbortSignal) -> Flow[Summary]:
     except (Aborted, FlowError):
         raise
     except Exception as problem:
-        abort.check()  # what broke because somebody wanted out did not fail
+        abort.check()  # an error caused by the abort is not a failure
         raise SummaryFailed(f"the {request.kind} summary failed, nothing was written: {problem}") from problem
     abort.check()
     summary = answer if isinstance(answer, Summary) else Summary(text=answer)
@@ -229,7 +229,7 @@ def summarize(request: SummaryRequest, abort: AbortSignal) -> Flow[Summary]:
 def choose(
     question: str, choices: tuple[Choice, ...], default: str | None, abort: AbortSignal
 ) -> Flow[Chosen]:
-    """What the person chose; Stopped when they chose nothing."""
+    """The user's choice; raises Stopped if there is none."""
     abort.check()
     answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
     abort.check()

@@ -83,7 +83,7 @@ def resume(
     new_session: Callable[[], S],
     abort: AbortSignal | None = None,
 ) -> Flow[SwitchResult[S]]:
-    """Let the person pick one of these sessions (by the keys of the choices) and go on in it.
+    """Let the user pick one of these sessions (by the keys of the choices) and continue in it.
 
     Who picks nothing stays in the session that they are in, or starts a fresh one at the beginning.
     """

@@ -29,7 +29,7 @@ from branchline.entries import (
     message_from_fields,
 )
 from branchline.errors import NotSupported
-from branchline.formats.derived_ids import uuid4_from
+from branchline.formats.derived_ids import is_uuid, uuid4_from
 from branchline.formats.entry_times import entry_time
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
@@ -55,6 +55,9 @@ class _Written(NamedTuple):
 
 class LinkedWriter(Generic[IndexT]):
     """Writes records behind what was read. ``refuse`` gives the exception for what the format cannot hold."""
+
+    needs_uuids = False
+    """Whether the program refuses a file in which the id of a record is not a UUID."""
 
     def __init__(
         self,
@@ -112,8 +115,9 @@ class LinkedWriter(Generic[IndexT]):
         self._lines.append(json_codec.dumps(fields) + b"\n")
 
     def new_id(self, name: str) -> str:
-        """An id that no record has: the name itself if it is plain, else one that is derived from it."""
-        if _PLAIN_ID.fullmatch(name) and not self._is_taken(name):
+        """An id that no record has: the name itself if the program takes it, else one derived from it."""
+        fits = is_uuid(name) if self.needs_uuids else _PLAIN_ID.fullmatch(name) is not None
+        if fits and not self._is_taken(name):
             return name
         seed = f"{self.session} {name}"
         while self._is_taken(found := uuid4_from(seed)):

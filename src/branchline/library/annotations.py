@@ -1,4 +1,4 @@
-"""Tags and notes on sessions: one file of our own, so that nothing is written into anybody's sessions.
+"""Tags and notes on sessions: stored in one file, so that no session is changed.
 
 They belong to a session by its format and id, so that they stay with it when its file is moved, renamed or
 archived, and they work for agents whose sessions are read-only here.
@@ -53,7 +53,7 @@ class Annotations:
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
-        """Those of this person, or of the one of another home."""
+        """The annotations of this user, or of another home directory."""
         self.path = os.path.join(places.data_directory(environment, home), "annotations.json")
         self.problem: str | None = None
         self._known = self._read()
@@ -136,7 +136,7 @@ class Annotations:
 
 
 def annotations_of(scanner: Scanner[Any]) -> Annotations:
-    """The tags and notes of the person whose sessions these are."""
+    """The tags and notes of the user who owns these sessions."""
     if isinstance(scanner, MachineScanner):
         return Annotations(scanner.environment, scanner.home)
     return Annotations()

@@ -1,4 +1,4 @@
-"""The sessions that a browser shows, out of two libraries: one for each scope that a person can choose.
+"""The sessions that a browser shows, from two libraries: one for each scope that the user can choose.
 
 Rows come in batches, newest files first, so that a screen has something to show at once. Everything here may
 wait for the disk: screens call it from a worker thread.
@@ -51,6 +51,8 @@ class LibrarySource:
     # -- many -----------------------------------------------------------------------------------------
 
     def rows(self, scope: Scope) -> Iterator[Batch]:
+        if known := self._libraries[scope].known_rows(_FIRST):
+            yield Batch(known, (), 0, len(known), is_provisional=True)
         listing = self._libraries[scope].iter_rows(deep=True)
         shown = hidden = 0
         due = time.monotonic() + _PAUSE
@@ -74,7 +76,7 @@ class LibrarySource:
 
     @cached_property
     def _library(self) -> SessionLibrary:
-        """A library that opens any file: a person may name one that neither scope lists."""
+        """A library that opens any file, including those that neither scope lists."""
         return SessionLibrary.everywhere()
 
     def agent(self, row: SessionRow) -> str:

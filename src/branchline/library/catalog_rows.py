@@ -1,6 +1,6 @@
-"""Rows out of the catalog where the files are as they were, and out of the files where they are not.
+"""Rows from the catalog for unchanged files, and from the files otherwise.
 
-The catalog is read once, before the first row, and what was read anew is written to it now and then. Without
+The catalog is read once, before the first row, and new rows are written to it in batches. Without
 a catalog every file is read; ``problem`` says why.
 """
 
@@ -84,13 +84,13 @@ class CatalogRows:
 
     @property
     def notes(self) -> list[str]:
-        """A sentence about a catalog that could not be used, unless nobody wants one."""
+        """A note about a catalog that could not be used, unless it is turned off."""
         if self.problem is None or isinstance(self.problem, CatalogOff):
             return []
         return [f"the index cannot be used, so every session was read: {self.problem}"]
 
     def flush(self) -> None:
-        """Write what was read anew."""
+        """Write the new rows to the catalog."""
         if self._updates and self.problem is None:
             try:
                 with self._open() as catalog:

@@ -1,4 +1,4 @@
-"""A session at a glance: what a person wants to know before opening it."""
+"""A session at a glance."""
 
 from __future__ import annotations
 

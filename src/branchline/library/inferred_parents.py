@@ -52,7 +52,9 @@ class ParentInference:
     def _families(self, numbers: dict[str, int]) -> list[list[int]]:
         """Groups of at least two rows in which each holds the first record of another."""
         starts: dict[int, int] = {}
-        member = {number: number for number in numbers.values()}  # of whom, up to the one that stands for all
+        member = {
+            number: number for number in numbers.values()
+        }  # union-find: parent pointers up to the representative
 
         def standing_for(number: int) -> int:
             while member[number] != number:
@@ -96,4 +98,4 @@ def _read_again(row: SessionRow) -> EntryLog | None:
         with snapshot_of(row.path) as read:
             return read_log(read, StoredLog(row.key, row.size, row.modified_ms / 1000, row.path))
     except (BranchlineError, OSError):
-        return None  # gone or unreadable by now: nobody can tell its kin
+        return None  # deleted or unreadable by now: its relatives are unknown

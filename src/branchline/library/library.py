@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from branchline import places, settings
-from branchline.catalog import Catalog
+from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.clock import Clock, SystemClock
 from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
 from branchline.library.listing import LazyListing, Progress
@@ -69,7 +69,7 @@ class SessionLibrary(LibraryShortcuts):
 
     A text names a store as :func:`branchline.stores.open_store` reads it: a directory, the file of a database
     (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a ``with``
-    block. A directory (also as ``sessions_dir``) is listed by what lies in it: the sessions of any program,
+    block. A directory (also as ``sessions_dir``) is listed by its contents: the sessions of any agent,
     whatever the ending of their names. With a ``cwd``, only sessions of that working directory are listed and
     found: for directories that hold the sessions of many projects.
     """
@@ -195,6 +195,27 @@ class SessionLibrary(LibraryShortcuts):
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
 
+    def known_rows(self, limit: int) -> builtins.list[SessionRow]:
+        """The sessions whose files changed last, as the index knows them, without a look at any file.
+
+        For a screen that shows something at once and is corrected by :meth:`iter_rows`. Empty where there is
+        no index, or only one store.
+        """
+        scanner = self._scanner
+        if not isinstance(scanner, MachineScanner):
+            return []
+        from itertools import islice  # noqa: PLC0415  as above
+
+        from branchline.library.annotations import annotations_of  # noqa: PLC0415  as above
+
+        try:
+            with self._open_catalog() as catalog:
+                found = (scanner.known_row(path, file) for path, file in catalog.latest())
+                rows = builtins.list(islice((row for row in found if row is not None), limit))
+        except CatalogUnavailable:
+            return []
+        return builtins.list(map(annotations_of(scanner).applied, rows))
+
     def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
         """The rows of the sessions with these paths, in the order of lists; others are not read."""
         wanted = {os.path.realpath(path) for path in paths}
@@ -221,7 +242,7 @@ class SessionLibrary(LibraryShortcuts):
         return next((row for row in rows if isinstance(row, SessionRow) and row.version is not None), None)
 
     def find(self, text: str) -> SessionRow:
-        """The session that a person means: by key, by id or its unique beginning, by title, or ``@last``.
+        """Find a session by key, by id or unique id prefix, by title, or ``@last``.
 
         Reads headers only, unless no id is like that. SessionNotFound, or Ambiguous with the candidates.
         """
@@ -286,7 +307,7 @@ class SessionLibrary(LibraryShortcuts):
     # -- one session ----------------------------------------------------------------------------------
 
     def path_of(self, id: str) -> str | None:  # noqa: A002
-        """Where the file of this session lies; None when there is none."""
+        """The path of this session; None if it has no file."""
         row = self._scanner.locate(id)
         return None if row is None else row.path
 
@@ -479,7 +500,7 @@ class SessionLibrary(LibraryShortcuts):
         zone: tzinfo | None = None,
         progress: IndexProgress | None = None,
     ) -> Statistics:
-        """Sums over everything said and spent, for a ``with`` block; reads what the index lacks.
+        """Statistics over all sessions, for a ``with`` block; reads the files that the index lacks.
 
         ``since`` and ``until`` are the first and the last day that count.
         """
@@ -498,7 +519,7 @@ class SessionLibrary(LibraryShortcuts):
     def stats(
         self, by: Dimension | Sequence[Dimension], *, since: date | None = None, until: date | None = None
     ) -> tuple[Group, ...]:
-        """What was said and spent by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
+        """Messages and usage by one or two dimensions, such as ``"day"`` or ``("month", "model")``."""
         with self.statistics(since=since, until=until) as found:
             return found.groups(*((by,) if isinstance(by, str) else by))
 
@@ -519,14 +540,23 @@ class SessionLibrary(LibraryShortcuts):
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
         """The answer to a SELECT statement over the views of the index, which is brought up to date first.
 
-        SqlProblem (a ValueError) for a statement that is wrong, refused or too slow; CatalogUnavailable where
-        there is no index.
+        Where there can be no index, every session is read, and the answer has a note that says so. SqlProblem
+        (a ValueError) for a statement that is wrong, refused or too slow.
         """
         from branchline.catalog.sql import ask  # noqa: PLC0415  as above
+        from branchline.library.text_index import index_text, stale_files  # noqa: PLC0415  as above
 
-        self.update_index()
-        with self._open_catalog() as catalog:
-            return ask(catalog, statement, seconds=seconds)
+        try:
+            self.update_index()
+            with self._open_catalog() as catalog:
+                return ask(catalog, statement, seconds=seconds)
+        except CatalogUnavailable as problem:
+            note = f"the index cannot be used, so every session was read: {problem}"
+        with Catalog.in_memory() as catalog:
+            index_text(
+                self._scanner, stale_files(self._scanner, self._scanner.scan()[0], {}, catalog), catalog
+            )
+            return ask(catalog, statement, seconds=seconds)._replace(note=note)
 
     # -- trash ----------------------------------------------------------------------------------------
 
@@ -552,9 +582,9 @@ class SessionLibrary(LibraryShortcuts):
         raise SessionNotFound(f"there is {what} in the trash of {self.name}")
 
     def prune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
-        """Sessions and drafts in which nobody said anything; without ``dry_run`` they go to the trash.
+        """Find sessions and drafts without messages; without ``dry_run`` they go to the trash.
 
-        Never a damaged one, never one that somebody is known to have open, never one of another program.
+        Skips damaged sessions, sessions known to be open, and those of other agents.
         """
         return [
             pruned for scanner in self._scanner.own_stores() for pruned in _prune(scanner, dry_run=dry_run)
@@ -633,7 +663,7 @@ class SessionLibrary(LibraryShortcuts):
         return builtins.list(turns.branch_nodes(session))
 
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
-        """What the person said on the active path, oldest first."""
+        """The prompts on the active path, oldest first."""
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.prior_turns(session))

@@ -55,8 +55,15 @@ _NOT_TEXT = frozenset(
 """Fields whose strings are ids, times, encoded data or facts about a session; objects in them are read."""
 
 
-def line_texts(line: bytes) -> list[str]:
-    """All texts on a line, in the order in which they stand there; ids, times and encoded data left out."""
+_SAID = frozenset({"text", "thinking", "summary"})
+"""Fields in which a model writes, and not what it hands to tools."""
+
+
+def line_texts(line: bytes, column: str | None = None) -> list[str]:
+    """All texts on a line, in order; ids, times and encoded data are left out.
+
+    With ``column``, ``said`` or ``tools``, only those of an answer that are told to people or to tools.
+    """
     try:
         value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -72,8 +79,12 @@ def line_texts(line: bytes) -> list[str]:
             found.append(one)
         elif isinstance(one, dict):
             waiting += reversed(
-                [inner for name, inner in one.items() if name not in _NOT_TEXT or not isinstance(inner, str)]
+                [inner for name, inner in one.items() if not isinstance(inner, str) or _counts(name, column)]
             )
         elif isinstance(one, list):
             waiting += reversed(one)
     return found
+
+
+def _counts(name: str, column: str | None) -> bool:
+    return name not in _NOT_TEXT and (column is None or (name in _SAID) == (column == "said"))

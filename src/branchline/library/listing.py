@@ -62,7 +62,7 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing more to look at, or nobody asked for more."""
+        """Whether all files were read, or the limit was reached."""
         return self.loaded == self.total or (self._limit is not None and len(self.rows) >= self._limit)
 
     def listing(self) -> Listing:

@@ -1,4 +1,4 @@
-"""Which session does a person mean? By key, id, the beginning of one, or title, in this order."""
+"""Session lookup: by key, id, id prefix, or title, in this order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _called(row: SessionRow, *, by_key: bool) -> str:
 
 
 def current_of_thread(found: list[SessionRow]) -> list[SessionRow]:
-    """Of several files of one session the one that it goes on in.
+    """Of several files of one session, the one in which it continues.
 
     Of the rollouts of a thread of Codex that is the last by name. Gemini CLI leaves stubs under the id of a
     session that it resumed; the conversation is in the largest file.

@@ -1,4 +1,4 @@
-"""Pinned sessions: a small file of our own, so that nothing is written into anybody's sessions."""
+"""Pinned sessions: stored in one file, so that no session is changed."""
 
 from __future__ import annotations
 

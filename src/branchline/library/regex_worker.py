@@ -1,4 +1,4 @@
-"""Regular expressions of people, tried in a process of their own: some take longer than anybody lives.
+"""Runs user-supplied regular expressions in a child process, so that catastrophic backtracking can be killed.
 
 A pattern such as ``(a+)+b`` can try every way of parting a text. While it does, nothing else in this process
 would move, whatever thread it runs in. So a child is asked, which can be ended; a pattern that has no answer

@@ -1,7 +1,7 @@
-"""One look at a stored log: as much as a row needs and no more.
+"""Reads one stored log into a list row, at one of three depths: directory, header, whole file.
 
-Three depths: the directory alone, the header, the whole file. The whole file is read once, in file order, and
-of its payloads only those that a row shows are decoded. Nothing here writes, locks or caches.
+The whole file is read once, in file order, and only payloads that a row shows are decoded. Nothing here
+writes, locks or caches.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def one_line(text: str, length: int = _PREVIEW) -> str:
 
 
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
-    """What the directory tells."""
+    """The row as far as the directory knows it."""
     key = stored.key
     named = _NAME.fullmatch(key)
     return SessionRow(
@@ -66,7 +66,7 @@ def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
 
 
 def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
-    """What the directory and the header tell."""
+    """The row as far as directory and header know it."""
     return _row(stored, header, None, format=format_name, version=header.version)
 
 
@@ -133,7 +133,7 @@ def read_log(
 ) -> EntryLog:
     """The session in a log. NotASession when nothing in it is one.
 
-    ``known`` is its format, where somebody has found out already; ``expected`` is asked before all others.
+    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others.
     """
     return _transcript(_assembled(_open(read, stored, known, expected), stored))
 
@@ -242,7 +242,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
 
 
 def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
-    """What the directory, the header and whatever else was read tell."""
+    """Make a row from the directory entry, the header and the given columns."""
     return SessionRow(
         key=stored.key,
         id=shallow_row(stored).id if header is None else header.id,
@@ -294,14 +294,14 @@ def _pieces(tree: Tree) -> int:
 
 
 def _count(tree: Tree, path: list[int]) -> int:
-    """The messages of person, model and tools on a path; an answer in several entries is one."""
+    """The messages of user, model and tools on a path; an answer in several entries counts once."""
     roles, types = tree.roles, tree.types
     if tree.continuations:
         path = [place for place in path if place not in tree.continuations]
     on_path = list(map(roles.__getitem__, path))
     count = sum(map(on_path.count, COUNTED_ROLES))
     if types.count("message") != len(roles) - roles.count(None):
-        # Entries of other types may hold something called a message; nobody counts that.
+        # Entries of other types may have a field called message; those do not count.
         count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)
     return count
 

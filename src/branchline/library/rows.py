@@ -27,13 +27,13 @@ class BranchNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the entry says, on one line, beginning with who says it."""
     depth: int
     is_leaf: bool
-    """Nothing hangs from this entry."""
+    """Whether it has no children."""
     is_current: bool
-    """The next append hangs from this entry."""
+    """Whether the next appended entry becomes its child."""
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Something that the person said on the active path."""
+    """A prompt on the active path."""
 
     id: str
     text: str

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from branchline import places
-from branchline.catalog.record import FileRecord
+from branchline.catalog.record import CatalogFile, FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import (
@@ -73,7 +73,7 @@ _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _STUB = "a stub: nothing was said in it"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
-"""What a session may hold and still be called empty: nothing that anybody said."""
+"""The types that a session without messages may hold."""
 _CONTINUED = "a later file continues the same session"
 _ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
 _ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
@@ -263,7 +263,7 @@ class StoreScanner:
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def empty(self) -> Iterator[SessionRow]:
-        """Sessions and drafts in which nobody said anything, damaged ones left out."""
+        """Sessions and drafts without messages, damaged ones left out."""
         for stored, draft in self._logs(drafts_in(self.store)):
             try:
                 with self.store.snapshot(stored.key) as read:
@@ -559,6 +559,19 @@ class MachineScanner:
             expires_ms=None if place.is_archive else self._expiry(place, file.stored),
         )
 
+    def known_row(self, path: str, known: CatalogFile) -> SessionRow | None:
+        """The row of a file that was read once, as it was then; None where it does not count here."""
+        place = next(
+            (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
+        )
+        record = known.decoded()
+        if place is None or not record.deep:
+            return None
+        key = place.format.traits.key_of(path)
+        stored = StoredLog(key, known.size, known.modified_ns / 1e9, path, known.stamp)
+        row = self.row_of(FoundFile(stored, place), record)
+        return None if isinstance(row, SkippedFile) else row
+
     def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
         """When the agent deletes a session, as its settings say."""
         days = self._days_kept.get(place.root, -1.0)
@@ -796,7 +809,7 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
 
 
 def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
-    """The files without those that are the compressed form of one that lies beside them."""
+    """The files without compressed copies of files in the same directory."""
     files = list(files)
     paths = {file.path for file in files}
     for file in files:

@@ -124,6 +124,7 @@ class _Run:
         self.now_ms = round(time.time() * 1000)
         self.words = query.words
         self.pattern = query.pattern
+        self.column = next((term.text for term in query.terms if term.field == "in"), None)
         self.marked = (*query.words, *(term.text for term in query.terms if term.field == "file"))
         self.found: list[_Found] = []
         self.notes: list[str] = []
@@ -179,7 +180,7 @@ class _Run:
         if not found and shown == len(self.found) and (self.words or self.pattern is not None):
             self.searched -= len(covered)
             inside = [covered[file] for file in covered if allowed is None or file in allowed]
-            if any(term.field == "in" for term in self.query.terms):  # a line does not say what is said in it
+            if self.column is not None:  # a line does not say what is said in it
                 self._read_files([one.file for one in inside])
             else:
                 self._read_lines(catalog, inside)
@@ -312,7 +313,8 @@ class _Run:
                 line = read(one.offset, min(one.length, _LONGEST_LINE))
         except Exception:  # noqa: BLE001  gone in this moment
             return Snippet(text="")
-        return self._snippet(*line_texts(line))
+        column = self.column if one.role == "assistant" else None
+        return self._snippet(*(column and line_texts(line, column)) or line_texts(line))
 
     def _entry_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
         """The snippet of an entry whose line cannot be read by itself."""
@@ -478,7 +480,7 @@ class _Run:
             )
 
     def _says(self, document: Document, text: str) -> bool:
-        column = next((term.text for term in self.query.terms if term.field == "in"), None)
+        column = self.column
         where = text if column is None else document.said if column == "said" else document.tools
         return bool(where.strip()) and matches_all(where, self.words)
 
@@ -554,7 +556,7 @@ class _worker:  # noqa: N801  used like a function
 def _documents_with(
     data: bytes, documents: Sequence[Candidate], wanted: Sequence[bytes]
 ) -> Iterator[Candidate]:
-    """The documents on whose lines one of some byte strings stands; each once."""
+    """The documents whose lines contain one of these byte strings; each once."""
     lowered = data.lower()
     starts = [one.offset for one in documents]
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""What is said inside a session, as a search looks at it, and which files are not worth reading for it."""
+"""The searchable text of a session, and a test for files that cannot match."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[^\W_]+")
 
 
 def contents_of(transcript: EntryLog) -> SearchText:
-    """Everything said in a session, on all branches. Payloads are read a few hundred at a time."""
+    """All text of a session, on all branches. Payloads are read a few hundred at a time."""
     reading, tree = transcript.reading, transcript.tree
     texts: dict[str, list[str]] = {}
     tools: set[str] = set()

@@ -27,7 +27,7 @@ class Statistics:
     """Sums over the sessions of a library, for a ``with`` block. Everything is up to date when it is made.
 
     ``since`` and ``until`` are the first and the last day that count; days are those of ``zone``, which has
-    one offset, or of this machine. ``prices`` are a person's own.
+    one offset, or of this machine. ``prices`` are the user's own.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A live session as plain rows: its tree, and what the person said on the way to here. Nothing is written."""
+"""A session as plain rows: its tree, and the prompts on the active path. Nothing is written."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""One append-only log: read since an offset, append whole lines, keep every word.
+"""One append-only log: read since an offset, append whole lines, lose none.
 
-The room knows bytes, offsets and newlines; it does not know what a line means. What it promises:
+The package knows bytes, offsets and newlines; it does not know what a line means. It guarantees:
 
 - an append is one write and all or nothing: after `NotSaved` the log is as it was;
 - with durability "fsync" an acknowledged line survives a power cut, with "os" the death of the process;
-- one writer at a time, with a time limit, and a message that names whoever holds the lock;
+- one writer at a time, with a time limit, and an error that names the process holding the lock;
 - a torn tail never swallows the next line, and reading never writes.
 """
 

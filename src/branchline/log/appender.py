@@ -2,7 +2,7 @@
 
 The bytes go out in one write and, if so asked, to stable storage; after any failure the file is cut back
 to where it was, with a descriptor that has not failed. Where even that is impossible, the bytes in doubt
-are remembered and taken back before the next append, provided that nobody has written after them.
+are remembered and removed before the next append, unless another writer has appended after them.
 
 The caller holds the lock. This module trusts nothing else about other writers: it never cuts off
 a byte that is not its own, and it asks the kernel where its bytes have landed.
@@ -33,7 +33,7 @@ __all__ = ["Appender"]
 
 
 class _UncertainTail(msgspec.Struct, frozen=True, gc=False):
-    """Bytes of ours that may lie, wholly or in part, at the end of the file without being acknowledged."""
+    """Unacknowledged bytes that may be, wholly or in part, at the end of the file."""
 
     start: int
     payload: bytes
@@ -75,7 +75,7 @@ class Appender:
         system = self._system
         torn = None
         if size != self._line_end or self._doubt is not None:
-            size = self.size()  # somebody has written, or an append has failed, since it was measured
+            size = self.size()  # another writer appended, or an append failed, since it was measured
         if size < self.acknowledged:
             raise LogShrank(
                 f"cannot append to {self._name}: the file ends at {size}, "
@@ -113,8 +113,8 @@ class Appender:
     def size(self) -> int:
         """Make sure that the file is still the one to append to, and return its size.
 
-        What an earlier append left at the end without being acknowledged is taken back here,
-        before anybody looks at the size and reads on from there.
+        Unacknowledged bytes of an earlier append are removed here, before a caller reads
+        on from this size.
         """
         system = self._system
         try:

@@ -1,7 +1,7 @@
 """Directories that are private and that survive a power cut, and the hidden folder for sidecars.
 
-What belongs to a session file but not into it lies beside it, in `.branchline/`: lock files,
-torn fragments, backups and seals. Everything that is made here is 0700, whatever the umask.
+What accompanies a session file is stored beside it, in `.branchline/`: lock files, torn
+fragments, backups and seals. Everything that is made here is 0700, whatever the umask.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def sidecar_directory(path: str, kind: Sidecar, system: System) -> str:
     directory = os.path.join(hidden, kind)
     for each in (hidden, directory):
         try:
-            # lstat: a link planted here by somebody else must not lead our files elsewhere.
+            # lstat: a symlink planted here by another user must not redirect our files.
             found = system.lstat(each)
         except FileNotFoundError:
             _make(each, system)

@@ -2,7 +2,7 @@
 
 Opening reads nothing and writes nothing, and never waits: what is not a regular file is refused.
 The file is held by its inode. It may be renamed while it is open; if it is deleted, or another file
-takes its place, the next writer is told so instead of writing into the void.
+takes its place, the next append raises instead of writing to a file without a name.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FileLog:
         if lock_timeout < 0:
             raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
         self.path = os.path.abspath(os.fspath(path))
-        # Sidecars lie beside the file itself, so that all who come by a link share one lock.
+        # Sidecars are stored beside the resolved file, so that every symlink to it shares one lock.
         self._real_path = os.path.realpath(self.path)
         self._system = system
         self._writable = writable is not False
@@ -96,8 +96,8 @@ class FileLog:
     ) -> Self:
         """Make a new file that holds these lines, durable with all the directories it needed.
 
-        Raises `FileExistsError` when something lies at the path; then and after any other failure
-        nothing of ours remains there. A new file is synced whatever the durability of later appends. It
+        Raises `FileExistsError` if the path exists; then and after any other failure
+        no new file remains there. A new file is synced whatever the durability of later appends. It
         may be empty, where a format begins with its first entry.
         """
         if data:

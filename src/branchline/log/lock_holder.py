@@ -15,7 +15,7 @@ def holder_of(path: str, processes: str = "/proc") -> str | None:
             locks = [line.split() for line in file]
     except OSError:
         return None
-    # Device numbers in this list are the kernel's own and need not be those of stat; the inode tells.
+    # Device numbers in this list are the kernel's own and need not be those of stat; the inode decides.
     place = f":{status.st_ino}"
     for fields in locks:
         if "FLOCK" in fields and "->" not in fields and any(field.endswith(place) for field in fields):

@@ -1,4 +1,4 @@
-"""The write lock of one session file: at most one writer, a time limit, and a name for whoever holds it.
+"""The write lock of one session file: at most one writer, a time limit, and a record of the holder.
 
 The lock is `flock` on a file of its own, so the kernel releases it when its holder dies. The lock file
 is named after the inode of the session file, so that renaming a session in its folder keeps the lock,
@@ -53,7 +53,7 @@ class FileLock:
         foreign: str | None = None,
     ) -> None:
         self.owner: object = None
-        """Who holds the lock now, in this process; None when nobody here does."""
+        """The owner of the lock in this process; None if this process does not hold it."""
         self._session_path = path
         self._foreign = foreign is not None
         self._path = _lock_path(path, identity) if foreign is None else foreign
@@ -153,7 +153,7 @@ class FileLock:
         if self._foreign:
             return
         now = system.time()
-        # Our name still stands there unless somebody wrote theirs; a second more or less does not matter.
+        # The file still names us unless another holder signed it; a second more or less does not matter.
         if found.st_mtime_ns != self._signed or not 0 <= now - self._since < 1:
             self._sign(descriptor, now)
 
@@ -224,7 +224,7 @@ def is_locked(path: str, identity: tuple[int, int], system: System = SYSTEM) -> 
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = system.open(_lock_path(path, identity), flags)
     except OSError:
-        return False  # nobody has ever locked it, or nobody who could
+        return False  # it was never locked, or its lock file cannot be opened
     try:
         system.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Which files other programs have open now, and how: asked before a file is moved away or appended to.
+"""Which files other programs have open, checked before a file is moved away or appended to.
 
-Linux tells through ``/proc``, for the processes of this person (root sees all). On other systems nothing is
-known to be open. Looking changes nothing.
+Linux lists them in ``/proc``, for the processes of this user (root sees all). On other systems no file is
+known to be open.
 """
 
 from __future__ import annotations

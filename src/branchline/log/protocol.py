@@ -78,7 +78,7 @@ class Log(Protocol):
 
 @runtime_checkable
 class CompareAndAppendLog(Log, Protocol):
-    """A log that can append without a lock, as long as nobody else has written."""
+    """A log that can append without a lock, as long as no other writer has appended."""
 
     def try_append(self, expected_end: int, data: bytes) -> int | None:
         """Append whole lines if the log ends at ``expected_end``, in a newline; return where they begin.
@@ -132,7 +132,7 @@ class FollowableLog(Log, Protocol):
 
 
 def follow(log: Log, after: int, *, timeout: float | None = None, interval: float = 0.25) -> Iterator[int]:
-    """As :meth:`FollowableLog.follow`, for every log: one that cannot tell by itself is polled."""
+    """As :meth:`FollowableLog.follow`, for every log: one without notifications is polled."""
     if isinstance(log, FollowableLog):
         yield from log.follow(after, timeout=timeout)
         return

@@ -33,8 +33,8 @@ def replace_file(
     """Replace the file at `path` by one that holds `data`; return the path of the backup, if any.
 
     `check` is given the path of the finished new file before it takes its place, and raises to refuse it;
-    then nothing has changed. Hold the log's lock around the call: who waits for it, or keeps the old
-    file open, is told by `LogReplaced` at the next append.
+    then nothing has changed. Hold the log's lock around the call. A writer that waits for it, or has the
+    old file open, gets `LogReplaced` from its next append.
     """
     given = os.path.abspath(os.fspath(path))
     path = os.path.realpath(given)  # a link stays a link to the new file
@@ -74,8 +74,8 @@ def publish_file(
 ) -> None:
     """Give the file at `source` (a draft) the name `target`, for good.
 
-    The file is synced first. Raises `FileExistsError` if another file lies there. A crash in between
-    leaves both names on one file; publishing again finishes the work. Locks lie beside a file, so a log
+    The file is synced first. Raises `FileExistsError` if another file is there. A crash in between
+    leaves both names on one file; publishing again finishes the work. Locks are stored beside a file: a log
     that is open on the draft must be opened anew at the target if that is in another directory.
     """
     source = os.path.abspath(os.fspath(source))
@@ -110,7 +110,7 @@ def publish_file(
 
 
 def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], *, system: System = SYSTEM) -> None:
-    """Make a new file of exactly these bytes, which nobody sees before all of them are durable.
+    """Make a new file of exactly these bytes, which becomes visible once all of them are durable.
 
     Raises `FileExistsError` if something is at the path; then and after any other failure nothing remains.
     """
@@ -150,7 +150,7 @@ def _write_beside(path: str, data: bytes | Iterable[bytes], system: System) -> s
 
 
 def _keep_owner(path: str, descriptor: int, system: System) -> None:
-    """Keep a file that root rewrites for somebody readable to them."""
+    """Keep the owner of a file that root rewrites."""
     try:
         old = system.stat(path)
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _back_up(path: str, system: System) -> str | None:
                 raise
             _copy(path, kept_at, system)
     except FileNotFoundError:
-        return None  # nothing lies at the path, so there is nothing to keep
+        return None  # nothing is at the path, so there is nothing to keep
     sync_directory(directory, system)
     return kept_at
 
@@ -188,7 +188,7 @@ def _sync_file(path: str, system: System) -> None:
         descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as problem:
         if problem.errno in (errno.ELOOP, errno.EACCES):
-            return  # a link, or nothing that we may read: its name can move all the same
+            return  # a link, or nothing that we may read: its name can be moved anyway
         raise
     try:
         system.fsync(descriptor)
@@ -214,7 +214,7 @@ def _copy(source: str, target: str, system: System) -> None:
 
 
 def _rename_into_nothing(source: str, target: str, system: System) -> None:
-    # Not one step: without hard links there is no portable way to rename only where nothing lies.
+    # Not one step: without hard links there is no portable way to rename without replacing.
     with contextlib.suppress(FileNotFoundError):
         system.lstat(target)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)

@@ -1,12 +1,12 @@
-"""A seal says what the first bytes of a log were, so that a silent change of them is noticed.
+"""A seal records the first bytes of a log, so that a silent change of them is noticed.
 
-A log only grows, so a seal of its first bytes stays true for ever. It lies beside the log, in
+A log only grows, so a seal of its first bytes stays valid. It is stored beside the log, in
 `.branchline/seals/`, never in it, and holds checksums of runs of whole lines: where one differs, the place is
-known. Making and comparing read the log in pieces; what they hold in memory does not grow with it, and a seal
+known. The log is read in chunks, so memory use does not grow with it, and a seal
 has at most about two thousand checksums, however long the log.
 
-Only whole lines are sealed: what follows the last newline may still be being written. Nothing in here knows
-what a line means, so whose log it is, and which bytes at its start may change, is said by the caller.
+Only whole lines are sealed: what follows the last newline may still be being written. This module does
+not know what a line means: the caller says whose log it is, and which bytes at its start may change.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     """What the bytes from `start` to `size` of a log were at a time.
 
     The blocks follow each other from `start`. The first of them is one line, the header, so that a damaged
-    header is told from another session's. `checksum` is that of the seal itself: it may rot as well.
+    header differs from another session's. `checksum` is that of the seal, which may be damaged too.
     """
 
     seal: int
@@ -91,7 +91,7 @@ class Difference(NamedTuple):
     offset: int
     """Where that line begins."""
     size: int
-    """How many bytes from there on are not as sealed, as far as blocks can tell."""
+    """How many bytes from there on differ from the seal, to the precision of a block."""
     lines: int = 0
     """How many lines end in these bytes now."""
     blocks: int = 0
@@ -106,7 +106,7 @@ class Difference(NamedTuple):
 
 
 def seal_path(path: str | os.PathLike[str]) -> str:
-    """Return where the seal of the session file at `path` lies, made or not."""
+    """Return the path of the seal of the session file at `path`, whether it exists or not."""
     path = os.path.realpath(os.fspath(path))  # all who come by a link find one seal
     name = f"{os.path.basename(path)}.json"
     if len(encoded := os.fsencode(name)) > _LONGEST_NAME:
@@ -228,7 +228,7 @@ def _sync(path: str, system: System) -> None:
 
 def _write(log: FileLog, seal: Seal, system: System) -> None:
     place = seal_path(log.path)
-    # A link planted here by somebody else must not lead the seal over another file.
+    # A symlink planted here by another user must not redirect the seal to another file.
     if os.path.islink(place):
         raise NotSaved(f"cannot seal {log.path}: {place} is a link; {_OUTCOME}")
     data = msgspec.json.encode(msgspec.structs.replace(seal, checksum=_checksum(seal))) + b"\n"
@@ -311,7 +311,7 @@ def compare(read: Read, seal: Seal, *, prefix_replaced: bool = False) -> Differe
 
 
 class _BlockScan(NamedTuple):
-    """What lies where a block was: where its last line begins is told for a log that ends in it."""
+    """Scan of the bytes where a sealed block should be. ``last_line`` is the offset of its final line."""
 
     size: int
     sha256: str

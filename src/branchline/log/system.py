@@ -1,6 +1,6 @@
-"""The calls to the operating system that this room makes, all in one thin object.
+"""The system calls of this package, all in one thin object.
 
-Nothing in the room writes, syncs, links or locks by another way, so a test that passes its own
+The package writes, syncs, links and locks in no other way, so a test that passes its own
 `System` sees every call in order and can make any of them fail.
 """
 

@@ -39,7 +39,7 @@ async def mcp_tools(
             tools = await connections.enter_async_context(toolset_tools(toolsets))
         except BranchlineError:
             raise
-        except Exception as problem:  # what a server of anybody's does wrong has no family
+        except Exception as problem:  # an MCP server may raise anything
             named = "the MCP servers" if config is None else f"the MCP servers of {config}"
             raise NetworkFailure(f"{named} cannot be reached: {problem}") from problem
         for name, server in servers.items():

@@ -1,4 +1,4 @@
-"""A model without a network, a key or any understanding: it says what it is and repeats what it was told.
+"""A model without a network or a key: it names itself and repeats the prompt.
 
 It is for trying things out and for tests: it streams, thinks aloud about not thinking, calls a tool, reports
 usage, writes extracts where summaries are wanted, overflows when its window is full, and fails when it is
@@ -14,7 +14,7 @@ Lines of the last prompt that begin with ``offline:`` are orders:
 - ``offline: cut`` stops at the length limit in the middle of the answer;
 - ``offline: slow SECONDS`` waits that long before each piece.
 
-In a request for a summary an order counts only in the focus that the person gave.
+In a request for a summary an order counts only in the user's focus.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _is_summary(request: ModelRequest) -> bool:
 
 
 def _prompt(request: ModelRequest) -> str:
-    """The last thing that was said in the person's name."""
+    """The last user message."""
     for message in reversed(request.messages):
         if isinstance(message, UserMessage):
             return blocks_text(message.content, "\n")

@@ -43,7 +43,7 @@ class PartialAnswer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing that a person could have seen has come."""
+        """Whether no visible output has arrived."""
         return self._whole is None and not self.blocks()
 
     def blocks(self) -> tuple[Block, ...]:

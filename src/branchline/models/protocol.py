@@ -1,4 +1,4 @@
-"""What is said between a conversation and a model: one request, then events until the answer is whole.
+"""The protocol between a conversation and a model: one request, then events until the answer is complete.
 
 A :class:`Model` streams. The last event of a stream is :class:`Done` with the whole answer; a stream that
 does not get there raises one of the errors under :class:`~branchline.errors.ModelError`. Whoever no longer
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 THINKING_LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-"""How hard a model is told to think, least first. Providers that know fewer steps take the nearest."""
+"""Thinking levels, lowest first. Providers with fewer levels take the nearest."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class Model(Protocol):
 
     @property
     def context_window(self) -> int | None:
-        """How many tokens a request and its answer may have together; None when nobody knows."""
+        """The context window: tokens of a request and its answer together; None if unknown."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:

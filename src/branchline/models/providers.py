@@ -30,7 +30,7 @@ COMPATIBLE = "openai-compatible"
 """The provider of a model that was named by the address of its server only."""
 
 SELF_HOSTED = frozenset({"ollama", "vllm", "litellm"})
-"""Known providers without a server of their own: where theirs is, only the person knows."""
+"""Known providers whose server address the user must configure."""
 
 SERVER_KEY = "BRANCHLINE_API_KEY"
 """The variable with the key for a server that is given by its address alone."""
@@ -63,7 +63,7 @@ KNOWN_PROVIDERS = (
     KnownProvider("cerebras", ("CEREBRAS_API_KEY",), "openai", "openai"),
     KnownProvider("ollama", ("OLLAMA_BASE_URL",), "openai", "openai"),
 )
-"""The providers that are listed. Others of pydantic-ai can be named all the same."""
+"""The providers that are listed. Other providers of pydantic-ai can be named too."""
 
 
 class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ def known_key_variable(provider: str) -> str:
 
 
 def read_key(name: str, variable: str | None, environment: Mapping[str, str]) -> str | None:
-    """The key in a variable that a person has named; None without a name. AuthMissing when it is not set."""
+    """The key in the configured variable; None without one. Raises AuthMissing if it is not set."""
     if variable is None:
         return None
     if not _VARIABLE.fullmatch(variable):  # not quoted: it may be a key
@@ -118,7 +118,7 @@ def known_status(
 
 
 def own_status(name: str, provider: ProviderSettings, environment: Mapping[str, str]) -> ProviderStatus:
-    """What a server needs whose address the person has given."""
+    """The connection settings of a server with a configured address."""
     variable, needs = provider.api_key_env, None
     try:
         read_key(name, variable, environment)

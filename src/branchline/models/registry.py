@@ -45,7 +45,7 @@ class _Name(NamedTuple):
 
 
 class ModelRegistry:
-    """The models that a person can name, with the providers of their settings.
+    """The models that can be named, with the providers of the settings.
 
     ``base_url`` is a server that speaks OpenAI's chat completions. Its models are named alone, or with the
     provider ``openai-compatible``; its key is in the variable ``api_key_env``, else in
@@ -69,7 +69,7 @@ class ModelRegistry:
     def from_settings(
         cls, settings: Settings, *, base_url: str | None = None, api_key_env: str | None = None
     ) -> ModelRegistry:
-        """The registry of a person's settings; what is given here takes the place of the setting."""
+        """The registry of the settings; arguments override them."""
         return cls(
             providers=settings.providers,
             base_url=base_url or settings.base_url,
@@ -108,7 +108,7 @@ class ModelRegistry:
         return not self._is_of_server(self._split(name).provider)
 
     def statuses(self) -> tuple[ProviderStatus, ...]:
-        """What can be used, the person's own providers first, and what the others still need."""
+        """Available models, the user's own providers first, and what the others still need."""
         environment = self._environment
         found = [ProviderStatus(name=OFFLINE, ready=True, models=("echo",))]
         found += [own_status(name, own, environment) for name, own in self._own.items()]

@@ -21,7 +21,7 @@ def request_for(
     thinking_level: str | None = None,
     max_tokens: int | None = None,
 ) -> ModelRequest:
-    """The request that a context makes. ``system`` is said before what the session itself says as system.
+    """The request that a context makes. ``system`` precedes the system messages of the session.
 
     Without ``thinking_level`` it is the one that the context names.
     """

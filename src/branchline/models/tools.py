@@ -46,7 +46,7 @@ async def call_tool(tool: Tool | None, call: ToolCall) -> ToolResult:
             if inspect.isawaitable(value):
                 value = await value
         return _result(call, _content(value), is_error=False)
-    except Exception as problem:  # noqa: BLE001 - a tool may raise anything, and the model is told
+    except Exception as problem:  # noqa: BLE001 - a tool may raise anything; the model gets the error
         return _result(call, f"{type(problem).__name__}: {problem}", is_error=True)
 
 

@@ -1,7 +1,7 @@
-"""A session made of another one: which format, which lines, which place, and what must still be said there.
+"""Forks and copies of a session: format, lines, location, and the entries still to be added.
 
-A fork of a session stays in its format, written as its own program would write one; a session that is only
-read here becomes one of ours. A copy is planned, changed in memory, and written at last, in one piece.
+A fork keeps the format of its source, written as the agent would write it; a fork of a read-only session is a
+branchline session. A copy is planned, completed in memory, and written in one piece.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ class ForkDestination(NamedTuple):
 
 
 class ForkPlan(NamedTuple):
-    """A copy that is not written yet, and what is to be said in it before it is."""
+    """An unwritten copy, and what must be added before it is written."""
 
-    pen: SessionWriter
+    writer: SessionWriter
     cwd: str
     stand: str | None
-    """The entry to stand on; None where the copy ends by itself, or for the start of a whole tree."""
+    """The entry to move to; None if the copy ends there anyway, or for the start of a whole tree."""
     labels: list[tuple[str, LabelState]]
     reset: bool = False
-    """Whether to stand before the first entry."""
+    """Whether to move before the first entry."""
     title: str | None = None
     folder: str | None = None
     """The file whose folder is copied with it."""
@@ -116,7 +116,7 @@ def plan(
     clock: Clock,
     durability: Durability,
 ) -> ForkPlan:
-    """The copy of a path, or of a whole tree that stands on an entry. NotSupported where it cannot be."""
+    """Plan the copy of a path, or of a whole tree with its leaf at an entry. NotSupported if impossible."""
     transcript = source.transcript
     own = transcript.format
     format_, header, store = _target(source, place, clock)
@@ -128,14 +128,14 @@ def plan(
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
-    pen = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
+    target = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
-        pen=pen,
+        writer=target,
         cwd=header.cwd,
-        stand=_stand(source, leaf, pen, scope),
-        labels=_labels(source, pen) if scope == "path" else [],
+        stand=_stand(source, leaf, target, scope),
+        labels=_labels(source, target) if scope == "path" else [],
         reset=scope == "tree" and leaf == ROOT,
-        title=source.title if format_ is not own and pen.transcript.reading.title is None else None,
+        title=source.title if format_ is not own and target.transcript.reading.title is None else None,
         folder=source.file
         if format_ is own and own.traits.copies_companion_folder and scope == "tree"
         else None,
@@ -159,8 +159,8 @@ def _whole_plan(
             "or fork only the path"
         )
     lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf)
-    pen = new_writer(format_, header, store, lines=lines, durability=durability)
-    return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
+    target = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(writer=target, cwd=header.cwd, stand=None, labels=[])
 
 
 def plan_compacted(
@@ -178,8 +178,8 @@ def plan_compacted(
     lines = format_.required_writer().fork_compacted(
         source.transcript, leaf, header, summary=summary, first_kept=first_kept
     )
-    pen = new_writer(format_, header, store, lines=lines, durability=durability)
-    return ForkPlan(pen=pen, cwd=header.cwd, stand=None, labels=[])
+    target = new_writer(format_, header, store, lines=lines, durability=durability)
+    return ForkPlan(writer=target, cwd=header.cwd, stand=None, labels=[])
 
 
 def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None) -> S:
@@ -198,26 +198,26 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     if then is not None:
         then()
     if not len(made):
-        plan.pen.buffered = False  # nobody has said anything: the first entry makes the file
+        plan.writer.buffered = False  # no message yet: the first entry creates the file
         return made
-    plan.pen.create()  # as a draft, so that a crash leaves no half of it in the listings
+    plan.writer.create()  # as a draft, so that a crash leaves no half of it in the listings
     try:
-        plan.pen.publish()
+        plan.writer.publish()
     except BaseException:
-        plan.pen.discard_draft()
+        plan.writer.discard_draft()
         raise
-    if made.file is not None and not plan.pen.format.is_appendable:
-        if isinstance(plan.pen.store, FilesStore):
-            plan.pen.store.drop_empty_folders()
+    if made.file is not None and not plan.writer.format.is_appendable:
+        if isinstance(plan.writer.store, FilesStore):
+            plan.writer.store.drop_empty_folders()
         if made.title:
-            locator.record_title(plan.pen.format, made.file, made.header, made.title)
-    if plan.folder is not None and made.file is not None and isinstance(plan.pen.store, FilesStore):
+            locator.record_title(plan.writer.format, made.file, made.header, made.title)
+    if plan.folder is not None and made.file is not None and isinstance(plan.writer.store, FilesStore):
         copy_folder(plan.folder, made.file)
     return made
 
 
 def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | None) -> bytes:
-    """The copy as a file of another format; labels and title are set in a native one by whoever writes it."""
+    """The copy as a file of another format; the caller sets labels and title of a native one."""
     from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
 
     if target is PI:
@@ -237,7 +237,7 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
     format_ = locator.written_format(name)
     cwd = source.cwd if place.cwd is None else places.resolve_cwd(place.cwd)
     store = place.store
-    # Who names pi or us means one of two places for the same format; beside the parent is for who names none.
+    # pi and branchline are two locations for the same format; a fork without a name goes beside its parent.
     if store is None and format_ is own and (place.to is None or own is not PI):
         store = locator.sibling_store(source.store, own, own_cwd=source.cwd, cwd=cwd)
     timestamp = time_after(source.index.times, clock.now())
@@ -264,21 +264,21 @@ def copied_name(own: Format, to: str | None) -> str:
     return own.name if own.is_appendable and own is not PI else locator.NATIVE
 
 
-def _stand(source: SessionQueries, leaf: int, pen: SessionWriter, scope: ForkScope) -> str | None:
-    """The entry of the copy to stand on; of a whole tree the nearest one at or above that is in it.
+def _stand(source: SessionQueries, leaf: int, target: SessionWriter, scope: ForkScope) -> str | None:
+    """The leaf of the copy; in a whole tree the nearest entry at or above it that was copied.
 
-    None where the format knows no moves and the copy ends where its source stands: it stands there by itself.
+    None if the format has no leaf moves and the copy ends at the leaf of its source anyway.
     """
     keys = source.index.keys
-    if "branch" in pen.format.traits.unsupported and leaf == fork_position(source, None, "at"):
+    if "branch" in target.format.traits.unsupported and leaf == fork_position(source, None, "at"):
         return None
     chain = reversed(source.index.path_positions(leaf)) if scope == "tree" else [leaf] * (leaf != ROOT)
-    return next((keys[position] for position in chain if keys[position] in pen.transcript.tree), None)
+    return next((keys[position] for position in chain if keys[position] in target.transcript.tree), None)
 
 
-def _labels(source: SessionQueries, pen: SessionWriter) -> list[tuple[str, LabelState]]:
+def _labels(source: SessionQueries, target: SessionWriter) -> list[tuple[str, LabelState]]:
     """The labels of entries that are in the copy, where the format has not carried them itself."""
-    there = pen.transcript
+    there = target.transcript
     return [
         (key, state)
         for key, state in source.transcript.reading.labels.items()

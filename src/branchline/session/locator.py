@@ -1,7 +1,7 @@
-"""Where sessions lie: in our own layout, or where the program that they belong to keeps its own.
+"""Where sessions are stored: in branchline's layout, or in that of the agent that owns them.
 
-A session *of branchline* has pi's format and lies in our layout; any other name means the program of that
-name, its format and its folders.
+A branchline session has pi's format and is stored in branchline's layout; any other name means the agent of
+that name, its format and its folders.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def record_title(format_: Format, path: str, header: Header, title: str) -> None
 
 
 class SessionRef(NamedTuple):
-    """A session that may be gone on with; ``cwd`` where it does not tell its working directory itself."""
+    """A session that can be continued; ``cwd`` is set if its file does not name the working directory."""
 
     key: str
     cwd: str | None
@@ -236,8 +236,8 @@ class SessionRef(NamedTuple):
 def newest_first(store: Store, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
     """The sessions of a working directory, of a program if one is named.
 
-    ``mixed`` says that the store may hold those of other directories, which are passed over. A session that
-    does not tell its directory belongs to that of its folder.
+    ``mixed`` says that the store may hold sessions of other directories, which are skipped. A session that
+    does not name its directory belongs to that of its folder.
     """
     wanted = writable_format(name)
     mixed = mixed or (name not in (None, NATIVE) and _is_shared(wanted, cwd))
@@ -263,16 +263,16 @@ def _is_shared(format_: Format, cwd: str) -> bool:
 
 
 def sibling_store(store: Store | None, format_: Format, *, own_cwd: str, cwd: str) -> Store | None:
-    """The store in which a copy for ``cwd`` lies beside its parent; None when it belongs elsewhere."""
+    """The store in which a copy for ``cwd`` is stored beside its parent; None if it belongs elsewhere."""
     if store is None or cwd == own_cwd or isinstance(store, MemoryStore):
         return store
     return store if format_ is not PI and _is_shared(format_, cwd) else None
 
 
 def known_cwd(format_: Format, header: Header | None, path: str) -> str | None:
-    """The working directory of a session that does not tell it: this one, if the file lies in its folder.
+    """The working directory of a session that names none: the current one, if the file is in its folder.
 
-    None where the file tells it, or where nobody can know.
+    None if the file names it, or if it is unknown.
     """
     if header is None or header.cwd or format_ is PI:
         return None

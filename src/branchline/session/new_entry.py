@@ -18,7 +18,7 @@ class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     ``kind`` is the record that it becomes and ``fields`` what that record holds besides ``id``, ``parent``
     and
-    ``timestamp``. Without an ``id`` it gets a new one; without a ``parent`` it hangs from the conversation
+    ``timestamp``. Without an ``id`` it gets a new one; without a ``parent`` it continues the conversation
     entry before it, the first one from the leaf. A parent of None makes a root.
     """
 
@@ -56,5 +56,5 @@ class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def move(cls, target: str | None) -> Self:
-        """A move of the leaf to an entry, or before the first one; what follows hangs from there."""
+        """A move of the leaf to an entry, or before the first one; what follows is appended there."""
         return cls(kind=Leaf, fields={"target": target}, parent=target)

@@ -29,7 +29,7 @@ class Node(NamedTuple):
 
     @property
     def children(self) -> list[Node]:
-        """The nodes that hang from this one, oldest first."""
+        """The children, oldest first."""
         return [Node(self.session, key) for key in self.session.index.children(self.id)]
 
     @property
@@ -56,7 +56,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many entries hang directly from this one."""
     on_active_path: bool
     is_current: bool
-    """The next append hangs from this entry."""
+    """Whether the next appended entry becomes its child."""
     depth: int
     """How many entries are above this one."""
     preview: str

@@ -1,7 +1,7 @@
-"""Who wants to know of every entry that a session writes.
+"""Observers of the entries that a session appends.
 
-Observers are told after the log is written and memory has changed. They cannot veto, and what goes wrong in
-one is reported, never raised: the entry is saved.
+They are notified after the log is written and memory has changed. They cannot veto, and an exception in one
+is reported, never raised: the entry is saved.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Observers:
 
     def __init__(self) -> None:
         self._watching: dict[object, _Watching] = {}
-        self._telling: set[int] = set()  # threads: what another one appends meanwhile is told
+        self._telling: set[int] = set()  # threads; entries appended by another one meanwhile are reported
 
     def add(self, observer: Observer, on_problem: OnProblem | None) -> Callable[[], None]:
         token = object()
@@ -35,7 +35,7 @@ class Observers:
         return lambda: _forget(self._watching, token)
 
     def notify(self, keys: Iterable[str]) -> None:
-        """Tell everybody; what they append themselves meanwhile is told to nobody, so that this ends."""
+        """Notify all observers. Entries that they append meanwhile do not notify again."""
         thread = threading.get_ident()
         if thread in self._telling:
             return

@@ -26,11 +26,11 @@ __all__ = ["SessionQueries"]
 class SessionQueries:
     """The answers of a session."""
 
-    def __init__(self, pen: SessionWriter, *, clock: Clock, cwd: str | None = None) -> None:
-        self._pen = pen
+    def __init__(self, writer: SessionWriter, *, clock: Clock, cwd: str | None = None) -> None:
+        self._writer = writer
         self._clock = clock
         self._cwd = cwd
-        self._leaf = pen.transcript.leaf
+        self._leaf = writer.transcript.leaf
         self._closed = False
         self._observers: Observers | None = None
 
@@ -39,12 +39,12 @@ class SessionQueries:
     @property
     def transcript(self) -> EntryLog:
         """The log as it was read: tree, spans, findings."""
-        return self._pen.transcript
+        return self._writer.transcript
 
     @property
     def header(self) -> Header:
         header = self.transcript.reading.header
-        return Header(id=self._pen.key) if header is None else header
+        return Header(id=self._writer.key) if header is None else header
 
     @property
     def id(self) -> str:
@@ -63,21 +63,21 @@ class SessionQueries:
     @property
     def file(self) -> str | None:
         """The file of this session (of a draft: the one it will have); None in memory."""
-        return self._pen.path
+        return self._writer.path
 
     @property
     def key(self) -> str:
         """The name of this session in its store."""
-        return self._pen.key
+        return self._writer.key
 
     @property
     def store(self) -> Store | None:
-        return self._pen.store
+        return self._writer.store
 
     @property
     def is_draft(self) -> bool:
         """Whether the first reply is still to come, so that no listing shows this session."""
-        return self._pen.draft
+        return self._writer.draft
 
     @property
     def title(self) -> str | None:
@@ -91,22 +91,22 @@ class SessionQueries:
     @property
     def read_only(self) -> str | None:
         """Why nothing may be appended now, or None."""
-        return self.transcript.reading.read_only or self._pen.overwriter()
+        return self.transcript.reading.read_only or self._writer.overwriter()
 
     @property
     def findings(self) -> list[Finding]:
-        """What is strange about the file."""
+        """Problems found in the file."""
         return self.transcript.findings
 
     @property
     def foreign_appends(self) -> int:
         """How many entries others have appended, as far as we have noticed, since this was opened."""
-        return self._pen.taken_in
+        return self._writer.taken_in
 
     @property
     def torn_tails(self) -> list[TornTail]:
         """Torn tails that our own appends closed."""
-        return self._pen.torn
+        return self._writer.torn
 
     # -- the tree -------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class SessionQueries:
 
     @property
     def leaf(self) -> str | None:
-        """The entry that the next append hangs from; None before the first one and after a reset."""
+        """The parent of the next appended entry; None before the first one and after a reset."""
         return self._leaf
 
     def __len__(self) -> int:
@@ -141,7 +141,7 @@ class SessionQueries:
         return self.transcript.entries([self.index.position(entry_id) for entry_id in entry_ids])
 
     def raw(self, entry_id: str) -> bytes:
-        """The line of an entry as it lies in the log."""
+        """The line of an entry, byte for byte."""
         return self.transcript.raw(self.index.position(entry_id))
 
     def raws(self, entry_ids: Iterable[str]) -> list[bytes]:
@@ -176,9 +176,9 @@ class SessionQueries:
         return self.index.conversation_children(entry_id)
 
     def newest_descendant(self) -> str | None:
-        """The youngest conversation entry below the leaf, where somebody may have gone on; None when none is.
+        """The newest conversation entry below the leaf; None if there is none.
 
-        A program that does not record where it went on leaves a file that stands higher than it should.
+        An agent that does not record its position leaves a leaf above the end of the conversation.
         """
         index = self.index
         newest = index.newest_below(ROOT if self._leaf is None else index.position(self._leaf))

@@ -126,8 +126,8 @@ class Session(SessionShortcuts, SessionQueries):
     ) -> Self:
         """A new session for a working directory (default: this one).
 
-        It is one of ours, or in the ``format`` of another program. It is kept in ``store``, in
-        ``directory``, or where this person's sessions of that program and working directory lie. Nothing is
+        It is a branchline session, or one in another agent's ``format``. It is stored in ``store``, in
+        ``directory``, or where that agent keeps the sessions of the working directory. Nothing is
         written before the first entry, and no listing shows it before the first reply;
         ``persist="at_once"`` writes the header now, and closing deletes the file if nothing was said in it;
         ``persist="always"`` keeps it. A program that deletes sessions without a message (zot) must not find
@@ -157,13 +157,13 @@ class Session(SessionShortcuts, SessionQueries):
             parent_session=parent_session,
             metadata={**(metadata or {}), **in_header} or None,
         )
-        pen = forks.new_writer(format_, header, store, key=key, durability=durability)
+        writer = forks.new_writer(format_, header, store, key=key, durability=durability)
         if persist != "with_reply":
             swept = format_.traits.removes_empty_sessions and locator.is_own_folder(format_, store)
-            pen.waits = pen.draft = swept
-            pen.temporary = persist == "at_once"
-            pen.create()
-        session = cls(pen, clock=clock, cwd=cwd)
+            writer.waits = writer.draft = swept
+            writer.temporary = persist == "at_once"
+            writer.create()
+        session = cls(writer, clock=clock, cwd=cwd)
         if title and not format_.traits.title_in_header:
             session.set_title(title)
         return session
@@ -200,7 +200,7 @@ class Session(SessionShortcuts, SessionQueries):
                     log.close()
                     log = DecompressedLog(log.name, content)
                 folder, suffix = os.path.dirname(log.name), format_.traits.suffix
-                pen = SessionWriter(
+                writer = SessionWriter(
                     format_,
                     log=log,
                     store=FilesStore(folder, suffix=suffix) if draft is None else draft[0],
@@ -208,15 +208,17 @@ class Session(SessionShortcuts, SessionQueries):
                     draft=draft is not None,
                     durability=durability,
                 )
-                _require_session(pen.transcript)
+                _require_session(writer.transcript)
         except BaseException:
             log.close()
             raise
-        pen.waits = draft is not None
-        pen.transcript.describe(locator.external_facts(format_, log.name, pen.transcript.reading.header))
-        header = pen.transcript.reading.header
+        writer.waits = draft is not None
+        writer.transcript.describe(
+            locator.external_facts(format_, log.name, writer.transcript.reading.header)
+        )
+        header = writer.transcript.reading.header
         known = locator.known_cwd(format_, header, log.name)
-        return cls(pen, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
+        return cls(writer, clock=clock, cwd=known if cwd is None else places.resolve_cwd(cwd))
 
     @classmethod
     def from_store(
@@ -228,14 +230,14 @@ class Session(SessionShortcuts, SessionQueries):
         try:
             with opening(log.name):
                 format_ = detect(log.read(0, _HEAD), log.name)
-                pen = SessionWriter(
+                writer = SessionWriter(
                     format_, log=log, store=store, key=key, draft=draft, durability=durability
                 )
-                _require_session(pen.transcript)
+                _require_session(writer.transcript)
         except BaseException:
             log.close()
             raise
-        return cls(pen, clock=clock)
+        return cls(writer, clock=clock)
 
     @classmethod
     def continue_recent(
@@ -273,9 +275,9 @@ class Session(SessionShortcuts, SessionQueries):
         """A session without a file; ``data`` is the content of one to begin with."""
         if data is not None:
             log = MemoryLog(data)
-            pen = SessionWriter(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
-            _require_session(pen.transcript)
-            return cls(pen, clock=clock)
+            writer = SessionWriter(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
+            _require_session(writer.transcript)
+            return cls(writer, clock=clock)
         return cls.create(cwd, store=MemoryStore(), format=format, id=id, persist="at_once", clock=clock)
 
     @classmethod
@@ -292,7 +294,7 @@ class Session(SessionShortcuts, SessionQueries):
     ) -> Self:
         """A new session for ``cwd`` that holds the whole tree of another file and names it as its parent.
 
-        It lies in ``directory``, or where the sessions of ``cwd`` lie. ``to`` is as for :meth:`fork`.
+        It is stored in ``directory``, or with the sessions of ``cwd``. ``to`` is as for :meth:`fork`.
         """
         with cls.open(source) as origin:
             resolved = places.resolve_cwd(cwd)
@@ -300,7 +302,7 @@ class Session(SessionShortcuts, SessionQueries):
             place = ForkDestination(resolved, locator.store_in(directory, wanted, resolved), id, to)
             leaf = forks.fork_position(origin, None, "at")
             plan = forks.plan(origin, leaf, scope="tree", place=place, clock=clock, durability=durability)
-            return forks.execute(plan, cls(plan.pen, clock=clock, cwd=plan.cwd))
+            return forks.execute(plan, cls(plan.writer, clock=clock, cwd=plan.cwd))
 
     # -- appending ------------------------------------------------------------------------------------
 
@@ -312,10 +314,10 @@ class Session(SessionShortcuts, SessionQueries):
         :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
         """
         stored = self._normalized(message)
-        if self._pen.draft and (stored.role == "assistant" or self._pen.publishes_with_message):
+        if self._writer.draft and (stored.role == "assistant" or self._writer.publishes_with_message):
             # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
             self._require_writable()
-            self._pen.publish()
+            self._writer.publish()
         return self._append(lambda common: MessageEntry(**common, message=stored))
 
     def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> list[str]:
@@ -329,9 +331,9 @@ class Session(SessionShortcuts, SessionQueries):
         if not stored:
             return []
         replies = any(message.role == "assistant" for message in stored)
-        if self.is_draft and (replies or self._pen.publishes_with_message):
+        if self.is_draft and (replies or self._writer.publishes_with_message):
             self._require_writable()
-            self._pen.publish()
+            self._writer.publish()
         makers = [
             lambda common, message=message: MessageEntry(**common, message=message) for message in stored
         ]
@@ -340,14 +342,14 @@ class Session(SessionShortcuts, SessionQueries):
     def write(self, build: Callable[[Self], Sequence[NewEntry]]) -> list[str]:
         """Append entries of any kinds in one write, all of them or none, and return their ids.
 
-        ``build`` is called with this session when everything in the log is known and nobody else can append,
+        ``build`` is called with this session when the whole log is known and no other writer can append,
         so that it can decide by what is there. It may raise to refuse: then nothing is written, and the
         exception passes through. It may be called a second time if another writer was faster, and must not
         append itself. An id that is taken raises InvalidId, a parent that is not there EntryNotFound.
         """
         self._require_writable()
         if self.is_draft:
-            self._pen.publish()
+            self._writer.publish()
         moved: list[str | None] = []
 
         def make(made: list[Entry]) -> None:
@@ -372,7 +374,7 @@ class Session(SessionShortcuts, SessionQueries):
         usage: Usage | None = None,
         from_hook: bool | None = None,
     ) -> str:
-        """Let a summary stand for everything before ``first_kept`` (None: nothing is kept).
+        """Append a summary that replaces everything before ``first_kept`` (None: keep nothing).
 
         With ``messages`` the entry is a checkpoint: the model sees these messages, after the summary if there
         is one, in place of everything before the entry. An empty list leaves nothing.
@@ -386,7 +388,7 @@ class Session(SessionShortcuts, SessionQueries):
         tail = None
         if messages is not None:
             tail = tuple(normalize_message(message, self._clock) for message in messages)
-        elif first_kept is not None and self._pen.format.traits.compaction_embeds_tail:
+        elif first_kept is not None and self._writer.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
         def make(common: dict[str, Any]) -> Entry:
@@ -534,9 +536,9 @@ class Session(SessionShortcuts, SessionQueries):
     ) -> Session:
         """A new session, linked to this one, that holds the path to an entry (default: the leaf).
 
-        ``before`` leaves the entry itself out. ``scope="tree"`` takes the whole tree and stands on the entry.
-        The fork is a session of the same program, beside this one; ``to="branchline"`` makes it one of ours,
-        ``to="pi"`` one of pi, wherever it comes from. A session that is only read here becomes one of ours.
+        ``before`` leaves the entry itself out. ``scope="tree"`` copies the whole tree and moves to the entry.
+        The fork is a session of the same agent, beside this one; ``to="branchline"`` makes it a branchline
+        session, ``to="pi"`` a pi session. A fork of a read-only session is a branchline session.
         NotSupported where the format cannot hold it. This session does not change. ``key`` is as for
         :meth:`create`.
         """
@@ -547,7 +549,7 @@ class Session(SessionShortcuts, SessionQueries):
             scope=scope,
             place=ForkDestination(cwd, store, id, to, key),
             clock=self._clock,
-            durability=self._pen.durability,
+            durability=self._writer.durability,
         )
         return forks.execute(plan, self._beside(plan))
 
@@ -561,7 +563,7 @@ class Session(SessionShortcuts, SessionQueries):
         store: Store | None = None,
         id: str | None = None,  # noqa: A002
     ) -> Session:
-        """A fork in which a summary stands for everything before ``first_kept`` (None: nothing is kept).
+        """Fork with a summary that replaces everything before ``first_kept`` (None: keep nothing).
 
         It is how sessions are compacted whose format keeps every message (zot); others can be, too.
         """
@@ -569,8 +571,8 @@ class Session(SessionShortcuts, SessionQueries):
         kept = ROOT if first_kept is None else self.index.position(first_kept)
         leaf = forks.fork_position(self, None, "at")
         place = ForkDestination(cwd, store, id)
-        options: dict[str, Any] = {"clock": self._clock, "durability": self._pen.durability}
-        if not self._pen.format.traits.compacts_by_fork:
+        options: dict[str, Any] = {"clock": self._clock, "durability": self._writer.durability}
+        if not self._writer.format.traits.compacts_by_fork:
             plan = forks.plan(self, leaf, scope="path", place=place, **options)
             made = self._beside(plan)
             return forks.execute(
@@ -589,23 +591,23 @@ class Session(SessionShortcuts, SessionQueries):
         return self.fork(messages[keep - 1] if 0 < keep < len(messages) else None)
 
     def new_session(self) -> Session:
-        """A fresh session beside this one: same store, same format, same working directory, not linked.
+        """Create a session beside this one: same store, format and working directory, not linked.
 
-        Beside a session that is only read here nothing is written: it begins one of ours.
+        Beside a read-only session it is a branchline session.
         """
-        format_ = self._pen.format
+        format_ = self._writer.format
         return type(self).create(
             self.cwd or None,
             store=self.store if format_.is_appendable else None,
             format=format_.name if format_.is_appendable else None,
-            durability=self._pen.durability,
+            durability=self._writer.durability,
             clock=self._clock,
         )
 
-    # -- living with others ---------------------------------------------------------------------------
+    # -- concurrent writers ---------------------------------------------------------------------------
 
     def refresh(self) -> int:
-        """Take in what others appended and stand where the file stands, as if opened again.
+        """Read what other writers appended and move to the leaf of the file, as if opened again.
 
         Returns how many entries are new.
         """
@@ -614,15 +616,16 @@ class Session(SessionShortcuts, SessionQueries):
         return count
 
     def refresh_log(self) -> int:
-        """Take in what others appended, but stay where this session stands."""
-        count = self._pen.catch_up()
+        """Read what other writers appended, but keep the leaf of this session."""
+        count = self._writer.catch_up()
         self._leaf = self._standing()
         return count
 
     def subscribe(self, observer: Observer, *, on_problem: OnProblem | None = None) -> Callable[[], None]:
-        """Call this with the id of every entry that we append, once it is saved; gives back how to stop.
+        """Call ``observer`` with the id of every entry appended here; return a function that stops it.
 
-        It cannot veto. What goes wrong in it is given to ``on_problem`` (default: logged), never raised.
+        It is called once the entry is saved and cannot veto. Its exceptions go to ``on_problem`` (default:
+        logged) and are never raised.
         """
         if self._observers is None:
             self._observers = Observers()
@@ -636,7 +639,7 @@ class Session(SessionShortcuts, SessionQueries):
         """
         if not self._closed:
             self._closed = True
-            self._pen.close(worth_keeping=lambda: not _WORDS.isdisjoint(self.index.types))
+            self._writer.close(worth_keeping=lambda: not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self
@@ -670,7 +673,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._write([make], side=side)[-1]
 
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
-        """Write entries and return their keys; of what is no entry in this format, the id it was given."""
+        """Write entries and return their keys; the assigned id for one that is no entry in this format."""
         self._require_writable()
         return self._commit(
             lambda made: self._make(makers, made, side=side),
@@ -692,7 +695,7 @@ class Session(SessionShortcuts, SessionQueries):
             return made
 
         try:
-            keys = self._pen.append(entries)
+            keys = self._writer.append(entries)
         except BaseException:
             self._leaf = before
             raise
@@ -707,14 +710,14 @@ class Session(SessionShortcuts, SessionQueries):
             return keys
         if not keys or self.index.positions.keys() >= set(named):
             return named
-        # Where ids are made from lines, the model or the tokens of an answer may stand in a line before it.
+        # Where ids are derived from lines, the model or usage of an answer may be on a line before it.
         spoken = [key for key in keys if self.index.types[self.index.positions[key]] == "message"]
         return spoken if len(spoken) == len(named) else keys[-len(named) :]
 
     def _make(
         self, makers: Sequence[Callable[[dict[str, Any]], Entry]], made: list[Entry], *, side: bool
     ) -> None:
-        """New entries under the leaf, with ids that nobody has."""
+        """Make entries below the leaf, with unused ids."""
         fresh: set[str] = set()
         parent = self._leaf
         for maker in makers:
@@ -725,7 +728,7 @@ class Session(SessionShortcuts, SessionQueries):
 
     def _make_new(self, new: Sequence[NewEntry], made: list[Entry]) -> str | None:
         """The entries of a write, and the leaf that they leave."""
-        taken = self._pen.transcript.tree.positions
+        taken = self._writer.transcript.tree.positions
         fresh: set[str] = set()
         said: list[Message] = []
         leaf = self._leaf
@@ -751,7 +754,7 @@ class Session(SessionShortcuts, SessionQueries):
         return leaf
 
     def _new_id(self, fresh: set[str]) -> str:
-        taken = self._pen.transcript.tree.positions  # looked up here: others may have written since
+        taken = self._writer.transcript.tree.positions  # looked up here: others may have written since
         entry_id = self._clock.entry_id()
         while entry_id in taken or entry_id in fresh:
             entry_id = self._clock.entry_id()
@@ -759,7 +762,7 @@ class Session(SessionShortcuts, SessionQueries):
         return entry_id
 
     def _settled(self) -> str | None:
-        """Where new entries go; asked once the lock is ours and everything in the log is known."""
+        """The parent of new entries; called under the lock, when the whole log is known."""
         here = self._standing()
         if self.on_conflict == "branch" or here == (there := self.transcript.leaf):
             return here
@@ -780,14 +783,14 @@ class Session(SessionShortcuts, SessionQueries):
     def _require_writable(self) -> None:
         if self._closed:
             raise ValueError(f"session {self.id} is closed")
-        reading = self._pen.transcript.reading
+        reading = self._writer.transcript.reading
         if reading.read_only is not None:
             raise ReadOnly(f"cannot append to {self.transcript.name}: {reading.read_only}")
 
     def _timestamp(self) -> str:
         """The time of a new entry; in a fork never before the fork, which thereby knows its own entries."""
         now = self._clock.now()
-        header = self._pen.transcript.reading.header
+        header = self._writer.transcript.reading.header
         if header is None or header.parent_session is None:
             return iso(now)
         return header.timestamp if iso(now) < header.timestamp < iso(now + _DAY) else iso(now)
@@ -798,11 +801,11 @@ class Session(SessionShortcuts, SessionQueries):
         return None if position == ROOT else self.index.keys[position]
 
     def _standing(self) -> str | None:
-        """The leaf, unless somebody has damaged its line since: then the nearest entry above it."""
+        """The leaf, or the nearest entry above it if another writer has damaged its line since."""
         leaf = self._leaf
         if leaf is None:
             return None
-        tree = self._pen.transcript.tree
+        tree = self._writer.transcript.tree
         position = tree.positions.get(leaf)
         if position is None:
             return self.transcript.leaf
@@ -810,16 +813,16 @@ class Session(SessionShortcuts, SessionQueries):
         return leaf if found == position else None if found == ROOT else tree.keys[found]
 
     def _move_to(self, target: str | None) -> None:
-        """Stand somewhere else, and record it unless a reader would land there anyway."""
+        """Move the leaf, and record it unless a reader would end there anyway."""
         self.refresh_log()
         if self.transcript.leaf != target or self.transcript.reading.leaf_ambiguous:
-            # The leaf entry hangs from its target, for readers that do not know it.
+            # The parent of a leaf entry is its target, for readers that do not know leaf entries.
             self._write([lambda common: Leaf(**{**common, "parent": target}, target=target)], side=True)
         self._leaf = target
 
     def _beside(self, plan: forks.ForkPlan) -> Self:
         """The session of a copy that is not written yet."""
-        return type(self)(plan.pen, clock=self._clock, cwd=plan.cwd)
+        return type(self)(plan.writer, clock=self._clock, cwd=plan.cwd)
 
 
 def _clean_title(title: str) -> str:

@@ -94,7 +94,7 @@ class SessionShortcuts:
         return graft(cast("Session", self), first, last, source=source, onto=onto)
 
     def squash(self, first: str, last: str, summary: str) -> GraftResult:
-        """Let a summary stand for a range of the current path, on a new branch.
+        """Replace a range of the current path by a summary, on a new branch.
 
         See :func:`branchline.actions.graft.squash`.
         """
@@ -103,7 +103,7 @@ class SessionShortcuts:
         return squash(cast("Session", self), first, last, summary)
 
     def name_branch(self, name: str, entry: str | None = None) -> NamedBranch:
-        """Begin a named branch at an entry (default: the leaf) and stand there."""
+        """Begin a named branch at an entry (default: the leaf) and move there."""
         from branchline.actions.named_branches import name_branch  # noqa: PLC0415
 
         return name_branch(cast("Session", self), name, entry)

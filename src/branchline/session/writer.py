@@ -1,6 +1,6 @@
-"""The one way into a session's log: lock, see what others wrote, write, then remember.
+"""The only code that writes a session log: lock, catch up with other writers, append, update memory.
 
-A pen owns the log and the transcript of one session. It knows drafts (a session without a reply is kept
+A writer owns the log and the transcript of one session. It handles drafts (a session without a reply is kept
 where no listing shows it) and upgrades (a file of version 1 or 2 is rewritten, with a backup, before the
 first append). It does not know what the entries mean.
 """
@@ -60,11 +60,11 @@ class SessionWriter:
         self.store = store
         self.draft = draft and isinstance(store, DraftStore)
         self.waits = False
-        """Whether this draft was begun on purpose: it is kept although nobody has said anything yet."""
+        """Whether this draft is kept although it has no message yet."""
         self.temporary = False
-        """Whether the file is deleted on closing if nothing was said in it."""
+        """Whether the file is deleted on closing if it has no message."""
         self.torn: list[TornTail] = []
-        self.taken_in = 0  # how many entries of others were taken in since it was opened
+        self.taken_in = 0  # entries of other writers that were read since it was opened
         self.durability: Durability = durability
         self._log = log
         self._conditional = _conditional(log)
@@ -88,13 +88,13 @@ class SessionWriter:
 
     @property
     def path(self) -> str | None:
-        """Where the session lies, or will lie once it has a reply; None in memory."""
+        """The path of the session, now or once it has a reply; None in memory."""
         if isinstance(self._log, FileLog | DerivedLog) and not self.draft:
             return self._log.path
         return self.store.path_of(self.key) if isinstance(self.store, AddressedStore) else None
 
     def catch_up(self) -> int:
-        """Take in what others wrote; returns how many entries are new."""
+        """Read what other writers appended; return how many entries are new."""
         if self._log is None:
             return 0
         before = len(self.transcript.tree)
@@ -223,7 +223,7 @@ class SessionWriter:
         self.transcript.take(lines)
 
     def create(self, lines: bytes = b"") -> None:
-        """Write the header, what was held back and these lines, in one piece, as a new session."""
+        """Write the header, the buffered lines and these lines as a new session, in one write."""
         assert self.store is not None
         content, durability = self._unwritten + lines, self.durability
         if isinstance(self.store, DraftStore):
@@ -235,16 +235,16 @@ class SessionWriter:
             self.transcript.take(lines)
 
     def publish(self) -> None:
-        """Turn a draft into a session that listings show; what is not written yet will be one at once.
+        """Publish a draft so that listings show it; an unwritten session skips the draft stage.
 
-        After a failure it is the draft that it was.
+        After a failure the draft is unchanged.
         """
         if self.draft and self._log is not None:
             assert isinstance(self.store, DraftStore)
             try:
                 published = self.store.publish(self.key, durability=self.durability)
             except (SessionNotFound, FileExistsError):
-                already = self._published()  # by somebody else who has this draft open
+                already = self._published()  # by another process that has this draft open
                 if already is None:
                     raise
                 published = already
@@ -253,9 +253,9 @@ class SessionWriter:
         self.draft = False
 
     def close(self, *, worth_keeping: Callable[[], bool]) -> None:
-        """Close the log; delete a draft, or a file that is only temporary, in which nothing was said.
+        """Close the log; delete a draft or a temporary file without messages.
 
-        ``worth_keeping`` is asked again under the lock, when what others appended is known.
+        ``worth_keeping`` is called again under the lock, after catching up with other writers.
         """
         log = self._log
         if log is None:
@@ -271,7 +271,7 @@ class SessionWriter:
             log.close()
 
     def discard_draft(self) -> None:
-        """Take a new session back that nobody else has seen."""
+        """Delete a new session that was not published."""
         if self._log is None:
             return
         self._log.close()
@@ -296,7 +296,7 @@ class SessionWriter:
             log.add_lock(lock)
 
     def _keys_between(self, start: int, end: int) -> list[str]:
-        """The entries whose lines begin in this part of the log; somebody else's may follow already."""
+        """The keys of the entries whose lines begin in this part of the log."""
         reading, keys = self.transcript.reading, []
         position = len(reading.tree) - 1
         while position >= 0 and (offset := reading.span(position).offset) >= start:
@@ -306,9 +306,9 @@ class SessionWriter:
         return keys[::-1]
 
     def _follow(self) -> None:
-        """Go on with the session that somebody else has made of this draft.
+        """Continue with the session if another process has published this draft.
 
-        Its lock lies beside the session; who kept the lock of the draft would write beside the others.
+        The published session has its own lock; holding that of the draft would not exclude other writers.
         """
         published = self._published()
         if published is not None:
@@ -343,7 +343,7 @@ class SessionWriter:
         """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""
         log = self._log
         if isinstance(log, FileLog):
-            # Where the file was replaced, somebody has perhaps upgraded it already; that is looked at below.
+            # A replaced file may already be the upgraded one; that is checked below.
             with contextlib.suppress(LogReplaced), log.exclusive():
                 self.catch_up()
                 lines = list(self.format.required_writer().upgrade(self.transcript))
@@ -368,7 +368,7 @@ class SessionWriter:
             self.transcript.reload()
 
     def _take_up_upgraded(self, path: str) -> None:
-        """Go on with the newer version of this session that lies in its place, whoever has written it."""
+        """Continue with the upgraded file at this path, whichever process wrote it."""
         opened = FileLog(path, durability=self.durability)
         try:
             found = EntryLog(self.format, opened.read, opened.name)

@@ -1,14 +1,15 @@
 """The content of compressed session files, within limits, so that a small file cannot fill memory or disk.
 
-One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed data may unpack to:
+One setting, ``max_unpacked`` (default 512 MiB), scales all limits. Compressed data may unpack to:
 
 - no more than ``max_unpacked``;
-- no more than 1/64 of it (32 MiB) plus 100 times its compressed size;
+- no more than 1/16 of it (32 MiB) plus 100 times its compressed size;
 - no more than one line for each KiB, and one JSON array or object for each 64 bytes, of the above;
-- no line longer than 1/64 of ``max_unpacked`` (32 MiB).
+- no line longer than 1/16 of ``max_unpacked`` (32 MiB).
 
 Real sessions compress 5 to 20 times, rarely 100 times; decompression bombs 10,000 times and more. Lines and
-values are limited too, since each costs far more memory and time than its bytes.
+values are limited too, since each costs far more memory and time than its bytes. Half a gigabyte of ordinary
+content is what every command reads in 20 seconds and 1.5 GB.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from branchline.views.humanize import format_size
 __all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
 
 _MIB = 1 << 20
-_ANY_RATIO, _RATIO = 64, 100
+_ANY_RATIO, _RATIO = 16, 100
 _PER_LINE, _PER_VALUE = 1024, 64
-_LONGEST_LINE = 64
-_LISTED = 8
+_LONGEST_LINE = 16
+_LISTED = 2
 
 
 class Allowance:
@@ -63,13 +64,23 @@ class Allowance:
             if self._values > values:
                 raise self._too_large(f"{values:,} arrays and objects", size)
             if line > longest:
-                raise self._too_large(f"{_amount(longest)} in one line", self.limit)
+                way_out = f"a line may have 1/{_LONGEST_LINE} of the setting max_unpacked ({self._setting})"
+                raise TooLarge(f"it unpacks to more than {_amount(longest)} in one line; {way_out}")
             yield piece
 
     def _too_large(self, most: str, size: int) -> TooLarge:
-        because = "" if size == self.limit else f" from {format_size(self._packed)}"
-        way_out = f"raise the setting max_unpacked ({self.limit // _MIB} MiB) to open it"
-        return TooLarge(f"it unpacks to more than {most}{because}; {way_out}")
+        if size == self.limit:
+            return TooLarge(
+                f"it unpacks to more than {most}; raise the setting max_unpacked ({self._setting}) to open it"
+            )
+        part = f"raise the setting max_unpacked ({self._setting}), of which any file may fill 1/{_ANY_RATIO}"
+        return TooLarge(
+            f"it unpacks to more than {most} from {format_size(self._packed)}; {part}, to open it"
+        )
+
+    @property
+    def _setting(self) -> str:
+        return f"{self.limit // _MIB} MiB"
 
 
 def max_unpacked() -> int:
@@ -100,7 +111,7 @@ class Listed(NamedTuple):
 
 
 def unpacked_for_listing(compression: CompressedFiles, read: Read, size: int) -> Listed:
-    """Unpack a file if it holds no more than 1/8 of ``max_unpacked`` (256 MiB), else its first megabyte.
+    """Unpack a file if it holds no more than half of ``max_unpacked`` (256 MiB), else its first megabyte.
 
     Raises NotSupported if not even that can be unpacked.
     """

@@ -1,8 +1,8 @@
 """Links that only point backwards, as the newer formats of the family require.
 
 A parent id means the nearest earlier entry that carries it. Where there is none (it was lost, comes only
-later, or is the entry itself) the entry hangs from the entry before it in the file: a guess, reported. No
-ring can arise, and nothing has to wait for the end of the file.
+later, or is the entry itself) the entry becomes a child of the one before it in the file: a guess, reported.
+No cycle can arise, and nothing has to wait for the end of the file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["BackwardLinker"]
 
 
 class BackwardLinker(Linker):
-    """A linker for formats in which a healthy parent always stands on an earlier line."""
+    """A linker for formats in which the line of a parent always precedes those of its children."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)

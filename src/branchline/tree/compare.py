@@ -55,11 +55,11 @@ def compare_paths(tree: Tree, one: int, other: int) -> Comparison:
 
 
 def compare_sessions(one: EntrySource, one_leaf: int, other: EntrySource, other_leaf: int) -> Comparison:
-    """The paths of two sessions: by ids where one is a fork of the other, else by role and words.
+    """Compare the paths of two sessions: by ids where one is a fork of the other, else by role and text.
 
     A fork keeps id, time and type of every entry, so that nothing has to be read to see what it shares.
-    Where the beginnings have no such entry in common, they are compared turn by turn; what only sets
-    something (a model, a thinking level) is no turn and stands in nobody's way.
+    Where the beginnings have no such entry in common, they are compared turn by turn; entries that only
+    change a setting (model, thinking level) are skipped.
     """
     left, right = _path(one.tree, one_leaf), _path(other.tree, other_leaf)
     length = _equal_prefix(_marks(one.tree, left), _marks(other.tree, right))
@@ -122,7 +122,7 @@ class _Turns:
         self._first = 0
 
     def turn(self, start: int) -> tuple[int, tuple[Any, ...]] | None:
-        """The first turn at or after a place on the path: where the path goes on, and what is said."""
+        """The first turn at or after a place on the path: where the path continues, and its content."""
         for number in range(start, len(self.path)):
             if not self._first <= number < self._first + len(self._group):
                 self._first = number

@@ -22,7 +22,7 @@ class EntrySource(Protocol):
         ...
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
-        """The records at many positions, read together where they lie together."""
+        """The records at many positions, neighbouring lines in one read."""
         ...
 
     def iter_entries(self, positions: Sequence[int]) -> Iterator[Entry]:

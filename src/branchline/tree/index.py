@@ -4,8 +4,7 @@ Entries are numbered in file order, and everything about the shape is kept in pl
 shared strings, so that a session of a million entries is a few lists, every walk is a loop, and adding an
 entry costs the same at any size. Names (ids) come in and go out at the edge.
 
-The parents in these columns never form a ring and always exist: :mod:`branchline.tree.linker` sees to that
-before a parent gets here.
+The parents in these columns never form a cycle and always exist: :mod:`branchline.tree.linker` ensures it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from branchline.errors import EntryNotFound
 __all__ = ["ROOT", "Tree", "TreeColumns"]
 
 ROOT = -1
-"""The parent position of an entry that hangs from nothing."""
+"""The parent position of an entry without a parent."""
 
 
 class TreeColumns(Protocol):
@@ -51,12 +50,12 @@ class Tree:
     """An index over entries: by id, by parent, by child.
 
     ``keys`` are unique: the id of the entry, or ``id#2``, ``id#3`` for later holders of the same id.
-    ``textless`` holds the answers that say nothing to a person (only tool calls or thoughts, ended well),
+    ``textless`` holds the answers without text (only tool calls or thoughts, completed normally),
     ``continuations`` the entries that continue the answer of an earlier one, where an agent writes one answer
-    as several entries: they are messages, but no answers of their own.
+    as several entries: they are messages, but not answers of their own.
 
-    ``parents`` is made when somebody asks for all of it: nearly every entry hangs from the one before it, and
-    what :meth:`parent_position` says of the others is enough for paths and outlines.
+    ``parents`` is built on demand: nearly every entry is a child of the one before it, and
+    :meth:`parent_position` is enough for paths and outlines.
     """
 
     __slots__ = (
@@ -88,7 +87,7 @@ class Tree:
         self._times: list[str] = []  # of the first entries; of those behind them:
         self._times_ahead: list[Iterable[str]] = []
         self._parents: list[int] = []  # of the first entries; of those behind them:
-        self._odd_parents: dict[int, int] = {}  # of who does not hang from the one before it
+        self._odd_parents: dict[int, int] = {}  # parents that differ from position - 1
         self._quiet: set[int] = set()
         self.placeholders: set[int] = set()
         self.continuations: set[int] = set()
@@ -96,7 +95,7 @@ class Tree:
         self._last_child: dict[int, int] = {}
         self._next_sibling: list[int] = []
         self._heads: list[int] = []
-        self._seen = 0  # how many entries were asked whether they are heads
+        self._seen = 0  # entries that were checked for run starts
 
     def restore(self, columns: TreeColumns, odd_parents: dict[int, int]) -> None:
         """Become a tree with these columns; ``odd_parents`` are of entries not below the one before them."""
@@ -179,9 +178,9 @@ class Tree:
         return walk
 
     def run_starts(self) -> list[int]:
-        """The entries that do not hang from the one before them, in file order. Not to be changed.
+        """The entries that are not children of the one before them, in file order. Not to be changed.
 
-        Between two of them lies one unbroken stretch, which needs no walk.
+        Between two of them every entry is the child of the one before it.
         """
         size = len(self.types)
         if self._seen != size:
@@ -191,7 +190,7 @@ class Tree:
         return self._heads
 
     def odd_parents(self) -> dict[int, int]:
-        """The parents of the entries that do not hang from the one before them, in file order."""
+        """The parents of the entries that are not children of the one before them, in file order."""
         return {position: self.parent_position(position) for position in self.run_starts()}
 
     def _stretches(self, position: int) -> list[range]:
@@ -199,7 +198,7 @@ class Tree:
         heads = self.run_starts()
         found = []
         while position != ROOT:
-            # Entry 0 hangs from ROOT, which is one less than 0, so that it is no head.
+            # The parent of entry 0 is ROOT, which is 0 - 1, so that it is not a run start.
             number = bisect_right(heads, position)
             head = heads[number - 1] if number else 0
             found.append(range(head, position + 1))
@@ -400,7 +399,7 @@ class Tree:
         roles: list[str | None],
         quiet: Iterable[int],
     ) -> None:
-        """Add what belongs to the keys that were added last; each hangs from the last one if not told."""
+        """Add the columns of the last keys; without ``parents`` each is a child of the one before."""
         first = len(self.types)
         if parents is not None:
             self.parents.extend(parents)

@@ -4,16 +4,16 @@ Files are written by many programs and sometimes by two at once, so a parent may
 the file, be the entry itself, or be named by an id that several entries carry. The rules:
 
 - a ``parentId`` means the latest holder of that id before the entry, else the first one after it;
-- later holders of an id get the keys ``id#2``, ``id#3``; what stands for an unreadable line holds its id
+- later holders of an id get the keys ``id#2``, ``id#3``; the placeholder of an unreadable line holds its id
   only as long as no readable entry does;
 - an entry that is its own parent is a root;
-- a ring is cut at its first entry in the file, which becomes a root;
-- a missing parent makes a root, unless the lines just before it could not be read: then it hangs from the
-  nearest readable entry before that gap, as a guess that is reported. A guess that closes a ring is dropped.
+- a cycle is cut at its first entry in the file, which becomes a root;
+- a missing parent makes a root, unless the lines just before it could not be read: then its parent is
+  the nearest readable entry before that gap, a reported guess. A guess that closes a cycle is dropped.
 
-Nothing is decided before the whole file was seen (:meth:`Linker.settle`), and later lines may still bring
-a parent that was missing. Then what was guessed or cut is decided again, so that a file which grew and one
-which was there at once are linked alike.
+Nothing is decided before the whole file was read (:meth:`Linker.resolve`), and later lines may still bring
+a missing parent. Guesses and cuts are then decided again, so that the result does not depend on how the file
+grew.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Linker:
             int, int
         ] = {}  # waiting entry directly after a gap -> nearest readable one before it
         self._guessed: set[int] = set()
-        self._cut: dict[int, int] = {}  # entry at which a ring was cut -> the parent that it names
+        self._cut: dict[int, int] = {}  # entry at which a cycle was cut -> the parent that it names
         self._last_readable = ROOT
         self._settled = True
         self._oddities: list[LinkFinding] = []
@@ -147,15 +147,15 @@ class Linker:
         if parent_ids != before:
             differs = list(map(ne, parent_ids, before))
             self._odd.update(zip(compress(count(first), differs), compress(parent_ids, differs), strict=True))
-        # All others hang from the one before them, whoever else may have had that id, so that the keys can
-        # wait until somebody asks for them.
+        # All others are children of the entry before them, whatever other entries have that id, so that
+        # registering the keys can wait.
         tree.keys += ids
         tree.extend_columns(None, types, times, roles, quiet)
         self._last_readable = len(tree) - 1
         return True
 
     def _claim(self) -> None:
-        """Give every entry its key, and those that do not hang from the one before them their parents."""
+        """Register the pending keys, and link the entries that are not children of the one before them."""
         tree = self.tree
         if len(tree.positions) == len(tree.keys):
             return
@@ -188,12 +188,12 @@ class Linker:
         tree.relink_all(found)
 
     def _parent_before(self, position: int, entry_id: str, parent_id: str) -> int:
-        """The latest holder so far of the id that an entry names, or what it hangs from without one."""
+        """The latest holder so far of the parent id, or the provisional parent without one."""
         found = self._holder(parent_id)
         return self._missing_parent(position, entry_id, parent_id) if found is None else found
 
     def _missing_parent(self, position: int, entry_id: str, parent_id: str) -> int:
-        """What an entry hangs from, for now, whose parent is not there yet, or is the entry itself."""
+        """The provisional parent of an entry whose parent is missing so far, or is the entry itself."""
         if parent_id == entry_id:
             self._oddities.append(LinkFinding(position, "self-parent", f"{entry_id} is its own parent"))
         else:
@@ -201,13 +201,13 @@ class Linker:
         return ROOT
 
     def _arrived(self, entry_id: str, position: int) -> None:
-        """An entry is there: whoever waited for its id hangs from it."""
+        """Link the entries that waited for this id."""
         for child in self._waiting.pop(entry_id, ()):
             self._forward.append((child, position))
             self._settled = False
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
-        """What an entry hangs from whose parent is not above it: nowhere yet, the entry itself, or later."""
+        """The provisional parent of an entry whose parent does not precede it."""
         if found in (UNRESOLVED, position):
             return self._missing_parent(position, entry_id, parent_id)
         self._forward.append((position, found))

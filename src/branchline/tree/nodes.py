@@ -17,7 +17,7 @@ class TreeNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One entry and its position. ``depth`` counts the entries above it, ``level`` only the indentation.
 
     ``active`` entries are on the path to the leaf, ``is_current`` is that leaf, ``is_leaf`` says that
-    nothing hangs from the entry.
+    the entry has no children.
     """
 
     id: str

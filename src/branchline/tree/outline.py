@@ -1,7 +1,7 @@
 """The rows of the tree screen: which entries are shown, in which order, how far indented.
 
 An outline is a lazy sequence. Building it handles unbranched stretches in bulk and decodes no payload, so
-that the outline of a long conversation is there at once; a row is made when somebody asks for it. It shows
+that the outline of a long conversation is available at once; rows are made on demand. It shows
 the tree as it was when the outline was built: after a change, build another one.
 
 Indentation happens only at branches. Entries that a filter or a search hides hand their children to the
@@ -26,7 +26,7 @@ FILTERS: tuple[Filter, ...] = ("default", "no-tools", "user-only", "labeled-only
 
 Matches = Callable[[int], bool] | Container[int]
 
-_NEVER = ("usage", "leaf")  # a move hangs from where it leads to: its row would be an empty branch there
+_NEVER = ("usage", "leaf")  # the parent of a move is its target: its row would be an empty branch there
 _BACKGROUND = (
     *_NEVER,
     "label",
@@ -42,7 +42,7 @@ class OutlineRow(NamedTuple):
     """One row. ``level`` is how many steps of indentation are drawn, the column of the connector included.
 
     ``connector`` says that the last step is a connector, ``last`` that no sibling follows. ``foldable``
-    rows are open and can be folded; ``folded`` rows hide what lies below them.
+    rows are open and can be folded; ``folded`` rows hide everything below them.
     """
 
     position: int
@@ -167,7 +167,7 @@ class Outline(Sequence[OutlineRow]):
         )
 
     def gutters(self, index: int) -> list[int]:
-        """The columns, from the left, in which the line of an ancestor with later siblings goes on."""
+        """The columns, from the left, in which the line of an ancestor with later siblings continues."""
         return self._layout.gutters(index)
 
     # -- finding --------------------------------------------------------------------------------------

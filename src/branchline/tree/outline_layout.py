@@ -1,4 +1,4 @@
-"""Where the shown entries of a tree stand: order and indentation, one record per unbranched stretch.
+"""Order and indentation of the shown entries of a tree, one record per unbranched stretch.
 
 A *stretch* is the shown part of one run. Within a stretch every row is the only shown child of the row
 before, so that two levels describe all of it: that of its first row and that of the rest.
@@ -19,7 +19,7 @@ class OutlineLayout:
     """Stretches in the order in which they are shown, as columns; ``order`` has the positions of all rows.
 
     ``rows`` is the first row of each stretch (and, at its end, the number of all rows), ``runs`` the run it
-    belongs to, ``above`` the stretch from whose last row it hangs, ``counts`` how many hang from it.
+    belongs to, ``above`` the stretch whose last row is its parent, ``counts`` its number of children.
     """
 
     __slots__ = (

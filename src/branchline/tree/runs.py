@@ -18,9 +18,9 @@ __all__ = ["Runs"]
 class Runs:
     """The runs of a tree as it is now, with siblings in the order in which they are shown.
 
-    Siblings stand oldest first and roots in file order, but the one that leads to the leaf comes before
-    all others. ``starts`` has the first position of each run and, at its end, the size of the tree;
-    ``parents`` the position from which each run hangs; ``following`` the runs that hang from a position.
+    Siblings are ordered oldest first and roots in file order, but the one that leads to the leaf comes
+    first. ``starts`` has the first position of each run and, at its end, the size of the tree;
+    ``parents`` the parent position of each run; ``following`` the runs below a position.
     """
 
     __slots__ = ("_active_ends", "following", "leaf", "parents", "starts", "tree")
@@ -33,7 +33,7 @@ class Runs:
         self.leaf = leaf
         parent_of = tree.parent_position
         heads = tree.run_starts()
-        # A run also ends where another one hangs from it.
+        # A run also ends where another one branches off.
         beginnings = {parent_of(head) + 1 for head in heads}
         beginnings.update(heads)
         beginnings.add(0)
@@ -68,10 +68,10 @@ class Runs:
         return self._active_ends.get(run, ROOT)
 
     def _sort(self, groups: list[list[int]]) -> None:
-        """Bring siblings into order, oldest first. Only here somebody has to know the times."""
+        """Sort siblings, oldest first; the only use of times."""
         starts, times = self.starts, self.tree.times
         told = [[times[starts[run]] for run in group] for group in groups]
-        # Times of one and the same shape can be compared as they stand, so that nothing needs to be parsed.
+        # Times of one shape can be compared as text, without parsing.
         alike = {(time[4:11:3], time[23:]) for time in chain.from_iterable(told)} <= {("--T", "Z")}
         for group, written in zip(groups, told, strict=True):
             if not alike or written != sorted(written):

@@ -23,7 +23,7 @@ from branchline.views.call_lines import call_row, diff_lines, short_diff
 from branchline.views.cards import Card
 from branchline.views.humanize import format_size
 from branchline.views.spans import Line, Span, StyleRole, line_width, make_line
-from branchline.views.text import cut, one_line, safe
+from branchline.views.text import cut, one_line, safe, width
 from branchline.views.wrap import text_lines, wrap_line
 
 __all__ = ["CardLine", "RenderOptions", "card_rows", "foldable"]
@@ -132,25 +132,33 @@ def _spoken(
     if card.label:
         chip = make_line(mark, " ", Span(f"[{card.label}]", "label"))
         rows.append(CardLine(_strip(chip, look), number))
-    facts = _margin(card, look, first=first)
-    if facts:
-        strip = rows[0].strip.crop(0, look.columns - line_width(facts) - 1)
+    for place, facts in enumerate(_margin(card, look, first=first)[: len(rows)]):
+        strip = rows[place].strip.crop(0, look.columns - line_width(facts) - 1)
         end = to_strip(facts, line_width(facts) + 1, look.styles, look.ground)
-        rows[0] = rows[0]._replace(strip=Strip.join([strip, end]))
+        rows[place] = rows[place]._replace(strip=Strip.join([strip, end]))
     return rows
 
 
-def _margin(card: Card, look: RenderOptions, *, first: bool) -> Line:
-    """Facts in the margin: when, by which model, at what cost; on a narrow screen the time of a prompt."""
+def _margin(card: Card, look: RenderOptions, *, first: bool) -> list[Line]:
+    """Facts in the margin: when, by which model, at what cost; on a narrow screen the time of a prompt.
+
+    Lines are broken between facts.
+    """
     when = card.timestamp[11:16]
     if look.columns - look.measure < _MARGIN:
-        return make_line(Span(when, "dim")) if card.kind == "user" and look.columns > look.measure + 8 else ()
+        timed = card.kind == "user" and look.columns > look.measure + 8
+        return [make_line(Span(when, "dim"))] if timed else []
     facts = [when] if card.kind == "user" or first else []
     facts += [fact.rpartition("/")[2] for fact in card.meta[:1]] if card.kind == "assistant" else []
     facts += card.meta[1:2] if card.kind == "assistant" else ()
-    text = one_line("  ".join(fact for fact in facts if fact))
     room = look.columns - look.measure - 5
-    return make_line(Span(f"{cut(text, room):<{room}}", "dim")) if text else ()
+    lines: list[str] = []
+    for fact in map(one_line, filter(None, facts)):
+        if lines and width(lines[-1]) + 2 + width(fact) <= room:
+            lines[-1] += f"  {fact}"
+        else:
+            lines.append(cut(fact, room))
+    return [make_line(Span(f"{line:<{room}}", "dim")) for line in lines]
 
 
 def _strip(line: Line, look: RenderOptions) -> Strip:

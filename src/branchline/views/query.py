@@ -201,7 +201,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         fuzzy: bool = False,
         search: Search | None = None,
     ) -> Match:
-        """Whether a session is found. ``fuzzy`` also takes letters in their order, in name and directory.
+        """Whether a session is found. ``fuzzy`` also takes letters in their order, and scores their places.
 
         ``search`` looks for the pattern, if there is one, where a person may not wait for it; else it is
         looked for here.
@@ -291,7 +291,8 @@ def _text(
         return 0.0 if found or (contents is not None and look(_said(contents, roles))) else -1.0
     if not roles:
         if term.text in face.name:
-            return max(0.0, _fine(term, face.name))
+            # Where letters are not scored, neither is their place in the name: it takes longer than finding.
+            return max(0.0, _fine(term, face.name)) if fuzzy else _RANK / 2
         if term.text in face.around:
             return _RANK
     if contents is not None and any(term.text in text for text in _said(contents, roles)):

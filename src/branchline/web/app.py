@@ -57,8 +57,8 @@ class _Viewer:
     async def transcript(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
-        body = session_page(row, f"/s/{fields['id']}")
-        return HTMLResponse(self.pages.render("session", session=fields, body=body))
+        body = session_page(row, f"/s/{fields['id']}", writable=self.writable)
+        return HTMLResponse(self.pages.render("session", session=fields, tags=row.tags, body=body))
 
     async def statistics(self, request: Request) -> Response:
         weeks = _number(request, "weeks", 0)
@@ -175,7 +175,9 @@ class _Viewer:
         if change is None:
             raise HTTPException(404, f"there is no change of this name; there are {', '.join(CHANGES)}")
         given = await _decoded(request, dict[str, str | None])
-        return await self._ask(request, lambda session, _: change(session, given))
+        answer = await self._ask(request, lambda session, _: change(session, given))
+        await _work(self.viewed.rows, fresh=True)
+        return answer
 
     async def _ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
         def ask() -> bytes:

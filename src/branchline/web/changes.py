@@ -1,10 +1,11 @@
-"""What may be changed from a page: each is append-only, and refused where the session cannot be written."""
+"""Changes that pages may ask for. They append to the session, and fail where it cannot be written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from branchline.library.annotations import Annotations, check_tag
 from branchline.web.viewed import ViewedSession
 
 __all__ = ["CHANGES"]
@@ -40,9 +41,18 @@ def _entry(given: Given) -> str:
     return entry
 
 
+def _tags(viewed: ViewedSession, given: Given) -> dict[str, Any]:
+    """Tags are kept beside the sessions, so that sessions of every agent can have them."""
+    wanted = tuple(map(check_tag, (given.get("text") or "").replace(",", " ").split()))
+    known = Annotations()
+    known.untag(viewed.row, set(known.of(viewed.row).tags) - set(wanted))
+    return {"tags": known.tag(viewed.row, wanted).tags}
+
+
 CHANGES: dict[str, Callable[[ViewedSession, Given], dict[str, Any]]] = {
     "label": _label,
     "title": _title,
+    "tags": _tags,
     "branch": _branch,
     "fork": _fork,
 }

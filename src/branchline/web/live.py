@@ -23,6 +23,8 @@ __all__ = ["follow"]
 
 _FILE_SECONDS = 1.0
 _SERVER_SECONDS = 0.2
+_STEP_MS = 40
+"""How often watchfiles looks for notifications: more often is more work while nothing happens."""
 _PING_SECONDS = 25.0
 
 
@@ -119,8 +121,8 @@ async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool,
         os.path.dirname(path),
         watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
         recursive=False,
-        debounce=50,
-        step=10,
+        debounce=_STEP_MS,
+        step=_STEP_MS,
         rust_timeout=int(_PING_SECONDS * 1000),
         yield_on_timeout=True,
         stop_event=stop,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from branchline.library import SessionLibrary, SessionRow
 from branchline.views.compare import Side, compare_view
-from branchline.views.html import Html, Template
+from branchline.views.html import Html, Template, join
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.text import safe
@@ -28,7 +28,8 @@ _YEAR_DAYS = 371
 _SERIES = 4
 _RANKED = 8
 _MOST_COMPARED = 300
-_SHARE = Template('<a class="btn quiet only-wide" href="{}/share">Share</a>')
+_SHARE = Template('<a class="btn quiet only-wide" id="share" href="{}/share">Share</a>')
+_CHANGE = Template('<button class="btn quiet only-wide" id="change-button" type="button">Change</button>')
 
 
 class Pages:
@@ -55,7 +56,7 @@ def _shown(value: str) -> Markup | str:
     return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
 
 
-def session_page(row: SessionRow, address: str) -> Html:
+def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Html:
     """The body of the page of a session at an address; its script fills in the conversation."""
     home = os.path.expanduser("~")
     facts = [
@@ -63,6 +64,7 @@ def session_page(row: SessionRow, address: str) -> Html:
         row.model or "",
         short_path(row.cwd or "", home),
         row.git_branch or "",
+        *(f"#{tag}" for tag in row.tags),
     ]
     if row.branches and row.branches > 1:
         facts.append(count(row.branches, "branch", "branches"))
@@ -72,8 +74,15 @@ def session_page(row: SessionRow, address: str) -> Html:
         title=row.title or row.first_prompt or "untitled",
         facts=[fact for fact in facts if fact],
         home="/",
-        tools=_SHARE(address),
-        keys={"Sessions": {"All sessions": "s", "Compare with the other branch": "c"}},
+        tools=join((_CHANGE(), _SHARE(address))) if writable else _SHARE(address),
+        keys={
+            "Sessions": {
+                "All sessions": "s",
+                "Compare with the other branch": "c",
+                "Share as one file": "x",
+                **({"Change: label, title, tags, branch, fork": "e"} if writable else {}),
+            }
+        },
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 import webbrowser
@@ -14,12 +15,14 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from branchline.library import SessionLibrary
+from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.guard import Keys
 
 __all__ = ["http_server", "serve"]
 
 _BACKLOG = 64
+_TICK_SECONDS = 0.5
 _REQUEST_SECONDS = 10.0
 """How long the line and the headers of a request may take to arrive."""
 
@@ -55,6 +58,14 @@ class RequestDeadline(H11Protocol):
             self._deadline = None
 
 
+class QuietServer(uvicorn.Server):
+    """Looks twice a second whether it shall stop; ten times would be most of what an idle viewer does."""
+
+    async def main_loop(self) -> None:
+        while not self.should_exit:  # noqa: ASYNC110  a signal handler sets it
+            await asyncio.sleep(_TICK_SECONDS)
+
+
 def serve(
     library: SessionLibrary,
     *,
@@ -75,7 +86,7 @@ def serve(
         on_address(address)
         sys.stdout.flush()
         if open_browser:
-            webbrowser.open(address)
+            _open_browser(address)
         http_server(app).run(sockets=[listener])
 
 
@@ -95,4 +106,10 @@ def http_server(app: ASGIApp) -> uvicorn.Server:
         limit_concurrency=64,
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    return QuietServer(config)
+
+
+def _open_browser(address: str) -> None:
+    """Show an address in the system's browser, which is looked up in absolute entries of ``PATH`` only."""
+    os.environ["PATH"] = safe_environment()["PATH"]
+    webbrowser.open(address)

@@ -34,8 +34,9 @@ _CHANGED = (LogReplaced, LogShrank)
 class ViewedSession:
     """A session, what renders it, and what was found in it last. Hold ``lock`` around a call."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, row: SessionRow, path: str) -> None:
         self.lock = threading.RLock()
+        self.row = row
         self.path = path
         self.closed = False
         self.session = Session.open(path)
@@ -180,7 +181,7 @@ class ViewedLibrary:
         if row.path is None:
             raise SessionNotFound("this session has no file yet")
         try:
-            viewed = ViewedSession(row.path)
+            viewed = ViewedSession(row, row.path)
         except FileNotFoundError as problem:
             raise SessionNotFound(f"{row.path} no longer exists") from problem
         except OSError as problem:

@@ -9,7 +9,7 @@ import sys
 import click
 
 from branchline.cli.commands.ls import reading_progress
-from branchline.cli.options import command
+from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import everywhere_library
 from branchline.cli.words import count, format_size
@@ -31,7 +31,9 @@ __all__ = ["index_command"]
 @click.option("--rebuild", is_flag=True, help="Read all sessions again.")
 @click.option("--off", is_flag=True, help="Delete the index and make none from now on.")
 @click.option("--on", is_flag=True, help="Make an index again after --off.")
-@click.option("--exclude", metavar="GLOB", help="Leave files whose path is like this out of the index.")
+@click.option(
+    "--exclude", metavar="GLOB", type=TEXT, help="Leave files whose path is like this out of the index."
+)
 @click.option("--background", is_flag=True, help="End at once where another process does this already.")
 def index_command(
     out: Output,

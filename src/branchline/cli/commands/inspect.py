@@ -42,6 +42,7 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 
 def _facts(session: Session) -> list[tuple[str, Piece]]:
     """The same for a person, in a dozen lines."""
+    from branchline.actions.inspect import estimated_cost
     from branchline.formats.integrity import check_log
     from branchline.library.branch_count import count_branches
     from branchline.stores import stored_at
@@ -80,6 +81,9 @@ def _facts(session: Session) -> list[tuple[str, Piece]]:
     if spent.total_tokens or spent.cost:
         own = f" ({money(inherited)} of it before the fork)" if inherited else ""
         cost = cost_words(spent.cost, spent.unpriced)
+        if spent.unpriced:
+            known = estimated_cost(session)
+            cost = ("≈" if known.estimated else "") + cost_words(known.cost, known.unpriced)
         rows.append(("spent", f"{tokens(spent.input)} in, {tokens(spent.output)} out, {cost}{own}"))
     if session.read_only:
         rows.append(("read-only", paint("warning", session.read_only)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.options import TEXT, agent_option, command, names_of
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import everywhere_library, local_library
 from branchline.cli.words import count
@@ -36,7 +36,7 @@ _behind: list[subprocess.Popen[bytes]] = []
     branchline search is:abandoned parser --open
     """,
 )
-@click.argument("words", metavar="WORDS...", nargs=-1, required=True)
+@click.argument("words", metavar="WORDS...", nargs=-1, required=True, type=TEXT)
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most N hits.")
 @click.option(
     "--context", type=click.IntRange(min=20), default=160, metavar="N", help="Characters of text to show."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import everywhere_library
 
@@ -22,7 +22,7 @@ _SECONDS = 5.0
     branchline sql "select tool, sum(calls) as calls from tools group by tool order by calls desc limit 5"
     """,
 )
-@click.argument("statement")
+@click.argument("statement", type=TEXT)
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV.")
 def sql_command(out: Output, statement: str, as_csv: bool) -> None:  # noqa: FBT001
     """Query all sessions in SQL: the views sessions, messages, spending and tools.
@@ -39,6 +39,8 @@ def sql_command(out: Output, statement: str, as_csv: bool) -> None:  # noqa: FBT
         found = library.sql(statement, seconds=_SECONDS)
     except SqlProblem as problem:
         raise click.UsageError(str(problem)) from None
+    if found.note:
+        remark(found.note)
     if out.json:
         rows = [dict(zip(found.columns, map(_plain, row), strict=True)) for row in found.rows]
         out.result("sql", {"columns": list(found.columns), "rows": rows, "cut": found.cut})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.options import TEXT, command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_row
 from branchline.cli.words import count
@@ -22,7 +22,7 @@ __all__ = ["note_command", "tag_command"]
     """,
 )
 @click.argument("session", metavar="[SESSION]", required=False)
-@click.argument("names", metavar="[NAME...]", nargs=-1)
+@click.argument("names", metavar="[NAME...]", nargs=-1, type=TEXT)
 @click.option("--remove", is_flag=True, help="Remove these tags.")
 @click.option("--list", "list_all", is_flag=True, help="List all tags and how many sessions have each.")
 @directory_option
@@ -82,7 +82,7 @@ def tag_command(
     """,
 )
 @session_argument()
-@click.argument("text", required=False)
+@click.argument("text", required=False, type=TEXT)
 @click.option("--clear", is_flag=True, help="Remove the note.")
 @directory_option
 def note_command(

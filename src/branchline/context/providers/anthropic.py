@@ -75,7 +75,7 @@ def anthropic(context: Context) -> ProviderRequest:
 
 
 def _say(messages: list[dict[str, Any]], role: str, blocks: list[AnthropicBlock]) -> None:
-    """Add to the last message if it has this role, else begin a new one. Nothing is said with no blocks."""
+    """Add to the last message if it has this role, else begin a new one. Without blocks it does nothing."""
     if not blocks:
         return
     if messages and messages[-1]["role"] == role:

@@ -27,7 +27,7 @@ Fields = dict[str, Any]
 
 
 def from_anthropic(value: Any, *, provider: str = "anthropic") -> list[Message]:
-    """The messages that a response, a message or a list of messages of Anthropic stands for.
+    """Convert an Anthropic response, a message or a list of messages.
 
     Objects of the client library and plain dicts are taken alike. An answer keeps its thoughts with their
     signatures, its model and its usage. One message can become several: the results of tools are messages of
@@ -93,7 +93,7 @@ def _answer_block(block: Fields, calls: KnownCalls) -> Block:
 
 
 def _prompt(content: Any, calls: KnownCalls) -> list[Message]:
-    """Results first, each a message of its own, then what the person says, in the order of the blocks."""
+    """Results first, each a message of its own, then the user's text, in the order of the blocks."""
     messages: list[Message] = []
     said: list[Text | Image] = []
     for block in _blocks(content):

@@ -53,7 +53,7 @@ Fields = dict[str, Any]
 
 
 def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
-    """The messages that a response, a message, an item or a list of them stands for.
+    """Convert an OpenAI response, a message, an item or a list of them.
 
     Takes what chat completions and the Responses API answer and what they are asked with, as objects of the
     client library and as plain dicts. An answer keeps its calls, its thoughts, its model and its usage; items

@@ -82,7 +82,7 @@ def _answer(message: AssistantMessage, ids: ProviderIds) -> list[Item]:
                 )
             case _:
                 pass
-    # The results follow the calls, so what was said after a call must stand before all of them.
+    # The results follow the calls, so text after a call must precede all calls.
     items.sort(key=lambda item: item["type"] == "function_call")
     return items
 

@@ -29,7 +29,7 @@ _LONGEST = 60
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: objects of a client library become the objects that they stand for."""
+    """A value as JSON: objects of a client library become plain ones."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, str | bytes | int | float | None):

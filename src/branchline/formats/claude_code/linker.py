@@ -71,6 +71,8 @@ class ClaudeCodeLinker(Linker):
         self.starts: list[int] = []
         self.copies: dict[int, int] = {}
         self.broken: list[int] = []
+        self.is_excerpt = False
+        """Whether this is the file of a sub-agent, which may hold some records of a longer conversation."""
         self._named: list[str | None] = []
         self._logical: dict[int, str] = {}
         self._guests: set[int] = set()  # without a uuid, or a further entry of one record: behind the last
@@ -413,6 +415,8 @@ class ClaudeCodeLinker(Linker):
 
     def _break(self, node: int, before: int, kind: Kind, what: str) -> int:
         keys = self.tree.keys
+        if self.is_excerpt and kind == "guessed-link":
+            return before
         self.broken.append(node)
         if before == ROOT:
             message = f"{keys[node]} {what} as its parent; shown as a root"

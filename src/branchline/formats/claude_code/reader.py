@@ -118,6 +118,7 @@ class ClaudeCodeReader(LineReader):
         super().__init__(ClaudeCodeReading())
         self._path = path
         self.reading.agent = agent_of(path)
+        self.reading.linker.is_excerpt = self.reading.agent is not None
         self._titles: dict[str, str] = {}
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[_LastPrompt] = []

@@ -73,7 +73,7 @@ class DerivedFormatReader(NativeFormatReader[LogIndex]):
 
 
 class EntryLines:
-    """Makes the lines of one session; each entry follows the last one unless told otherwise."""
+    """Makes the lines of one session; each entry follows the last one by default."""
 
     def __init__(self, name: str) -> None:
         self._begins = begins(name)
@@ -117,7 +117,7 @@ class EntryLines:
         return self.entry("session_info", entry_id, time, {"name": title}, is_side_record=True)
 
     def leaf(self, entry_id: str, time: str, target: str | None) -> bytes:
-        """Where the session stands, if that is not the last entry."""
+        """The leaf, if it is not the last entry."""
         return self.entry("leaf", entry_id, time, {"targetId": target}, parent=target, is_side_record=True)
 
 
@@ -227,7 +227,9 @@ def _value_from(kind: Any, value: Any) -> Any:
     """A value as this type; UNSET if it is none."""
     if kind is msgspec.Raw:
         return msgspec.Raw(json_codec.dumps(value))
-    if get_origin(kind) is tuple and isinstance(value, list):
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            return msgspec.UNSET
         inner = get_args(kind)[0]
         return tuple(_struct_from(inner, item) for item in value if isinstance(item, dict))
     if isinstance(value, dict):

@@ -30,7 +30,7 @@ def blocks_of(content: Any) -> tuple[Block, ...]:
 
 
 def prompt_blocks(content: Any) -> tuple[Block, ...]:
-    """What a person said: without the texts of files that the program put behind the words.
+    """The user's text, without the files that the agent appended to it.
 
     Images among those files stay.
     """
@@ -48,12 +48,12 @@ def prompt_blocks(content: Any) -> tuple[Block, ...]:
 
 
 def prompt_words(texts: Iterable[str]) -> str:
-    """The words of a person among the texts of a prompt, without those of files."""
+    """The user's own texts of a prompt, without those of files."""
     return "".join(block.text for block in prompt_blocks(list(texts)) if isinstance(block, Text)).strip()
 
 
 def answer_blocks(content: Any) -> tuple[Block, ...]:
-    """What a model said; an empty text is nothing."""
+    """The blocks of an answer, without empty texts."""
     return tuple(block for block in blocks_of(content) if not (isinstance(block, Text) and not block.text))
 
 

@@ -16,13 +16,13 @@ from branchline.tree import ROOT
 __all__ = ["path_lines", "tree_lines", "upgrade_lines"]
 
 _LEFT_OUT = frozenset({"label", "leaf"})  # rebuilt for the copy, or meaningless in it
-_CARRIED = frozenset({"usage", "custom"})  # say something about the entry that they hang from
+_CARRIED = frozenset({"usage", "custom"})  # belong to their parent entry
 
 
 def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
     """The lines of one path, root to leaf, re-chained where labels and leaf moves are left out.
 
-    Usage and custom data that hang from an entry of the path without continuing it come along.
+    Usage and custom data whose parent is on the path are copied too.
     """
     tree = transcript.tree
     chain = tree.path_positions(leaf)
@@ -85,7 +85,7 @@ def _linked(transcript: EntryLog, position: int, parent: int, changes: dict[str,
 
 
 def _with_current_role(transcript: EntryLog, position: int) -> bytes:
-    """The bytes of an entry; what an extension said had another role before version 3."""
+    """The bytes of an entry; messages of extensions had another role before version 3."""
     line = transcript.raw(position)
     if transcript.reading.version < 3 and transcript.tree.roles[position] == "custom":
         spot = splice.field_ranges(line)["message"]

@@ -21,7 +21,7 @@ class NativeFormatReader(FormatReader[IndexT]):
     """Decodes native entries."""
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The first object of the file, if it is a header; a title slot may stand before it."""
+        """The first object of the file, if it is a header; a title slot may precede it."""
         del path
         lines = head.removeprefix(BOM).split(b"\n")
         for line in lines if whole else lines[:-1]:

@@ -42,7 +42,7 @@ _decode = msgspec.msgpack.Decoder(tuple[bool, _Targets, _Targets]).decode
 
 
 class _Repeat:
-    """A header that stands in the file again, and the entries that are expected to follow it.
+    """A repeated header, and the entries that are expected to follow it.
 
     pi 0.73.1 continues a session without an answer by writing everything that it holds again: the header, the
     entries so far, then the new ones. Those that are repeated exactly are read once.
@@ -54,7 +54,7 @@ class _Repeat:
         self.next = 0
         """The entry that is expected now."""
         self.end = end
-        """How many entries stand before the header."""
+        """The number of entries before the header."""
         self.line, self.offset, self.size = line, offset, size
 
 

@@ -19,7 +19,7 @@ def _side() -> msgspec.json.Decoder[Label | SessionInfo | Leaf]:
 def side_record(line: bytes) -> Entry:
     """As :func:`decode_entry`, for lines that a reader looks into itself.
 
-    The decoder of all records is left to who asks for some: making it takes as long as a thousand of these.
+    Does not build the decoder of all records, which takes as long as a thousand of these.
     """
     try:
         return _side().decode(line)

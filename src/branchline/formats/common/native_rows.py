@@ -1,4 +1,4 @@
-"""What rows say together: the latest message, and where rows of a few types stand."""
+"""Facts about many rows: the latest message time, and the positions of some types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can ho
 
 
 def latest_time(messages: Sequence[Any], roles: Sequence[str | None], written: Sequence[str]) -> float:
-    """When somebody spoke last, in milliseconds; 0 if nobody did.
+    """The time of the latest message, in milliseconds; 0 if there is none.
 
-    A message without a time of its own was said when its entry was written.
+    A message without a time has that of its entry.
     """
     spoken = zip(messages, roles, strict=True)
     try:  # a message that tells no time stops the comparison
@@ -35,13 +35,13 @@ def latest_time(messages: Sequence[Any], roles: Sequence[str | None], written: S
 
 
 def instant(said: float | None, written: str) -> float:
-    """When a message was said, in milliseconds: its own time, else that of its entry, else 0."""
+    """The time of a message, in milliseconds: its own, else that of its entry, else 0."""
     time = milliseconds(written) or 0 if said is None else said
     return time if 0 < time <= _LAST_INSTANT else 0
 
 
 def positions_of(kinds: Iterable[str], types: list[str]) -> list[int]:
-    """Where rows of these few types stand, in file order."""
+    """The positions of the rows of these types, in file order."""
     found = []
     for kind in kinds:
         index = -1

@@ -22,7 +22,7 @@ def _position_id(session: str, index: int) -> str:
 
 
 def assign_position_id(fields: dict[str, Any], reading: LogIndex) -> dict[str, Any]:
-    """Version 1 to 2 for one entry: it gets an id and hangs from the entry before it.
+    """Version 1 to 2 for one entry: it gets an id and the entry before it as its parent.
 
     One that has both already is not of version 1, whatever became of the header, and keeps them.
     """

@@ -81,6 +81,8 @@ def header_line(header: Header) -> bytes:
 class CopilotWriter(LinkedWriter[CopilotLogIndex]):
     """Writes events of Copilot CLI. Each hangs from the last line of the file."""
 
+    needs_uuids = True
+
     def write_prompt(self, placed: Placed, message: UserMessage) -> None:
         words, images = self._prompt(message.content)
         data: dict[str, Any] = {"content": words, "transformedContent": words, "messageId": placed.id}
@@ -91,11 +93,11 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
     def write_answer(self, placed: Placed, message: AssistantMessage) -> None:
         content = message.content
         blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
-        words, thoughts, requests = "", "", []
+        texts, thoughts, requests = [], "", []
         for block in blocks:
             match block:
                 case Text():
-                    words += block.text
+                    texts.append(block.text)
                 case Thinking() if block.thinking:
                     thoughts += block.thinking
                 case ToolCall() if block.id and block.name:
@@ -103,7 +105,8 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
                     requests.append({**request, "type": "function"})
                 case _:
                     raise self.refuse("block")
-        if not words.strip() and not requests:
+        words = "\n".join(texts)
+        if not words.strip() and not requests and not thoughts:
             raise self.refuse("empty")
         if message.usage is not None:
             spent = {"model": message.model or "unknown", **_usage(message.usage)}
@@ -131,15 +134,16 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
 
     def _prompt(self, content: Content) -> tuple[str, list[dict[str, Any]]]:
         blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
-        words, images = "", []
+        texts, images = [], []
         for block in blocks:
             match block:
                 case Text():
-                    words += block.text
+                    texts.append(block.text)
                 case Image() if block.data and block.mime_type:
                     images.append({"type": "blob", "data": block.data, "mimeType": block.mime_type})
                 case _:
                     raise self.refuse("block")
+        words = "\n".join(texts)
         if not words.strip() and not images:
             raise self.refuse("empty")
         return words, images

@@ -21,6 +21,7 @@ __all__ = ["PI", "is_damaged_session"]
 
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
 _TYPES = SIDE_TYPES | CONVERSATION_TYPES
+_HEADER_KEYS = frozenset({"type", "version", "id", "timestamp", "cwd", "parentSession"})
 _HEADER_BEGINNING = re.compile(rb'\{"type":"session","version":\d+,"id":"')
 _ENTRY_BEGINNING = re.compile(
     rb'\{"type":"(?:(?:%b)","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
@@ -36,10 +37,10 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
 
         The first line that says a type decides whether the file may be one of pi's: a type that pi does not
         have belongs to another program, whatever follows. Other programs have a ``session`` line too: it
-        needs an entry of one of pi's types below it, unless no entry follows.
+        needs an entry of one of pi's types below it, unless it is plainly pi's and no entry follows.
         """
         del path
-        header = foreign = False
+        header = ours = foreign = False
         for line in head.removeprefix(BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
             if not line.strip():
                 continue
@@ -48,7 +49,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
             except ValueError:  # damaged, or cut off where the first bytes of the file end
                 if _ENTRY_BEGINNING.match(line):
                     return True
-                header = header or _HEADER_BEGINNING.match(line) is not None
+                header = ours = header or _HEADER_BEGINNING.match(line) is not None
                 continue
             if not isinstance(fields, dict):
                 continue
@@ -59,6 +60,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
                 continue  # nothing, the title that oh-my-pi has before the header, or what was one
             if kind == "session":
                 header = header or _is_header(fields)
+                ours = ours or "timestamp" in fields or fields.keys() <= _HEADER_KEYS
             elif kind in _TYPES:
                 if _is_entry(fields, timed=not header):
                     return True
@@ -66,7 +68,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
                 return False
             else:
                 foreign = True
-        return header and not foreign
+        return header and ours and not foreign
 
     def log_reader(self, path: str = "") -> NativeReader:
         del path

@@ -1,4 +1,4 @@
-"""What goes wrong at a provider, told as one of our errors: what happened to which model, and what helps."""
+"""Provider errors as branchline errors: what happened to which model, and a remedy."""
 
 from __future__ import annotations
 

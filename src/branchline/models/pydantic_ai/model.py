@@ -103,7 +103,7 @@ class PydanticAIModel:
                         yield shown
                 response = events.get()
             message = answer(response, name=name, provider=self._provider, model=self._id, api=self._api)
-        except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes one of ours
+        except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes a ModelError
             failure = request_error(name, problem, key_hint=self._key_hint)
             raise failure from (None if failure is problem else problem)
         yield Done(message=message)
@@ -138,7 +138,7 @@ def server_model(
 ) -> PydanticAIModel:
     """A model of a server with an address of its own, in the protocol that it speaks.
 
-    Without a key none is sent: those in ``OPENAI_API_KEY`` and its like are meant for somebody else.
+    Without a key none is sent: those in ``OPENAI_API_KEY`` and the like belong to other servers.
     """
     try:
         made = _at_server(model, server, api_key or _NO_KEY)

@@ -29,6 +29,9 @@ from branchline.models.pydantic_ai.signatures import call_block, text_block, thi
 
 __all__ = ["answer", "delta"]
 
+_ENDS_WITH_REASON = frozenset({"openai-completions", "anthropic-messages", "google-generative-ai"})
+"""Protocols whose last event says why the answer ended: without one, the connection was cut."""
+
 
 def delta(event: ModelResponseStreamEvent) -> ModelEvent | None:
     """One event of the stream; None for those that say nothing new."""
@@ -56,7 +59,7 @@ def delta(event: ModelResponseStreamEvent) -> ModelEvent | None:
 def answer(response: ModelResponse, *, name: str, provider: str, model: str, api: str) -> AssistantMessage:
     """The whole answer. MalformedStream when it is not whole, ModelRefused when it was filtered."""
     raw = (response.provider_details or {}).get("finish_reason")
-    if response.state != "complete" or (api == "openai-completions" and raw is None):
+    if response.state != "complete" or (raw is None and api in _ENDS_WITH_REASON):
         raise MalformedStream(f"{name} stopped in the middle of its answer")
     if response.finish_reason == "content_filter":
         raise ModelRefused(f"the filter of {name} ended its answer")

@@ -51,7 +51,7 @@ def thinking_block(part: ThinkingPart, api: str) -> Thinking:
 
 
 def thinking_part(block: Thinking, api: str, system: str) -> ThinkingPart | None:
-    """A stored thought for the provider that had it; None when it cannot be given back."""
+    """A stored thought for the provider that had it; None if it cannot be sent back."""
     signature = block.thinking_signature
     if api == RESPONSES:
         item = _object(signature)

@@ -246,15 +246,19 @@ class ConversationView(LineView):
         if offset >= len(rows):
             return self.draw(())
         strip = rows[offset].strip
-        return highlight(strip, self._words, self.styles_of_roles["match"]) if self._words else strip
+        if not self._words:
+            return strip
+        current = part == self.selected[0]
+        return highlight(strip, self._words, self.styles_of_roles["found" if current else "match"])
 
     # -- events ---------------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
-        part, end = self.top_part, self.at_end
+        part, end, selected = self.top_part, self.at_end and self.scroll_offset.y > 0, self.selected
         self._forget()
         if end:
             self.go_to_end()
+            self._mark(*selected)
         else:
             self._fill(part)
             self._scroll(self._heights.start(part) if len(self._heights) else 0)

@@ -43,6 +43,8 @@ class Batch(NamedTuple):
     hidden: Sequence[SkippedFile]
     loaded: int
     total: int
+    is_provisional: bool = False
+    """Whether the rows come from an index and were not compared with the files yet."""
 
 
 class Source(Protocol[_Session_co]):

@@ -99,6 +99,7 @@ class ScopeRows:
         self.batches = batches
         self.is_being_read = False
         self.rows: dict[str, SessionRow] = {}
+        self._unchecked: set[str] = set()
         self.hidden: list[SkippedFile] = []
         self.loaded = 0
         self.total: int | None = None
@@ -108,11 +109,19 @@ class ScopeRows:
         return self.total is not None and self.loaded >= self.total
 
     def take(self, batch: Batch) -> None:
-        """Add what a batch brings."""
-        for row in batch.rows:
-            self.rows[row_name(row)] = row
+        """Add what a batch brings. At the end, drop provisional rows of which there is no session."""
+        names = [row_name(row) for row in batch.rows]
+        self.rows.update(zip(names, batch.rows, strict=True))
+        if batch.is_provisional:
+            self._unchecked.update(names)
+        else:
+            self._unchecked.difference_update(names)
         self.hidden += batch.hidden
         self.loaded, self.total = batch.loaded, batch.total
+        if self.done:
+            for name in self._unchecked:
+                self.rows.pop(name, None)
+            self._unchecked.clear()
 
     @property
     def unreadable(self) -> list[SessionRow]:

@@ -45,7 +45,8 @@ _BRAND = Template(
     '<span class="brand"><i class="i brand"></i><span class="only-wide">branchline</span></span>'
 )
 _BRAND_LINK = Template(
-    '<a class="brand" href="{}"><i class="i brand"></i><span class="only-wide">branchline</span></a>'
+    '<a class="brand" href="{}" aria-label="branchline: all sessions"><i class="i brand"></i>'
+    '<span class="only-wide">branchline</span></a>'
 )
 _FACT = Template("<span>{}</span>")
 

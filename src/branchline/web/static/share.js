@@ -31,7 +31,8 @@ async function look() {
 
 function draw() {
   const places = found.reduce((sum, one) => sum + one.count, 0);
-  $("#tally").textContent = found.length ? `${found.length} findings in ${places} places, ${kept.size} kept` : "Nothing to mask was found.";
+  const counted = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+  $("#tally").textContent = found.length ? `${counted(found.length, "finding")} in ${counted(places, "place")}, ${kept.size} kept` : "Nothing to mask was found.";
   $("#findings").replaceChildren(...found.map(row));
 }
 
@@ -40,7 +41,10 @@ function row(one, number) {
   const context = element("code", "context"); context.append(one.before, element("mark", keep ? "" : "masked", keep ? one.value : one.kind), one.after);
   const button = element("button", "btn quiet", keep ? "Mask" : "Keep"); button.type = "button";
   button.addEventListener("click", () => decide(number, !keep));
-  line.append(element("span", "kind", one.kind), element("span", "num times", one.count > 1 ? `× ${one.count}` : ""), context, button);
+  const more = element("button", "btn quiet", "Everywhere"); more.type = "button"; more.title = "Mask this text wherever it occurs"; more.hidden = keep;
+  more.addEventListener("click", () => everywhere(number));
+  const buttons = element("span", "choices"); buttons.append(more, button);
+  line.append(element("span", "kind", one.kind), element("span", "num times", one.count > 1 ? `× ${one.count}` : ""), context, buttons);
   return line;
 }
 function decide(number, keep) {
@@ -49,11 +53,13 @@ function decide(number, keep) {
   draw();
   const next = $("#findings").children[Math.min(number + 1, found.length - 1)]; next?.focus();
 }
+function everywhere(number) { if (!literals.includes(found[number].value)) literals.push(found[number].value); drawLiterals(); decide(number, false); }
 
 $("#findings").addEventListener("keydown", (event) => {
   const line = event.target.closest(".finding"); if (!line || event.ctrlKey || event.metaKey || event.altKey) return;
   const number = +line.dataset.number;
   if (event.key === "k" || event.key === "m") { event.preventDefault(); decide(number, event.key === "k"); }
+  else if (event.key === "e") { event.preventDefault(); everywhere(number); }
   else if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); $("#findings").children[number + (event.key === "ArrowDown" ? 1 : -1)]?.focus(); }
 });
 $("#literal").addEventListener("submit", (event) => {

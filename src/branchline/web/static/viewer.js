@@ -51,12 +51,41 @@ function follow(page, source) {
   button.addEventListener("click", () => { fresh = 0; button.hidden = true; page.goTo(page.path[page.path.length - 1]); });
 }
 
+// -- changing (only there when the server was started with --write) --------------------------------------------------
+
+function startChanges(page) {
+  const dialog = document.querySelector("#change"), told = document.querySelector("#change-problem"); let entry = "";
+  if (!dialog) return;
+  const open = () => {
+    const at = page.path[page.here]; entry = page.tree.ids[at];
+    document.querySelector("#change-entry").textContent = page.tree.text(at); document.querySelector("#change-label").value = page.tree.labels.get(at) ?? "";
+    told.hidden = true; dialog.showModal();
+  };
+  document.querySelector("#change-button").addEventListener("click", open);
+  for (const form of dialog.querySelectorAll("[data-change]")) form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const token = document.querySelector("meta[name=branchline-token]").content, name = form.dataset.change;
+    try {
+      const response = await fetch(`${base}/${name}`, { method: "POST", headers: { "content-type": "application/json", "x-branchline": token }, body: JSON.stringify({ entry, text: form.elements.text?.value ?? null }) });
+      const answer = await response.json();
+      if (!response.ok) throw new Error(answer.problem);
+      if (name === "fork") { told.textContent = "Forked as " + answer.session; told.hidden = false; return; }
+      history.replaceState(null, "", "#e-" + encodeURIComponent(entry)); location.reload();
+    } catch (problem) { told.textContent = problem.message; told.hidden = false; }
+  });
+  return open;
+}
+
 startPage();
 const source = new ServerSource();
 const compareLink = (one, other) => "/compare?left=" + id + ":" + encodeURIComponent(one) + "&right=" + id + ":" + encodeURIComponent(other);
 startSession(source, { compareLink }).then((page) => {
   globalThis.branchline = page; follow(page, source);
+  const change = startChanges(page);
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog") || document.querySelector("dialog[open]")) return;
+    if (event.key === "s") location.href = "/"; else if (event.key === "x") location.href = `/s/${id}/share`; else if (event.key === "e" && change) { event.preventDefault(); change(); }
+  });
   const words = new URLSearchParams(location.search).get("q"), find = document.querySelector("#find");
   if (words) { find.value = words; find.dispatchEvent(new Event("input", { bubbles: true })); }
 }).catch((problem) => { const box = document.querySelector("#path"), said = document.createElement("p"); said.className = "problem"; said.textContent = problem.message; box.replaceChildren(said); });
-addEventListener("keydown", (event) => { if (event.key === "s" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.("input, select, textarea, dialog")) location.href = "/"; });

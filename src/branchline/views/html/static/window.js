@@ -48,21 +48,29 @@ export class WindowedList {
 
   render() {
     if (!this.rows.length) { this.box.replaceChildren(); return; }
-    const top = scrollY - this.offset(), heights = this.heights;
+    // Rows that turn out lower than estimated leave space for more: go on until the window is full.
+    for (let tries = 0; tries < 8; tries++) {
+      const [first, last, visible] = this.window();
+      if (visible !== this.visible) { this.visible = visible; this.seen(visible); }
+      if (this.range && this.range[0] === first && this.range[1] === last) return;
+      this.range = [first, last];
+      this.fill(first, last, visible);
+      this.want(first, last);
+    }
+  }
+
+  // The first and the last row to draw, and the first that is visible.
+  window() {
+    const top = scrollY - this.offset(), heights = this.heights, visible = heights.find(Math.max(0, top + 96));
+    if (this.everything) return [0, this.rows.length - 1, visible];
     let first = heights.find(Math.max(0, top - OVERSCAN)), last = heights.find(Math.max(0, top + innerHeight + OVERSCAN));
-    if (this.everything) { first = 0; last = this.rows.length - 1; }
     const selection = getSelection();
     if (!selection.isCollapsed) for (const [at, node] of this.nodes) if (selection.containsNode(node, true) && Math.abs(at - first) < 200) { first = Math.min(first, at); last = Math.max(last, at); }
-    const visible = heights.find(Math.max(0, top + 96));
-    if (visible !== this.visible) { this.visible = visible; this.seen(visible); }
-    if (this.range && this.range[0] === first && this.range[1] === last) return;
-    this.range = [first, last];
-    this.fill(first, last, visible);
-    this.want(first, last);
+    return [first, last, visible];
   }
 
   fill(first, last, anchorAt) {
-    const anchor = this.nodes.get(anchorAt), before = anchor?.getBoundingClientRect().top;
+    const anchor = this.anchor(first, last, anchorAt), before = anchor?.getBoundingClientRect().top;
     for (const [at, node] of this.nodes) if (at < first || at > last) this.drop(at, node);
     let follows = null, count = this.box.getElementsByTagName("*").length; const fresh = [];
     for (let at = last; at >= first; at--) {
@@ -82,6 +90,14 @@ export class WindowedList {
     if (anchor?.isConnected && before !== undefined) { const moved = anchor.getBoundingClientRect().top - before; if (Math.abs(moved) > .5) scrollBy(0, moved); }
     count = this.box.getElementsByTagName("*").length;
     if (count > MOST_NODES && !this.everything) this.trim(first, last);
+  }
+
+  // The row that stays where it is: the first visible one, or what was drawn before and is nearest to it, so that
+  // a page further down begins with what the last one ended with.
+  anchor(first, last, wanted) {
+    let best = null, distance = Infinity;
+    for (const [at, node] of this.nodes) if (at >= first && at <= last && !node.dataset.waits && Math.abs(at - wanted) < distance) { best = node; distance = Math.abs(at - wanted); }
+    return best;
   }
 
   // Rows with very much in them: keep only those that are visible.
