@@ -47,8 +47,9 @@ def mcp_toolsets(
             found += load_mcp_toolsets(config)
         except ValueError as problem:
             raise NotSupported(f"{config} does not describe MCP servers: {problem}") from problem
-    found += [MCPToolset(url) for url in urls]
-    found += [MCPToolset(StdioTransport(command=command[0], args=list(command[1:]))) for command in commands]
+    found += [MCPToolset(url, init_timeout=_START_SECONDS) for url in urls]
+    started = (StdioTransport(command=command[0], args=list(command[1:])) for command in commands)
+    found += [MCPToolset(transport, init_timeout=_START_SECONDS) for transport in started]
     return found
 
 
