@@ -245,7 +245,7 @@ def test_a_list_shows_what_a_bomb_begins_with_and_why_it_cannot_be_opened(comput
     for make, thread in zip(makers, computer.threads[1:], strict=True):
         row = rows[thread]
         assert "unpacks to more than" in row["problem"], make
-        assert "max_unpacked (512 MiB)" in row["problem"], make
+        assert "max_unpacked (2048 MiB)" in row["problem"], make
         assert (row["first_prompt"], row["messages"], row["cwd"]) == (PROMPT, None, "/home/u/demo"), make
 
 
@@ -384,7 +384,7 @@ def test_a_line_that_is_too_long_is_named_with_the_limit_for_lines(computer):
     ended = computer.run("show", path)
 
     assert ended.code == 1
-    assert "32 MiB in one line; a line may have 1/16 of the setting max_unpacked (512 MiB)" in ended.err
+    assert "32 MiB in one line; a line may have 1/64 of the setting max_unpacked (2048 MiB)" in ended.err
 
 
 def test_check_of_a_directory_reads_compressed_files(computer):

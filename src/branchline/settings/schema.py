@@ -145,7 +145,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     max_unpacked: Annotated[
         int, _says("Largest size of a decompressed session, in MiB; protects memory and disk.", ge=0)
-    ] = 512
+    ] = 2048
     index: Annotated[
         bool, _says("Keep an index of all sessions in the cache directory, for lists and searches.")
     ] = True

@@ -1,15 +1,16 @@
 """The content of compressed session files, within limits, so that a small file cannot fill memory or disk.
 
-One setting, ``max_unpacked`` (default 512 MiB), scales all limits. Compressed data may unpack to:
+One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed data may unpack to:
 
 - no more than ``max_unpacked``;
-- no more than 1/16 of it (32 MiB) plus 100 times its compressed size;
+- no more than 1/64 of it (32 MiB) plus 100 times its compressed size, and beyond 1/4 of it (512 MiB) no more
+  than 20 times its compressed size;
 - no more than one line for each KiB, and one JSON array or object for each 64 bytes, of the above;
-- no line longer than 1/16 of ``max_unpacked`` (32 MiB).
+- no line longer than 1/64 of ``max_unpacked`` (32 MiB).
 
 Real sessions compress 5 to 20 times, rarely 100 times; decompression bombs 10,000 times and more. Lines and
 values are limited too, since each costs far more memory and time than its bytes. Half a gigabyte of ordinary
-content is what every command reads in 20 seconds and 1.5 GB.
+content is what every command reads in 20 seconds and 1.5 GB; only a file that is large itself may hold more.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from branchline.views.humanize import format_size
 __all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
 
 _MIB = 1 << 20
-_ANY_RATIO, _RATIO = 16, 100
+_ANY_RATIO, _RATIO = 64, 100
+_MUCH, _RATIO_OF_MUCH = 4, 20
 _PER_LINE, _PER_VALUE = 1024, 64
-_LONGEST_LINE = 16
-_LISTED = 2
+_LONGEST_LINE = 64
+_LISTED = 8
 
 
 class Allowance:
@@ -48,7 +50,8 @@ class Allowance:
     def check(self, pieces: Iterable[bytes], packed: int) -> Iterator[bytes]:
         """Yield the pieces that a file of ``packed`` bytes unpacks to. TooLarge once they exceed a limit."""
         self._packed += packed
-        size = min(self.limit, self.limit // _ANY_RATIO + _RATIO * self._packed)
+        little = min(self.limit // _MUCH, self.limit // _ANY_RATIO + _RATIO * self._packed)
+        size = min(self.limit, max(little, _RATIO_OF_MUCH * self._packed))
         lines, values, longest = size // _PER_LINE, size // _PER_VALUE, self.limit // _LONGEST_LINE
         line = 0
         for piece in pieces:
@@ -73,10 +76,8 @@ class Allowance:
             return TooLarge(
                 f"it unpacks to more than {most}; raise the setting max_unpacked ({self._setting}) to open it"
             )
-        part = f"raise the setting max_unpacked ({self._setting}), of which any file may fill 1/{_ANY_RATIO}"
-        return TooLarge(
-            f"it unpacks to more than {most} from {format_size(self._packed)}; {part}, to open it"
-        )
+        way_out = f"raise the setting max_unpacked ({self._setting}), which scales this limit, to open it"
+        return TooLarge(f"it unpacks to more than {most} from {format_size(self._packed)}; {way_out}")
 
     @property
     def _setting(self) -> str:
@@ -111,7 +112,7 @@ class Listed(NamedTuple):
 
 
 def unpacked_for_listing(compression: CompressedFiles, read: Read, size: int) -> Listed:
-    """Unpack a file if it holds no more than half of ``max_unpacked`` (256 MiB), else its first megabyte.
+    """Unpack a file if it holds no more than 1/8 of ``max_unpacked`` (256 MiB), else its first megabyte.
 
     Raises NotSupported if not even that can be unpacked.
     """
