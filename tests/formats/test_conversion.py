@@ -11,10 +11,11 @@ import pytest
 
 from branchline.clock import FixedClock
 from branchline.context import NO_RESULT
+from branchline.context.usage import totals
 from branchline.conversion import branch_tips, convert
 from branchline.entries import Header, MessageEntry, UnknownMessage
 from branchline.errors import NotSupported
-from branchline.formats import COPILOT, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
+from branchline.formats import CLAUDE_CODE, COPILOT, INDUSCODE, OH_MY_PI, OPERATOR, PI, PIGLET, ZOT, detect
 from branchline.session import NewEntry, Session
 from formats.conversion_kit import (
     APPENDABLE,
@@ -441,6 +442,30 @@ def test_an_empty_path_is_an_empty_session(session, target):
 
     assert said(written(made.data, TARGETS[target])) == []
     assert made.fidelity.entries == 0
+
+
+@pytest.mark.parametrize("target", ["pi", "oh-my-pi"])
+def test_a_cost_that_nobody_recorded_stays_unknown_and_is_not_nothing(target):
+    answer = {"id": "m", "role": "assistant", "model": "claude-opus-4-5", "content": [], "usage": {}}
+    answer |= {
+        "content": [{"type": "text", "text": "hi"}],
+        "usage": {"input_tokens": 100, "output_tokens": 20},
+    }
+    records = (
+        {"type": "user", "uuid": "u", "parentUuid": None, "message": {"role": "user", "content": "hello"}},
+        {"type": "assistant", "uuid": "a", "parentUuid": "u", "message": answer},
+    )
+    source = read("".join(json.dumps(one) + "\n" for one in records).encode(), CLAUDE_CODE)
+
+    made = written(convert(source, TARGETS[target], HEADER).data, TARGETS[target])
+
+    assert totals(made).all.total.unpriced == 120
+    (usage,) = (
+        entry.message.usage
+        for entry in made.entries(range(len(made.tree)))
+        if isinstance(entry, MessageEntry) and entry.message.role == "assistant"
+    )
+    assert (usage.cost.total, usage.cost.known) == (0, False)
 
 
 @pytest.mark.parametrize("target", TARGETS)

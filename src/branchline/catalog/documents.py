@@ -303,7 +303,7 @@ def _spending(model: str, usage: Usage, answer: str | None, *, priced: bool) -> 
         _number(usage.cache_write),
         _number(usage.cache_write_1h),
         _number(usage.context_tokens),
-        float(_number(usage.cost.total)) if priced else None,
+        float(_number(usage.cost.total)) if priced and usage.cost.known is not False else None,
         None if answer is None else _hash(answer),
     )
 

@@ -94,7 +94,11 @@ def usage_of(summaries: Iterable[Summary]) -> Usage | None:
             if any(getattr(usage, name) is not msgspec.UNSET for usage in spent)
         },
         cost=Cost(
-            **{name: _sum(costs, name) for name in ("input", "output", "cache_read", "cache_write", "total")}
+            input=_sum(costs, "input"),
+            output=_sum(costs, "output"),
+            cache_read=_sum(costs, "cache_read"),
+            cache_write=_sum(costs, "cache_write"),
+            total=_sum(costs, "total"),
         ),
     )
 

@@ -174,7 +174,7 @@ def usage_sum(usage: Usage, *, priced: bool = True) -> UsageSum:
         cache_write=usage.cache_write,
         total_tokens=usage.context_tokens,
         cost=usage.cost.total,
-        unpriced=0 if priced else usage.context_tokens,
+        unpriced=0 if priced and usage.cost.known is not False else usage.context_tokens,
     )
 
 

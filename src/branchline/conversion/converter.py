@@ -9,6 +9,7 @@ from branchline.conversion.entry_utils import (
     message_of,
     with_edit,
     with_model,
+    with_unknown_cost,
     with_usage,
     without_thinking,
 )
@@ -134,6 +135,8 @@ class Converter(EntryWriter):
             entry = with_model(entry, *model)
         if position in self.plan.spent and isinstance(entry, MessageEntry):
             entry = with_usage(entry, self.plan.spent[position])
+        if not self.source.records_cost:
+            entry = with_unknown_cost(entry)
         if (reason := self.target.traits.unsupported.get("thinking")) is not None:
             spoken = without_thinking(entry)
             if spoken is None:

@@ -43,6 +43,7 @@ __all__ = [
     "result_forms",
     "with_edit",
     "with_model",
+    "with_unknown_cost",
     "with_usage",
     "without_thinking",
 ]
@@ -236,6 +237,18 @@ def with_model(entry: Entry, provider: str, model: str) -> Entry:
         return entry
     named = msgspec.structs.replace(message, provider=provider, model=model)
     return msgspec.structs.replace(entry, message=named)
+
+
+def with_unknown_cost(entry: Entry) -> Entry:
+    """An entry that says of what it spent that nobody knows the cost."""
+    message = message_of(entry)
+    spender: Any = entry if message is None else message
+    usage = getattr(spender, "usage", None)
+    if not isinstance(usage, Usage):
+        return entry
+    cost = msgspec.structs.replace(usage.cost, known=False)
+    spent = msgspec.structs.replace(spender, usage=msgspec.structs.replace(usage, cost=cost))
+    return spent if message is None else msgspec.structs.replace(entry, message=spent)
 
 
 def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:

@@ -41,13 +41,17 @@ Number = int | float
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """Money, in the currency of the provider (US dollars for all known ones)."""
+    """Money, in the currency of the provider (US dollars for all known ones).
+
+    ``known`` is false where nobody recorded what a call cost; pi needs the numbers all the same.
+    """
 
     input: Number = 0
     output: Number = 0
     cache_read: Number = 0
     cache_write: Number = 0
     total: Number = 0
+    known: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False, rename="camel", gc=False):
