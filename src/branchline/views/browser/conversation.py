@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar, overload
 
 from branchline.entries import SIDE_TYPES, CustomMessage, Entry, Image, MessageEntry, UnknownMessage
 from branchline.errors import BranchlineError
@@ -36,6 +37,33 @@ class Branch(NamedTuple):
     current: bool
 
 
+class _Parts(Sequence[list[int]]):
+    """The positions of each part. One list per part would take longer than opening a large session."""
+
+    def __init__(self, path: list[int], starts: list[int]) -> None:
+        self._path = path
+        self._starts = starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, part: int, /) -> list[int]: ...
+    @overload
+    def __getitem__(self, part: slice, /) -> list[list[int]]: ...
+    def __getitem__(self, part: int | slice, /) -> list[int] | list[list[int]]:
+        if isinstance(part, slice):
+            return [self[number] for number in range(*part.indices(len(self)))]
+        start = self._starts[part]
+        following = part % len(self._starts) + 1
+        end = self._starts[following] if following < len(self._starts) else len(self._path)
+        return self._path[start:end]
+
+    def at(self, place: int) -> int:
+        """The part that holds a place of the path."""
+        return bisect_right(self._starts, place) - 1
+
+
 class Conversation(Generic[_Session]):
     """The parts of the path to a leaf, by number."""
 
@@ -47,12 +75,14 @@ class Conversation(Generic[_Session]):
         types, roles = tree.types, tree.roles
         chain = [] if leaf is None else tree.path_positions(tree.position(leaf))
         self.path = [position for position in chain if types[position] not in SIDE_TYPES]
-        self.parts: list[list[int]] = []
-        for position in self.path:
-            if roles[position] == "toolResult" and self.parts:
-                self.parts[-1].append(position)
-            else:
-                self.parts.append([position])
+        self.parts = _Parts(
+            self.path,
+            [
+                place
+                for place, position in enumerate(self.path)
+                if not place or roles[position] != "toolResult"
+            ],
+        )
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -84,10 +114,10 @@ class Conversation(Generic[_Session]):
             return None
         tree = self.session.index
         wanted = tree.position(key)
-        places = {position: number for number, part in enumerate(self.parts) for position in part}
+        places = dict(zip(self.path, range(len(self.path)), strict=True))
         while wanted != ROOT and wanted not in places:
             wanted = tree.parents[wanted]
-        return places.get(wanted)
+        return self.parts.at(places[wanted]) if wanted in places else None
 
     # -- going through it -----------------------------------------------------------------------------
 
