@@ -343,3 +343,21 @@ def test_a_session_of_another_interface_is_read_as_items(tmp_path):
         {"role": "assistant", "content": "hi"},
         {"role": "assistant", "content": "ho"},
     ]
+
+
+def test_an_item_that_a_context_edit_changed_or_removed_is_given_as_edited(tmp_path):
+    items: Any = [{"role": "user", "content": f"word {number}", "extra": 1} for number in range(3)]
+
+    async def add_and_edit() -> tuple[list[Any], list[Any]]:
+        async with BranchlineSession("s", tmp_path) as session:
+            await session.add_items(items)
+            with SessionLibrary(tmp_path).get("s") as person:
+                first, second, _third = person.path()
+                person.append_context_edit(first, "other words")
+                person.append_context_edit(second, None)
+            return await session.get_items(), await session.get_items(limit=2)
+
+    everything, last = asyncio.run(add_and_edit())
+
+    assert everything == [{"role": "user", "content": "other words"}, items[2]]
+    assert last == everything

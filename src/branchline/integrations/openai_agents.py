@@ -24,8 +24,8 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
         "the adapter for the OpenAI Agents SDK needs it: pip install 'branchline[openai-agents]'"
     ) from problem
 
-from branchline.entries import Usage
-from branchline.integrations.openai_items import decode_items, messages_of
+from branchline.entries import Content, ContextEdit, Usage
+from branchline.integrations.openai_items import decode_items, edited_items, messages_of
 from branchline.integrations.threads import Worker
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
@@ -311,8 +311,9 @@ class BranchlineSession:
 
 
 def _items(session: Session, limit: int | None) -> list[Any]:
+    edits: dict[str, Content | None] = {}
     if limit is None:
-        return [item for line in session.raws(session.path()) for item in decode_items(line)]
+        return [item for found in _items_of(session, session.path(), edits) for item in found]
     if limit <= 0:
         return []
     newest_first: list[Any] = []
@@ -320,12 +321,29 @@ def _items(session: Session, limit: int | None) -> list[Any]:
     seen = 0
     while True:
         path = session.path(limit=size)
-        fresh = path[: len(path) - seen]
-        for line in reversed(session.raws(fresh)):
-            newest_first += reversed(decode_items(line))
+        for found in reversed(_items_of(session, path[: len(path) - seen], edits)):
+            newest_first += reversed(found)
         if len(newest_first) >= limit or len(path) < size:
             return newest_first[:limit][::-1]
         seen, size = len(path), size * 2
+
+
+def _items_of(session: Session, path: list[str], edits: dict[str, Content | None]) -> list[list[Any]]:
+    """The items of each entry. ``edits`` are those nearer to the leaf; those on this part are added to it."""
+    index = session.index
+    for key in reversed(path) if "context_edit" in index.types else ():
+        if index.types[position := index.position(key)] == "context_edit":
+            edit = session.transcript.entry(position)
+            if isinstance(edit, ContextEdit):
+                replacement = edit.replacement
+                edits.setdefault(edit.target, None if replacement is None else replacement.content)
+    lines = session.raws(path)
+    if not edits:
+        return [decode_items(line) for line in lines]
+    return [
+        edited_items(line, edits[key]) if key in edits else decode_items(line)
+        for key, line in zip(path, lines, strict=True)
+    ]
 
 
 def _replaced(path: list[str], at: int, items: list[Any]) -> list[NewEntry]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import UnknownMessage
+from branchline.entries import Content, UnknownMessage
 
-__all__ = ["decode_items", "messages_of"]
+__all__ = ["decode_items", "edited_items", "messages_of"]
 
 _FORMAT = "openai.responses"
 _TEXTS = frozenset({"input_text", "output_text", "text"})
@@ -172,6 +172,14 @@ class _Signature(msgspec.Struct, gc=False):
 
 _decoder = msgspec.json.Decoder(_Line)
 _signatures = msgspec.json.Decoder(_Signature)
+
+
+def edited_items(line: bytes, replacement: Content | None) -> list[Item]:
+    """The items of a message whose content a context edit replaced; none if it removed the message."""
+    said = _decoder.decode(line).message
+    if said is None or replacement is None:
+        return []
+    return _rebuilt(said.role, msgspec.to_builtins(replacement), said.toolCallId)
 
 
 def decode_items(line: bytes) -> list[Item]:
