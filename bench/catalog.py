@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from bench import foreign, generate
 from bench.generate import CACHE, MEGABYTE
@@ -136,12 +137,13 @@ def p95(values: list[float]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.catalog", description="Measure the catalog.")
     parser.add_argument("--megabytes", type=int, default=350, help="size of the corpus (350)")
+    parser.add_argument("--many", action="store_true", help="also list 50,000 sessions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
     options = parser.parse_args()
     home = transcripts(options.megabytes)
     with tempfile.TemporaryDirectory(prefix="bench-catalog-", dir=CACHE) as scratch:
         os.environ["BRANCHLINE_HOME"] = scratch
-        rows = list(_rows(home, Path(scratch)))
+        rows = list(_rows(home, Path(scratch), many=options.many))
     print(table(rows, ("fast-resume",)))
     if options.json:
         figures = [
@@ -152,7 +154,7 @@ def main() -> int:
     return 0
 
 
-def _rows(home: Path, scratch: Path) -> Iterator[Row]:
+def _rows(home: Path, scratch: Path, *, many: bool) -> Iterator[Row]:
     import branchline.catalog.record
     from branchline import SessionLibrary
 
@@ -185,6 +187,8 @@ def _rows(home: Path, scratch: Path) -> Iterator[Row]:
         STATS_SECONDS,
     )
     yield from _statistics(scratch)
+    if many:
+        yield from _many(scratch)
     yield from _append(scratch)
     yield from _process(home, scratch)
 
@@ -236,6 +240,46 @@ def _statistics(scratch: Path) -> Iterator[Row]:
     yield _limited(f"statistics, 400,000 answers, by {slowest} (the slowest)", times[slowest], STATS_SECONDS)
 
 
+def fifty_thousand() -> Path:
+    """A home with 50,000 short transcripts of Claude Code in 500 projects."""
+
+    def write(draft: Path) -> None:
+        draw = Random(generate.SEED)
+        for number in range(500):
+            project = draft / ".claude" / "projects" / f"-home-dev-project{number}"
+            project.mkdir(parents=True)
+            for place in range(100):
+                session, prompt, answer = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in range(3))
+                about = {"cwd": f"/home/dev/project{number}", "sessionId": session, "version": "2.1.0"}
+                asked = {"role": "user", "content": f"Fix the parser {place}"}
+                told: dict[str, Any] = {
+                    "id": f"msg_{answer}",
+                    "role": "assistant",
+                    "model": "claude-sonnet-4-5",
+                }
+                told |= {"content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
+                first = {**about, "type": "user", "uuid": prompt, "parentUuid": None, "message": asked}
+                second = {**about, "type": "assistant", "uuid": answer, "parentUuid": prompt, "message": told}
+                lines = (one | {"timestamp": "2026-01-01T00:00:00.000Z"} for one in (first, second))
+                (project / f"{session}.jsonl").write_bytes(b"".join(map(_line, lines)))
+
+    return generate._kept("fifty-thousand", write)  # noqa: SLF001  one cache, one digest
+
+
+def _many(scratch: Path) -> Iterator[Row]:
+    from branchline import SessionLibrary
+
+    place = scratch / "many"
+    library = SessionLibrary.everywhere(home=fifty_thousand(), environment={"BRANCHLINE_HOME": str(place)})
+    library.list(deep=True)
+    page = min(cpu(partial(library.known_rows, 50)) for _ in range(5))
+    yield _limited("list 50,000: the first page", page, 0.010)
+    whole = min(cpu(partial(library.known_rows, 50_000)) for _ in range(3))
+    yield _limited("list 50,000: all rows, unchecked", whole, 0.150)
+    checked = min(cpu(partial(library.list, deep=True)) for _ in range(3))
+    yield _limited("list 50,000: all rows, checked", checked, 0.350)
+
+
 def _append(scratch: Path) -> Iterator[Row]:
     from branchline import Session, SessionLibrary
 
@@ -246,10 +290,39 @@ def _append(scratch: Path) -> Iterator[Row]:
     library.update_index()
     times = []
     with Session.open(place / "session.jsonl", durability="os") as session:
-        for number in range(30):
+        for number in range(100):
             session.append_message({"role": "user", "content": f"the needle number{number}x"})
             times.append(cpu(partial(_must_find, library, f"number{number}x")))
+        with _counted_reads(place / "session.jsonl") as read:
+            session.append_message({"role": "user", "content": "the needle lastx"})
+            _must_find(library, "lastx")
     yield _limited("append → found, 1,000 entries, p95", p95(times), APPEND_SECONDS)
+    most = (8 << 10) + 200
+    yield Row(
+        name="append → found, bytes read",
+        unit="B",
+        ours=sum(read),
+        goal="≤ 8 KiB more",
+        met=sum(read) <= most,
+    )
+
+
+@contextlib.contextmanager
+def _counted_reads(path: Path) -> Iterator[list[int]]:
+    """How many bytes of a file this process reads, one number for each call."""
+    inode, counted, pread = path.stat().st_ino, list[int](), os.pread
+
+    def counting(descriptor: int, size: int, offset: int) -> bytes:
+        data = pread(descriptor, size, offset)
+        if os.fstat(descriptor).st_ino == inode:
+            counted.append(len(data))
+        return data
+
+    os.pread = counting
+    try:
+        yield counted
+    finally:
+        os.pread = pread
 
 
 def _must_find(library: Any, query: str) -> None:

@@ -313,3 +313,25 @@ def test_what_is_no_trajectory_is_refused_and_nothing_is_written(content, tmp_pa
         import_trajectories(file, directory=tmp_path / "in")
 
     assert not (tmp_path / "in").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b'{"schema_version":"ATIF-v1.4","steps":[' + b"{}," * 1_000_000 + b"{}]}", "more than 1,000,000"),
+        (
+            b'{"schema_version":"ATIF-v1.4","steps":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+            "nested too deeply",
+        ),
+        (b'{"messages":[]}\n{"messages":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "nested too deeply"),
+    ],
+    ids=["wide", "deep", "deep line"],
+)
+def test_a_document_that_would_fill_memory_is_refused(content, why, tmp_path):
+    file = tmp_path / "bomb.json"
+    file.write_bytes(content)
+
+    with pytest.raises(BranchlineError, match=why):
+        import_trajectories(file, directory=tmp_path / "in")
+
+    assert not (tmp_path / "in").exists()

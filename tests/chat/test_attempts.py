@@ -46,6 +46,21 @@ def test_attempts_at_a_new_prompt_call_tools_each(project):
     drive(work)
 
 
+def test_every_attempt_begins_at_the_prompt_also_where_the_first_answer_called_tools(project):
+    async def work() -> None:
+        talk = Talk(project, "1")
+        async with talk.conductor:
+            await talk.say('offline: call count_words {"text": "a b"}', "/again 2")
+
+            tree = talk.session.index
+            assert tree.roles.count("user") == 1
+            assert tree.roles.count("toolResult") == 3
+            prompt = talk.session.path()[tree.roles.index("user")]
+            assert len(talk.session.children(prompt)) == 3
+
+    drive(work)
+
+
 def test_stopping_an_attempt_keeps_what_came_and_makes_no_more(project):
     async def work() -> None:
         talk = Talk(project, "1")

@@ -1,4 +1,4 @@
-"""The guide has the commands of the table, each with its sentence."""
+"""The guide has the commands of the table, each with its sentence, and the cheat sheet names them all."""
 
 from __future__ import annotations
 
@@ -13,3 +13,10 @@ def test_the_guide_lists_every_command_as_it_is():
     rows = re.findall(r"^\| `/(.*?)` \| (.*) \|$", page, re.MULTILINE)
 
     assert rows == [(f"{one.name} {one.arguments}".strip().replace("|", "\\|"), one.help) for one in COMMANDS]
+
+
+def test_the_cheat_sheet_names_every_command():
+    page = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`/(\w+)", page.partition("## Chat")[2].partition("## ")[0]))
+
+    assert named == {command.name for command in COMMANDS}

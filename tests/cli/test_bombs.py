@@ -245,7 +245,7 @@ def test_a_list_shows_what_a_bomb_begins_with_and_why_it_cannot_be_opened(comput
     for make, thread in zip(makers, computer.threads[1:], strict=True):
         row = rows[thread]
         assert "unpacks to more than" in row["problem"], make
-        assert "raise the setting max_unpacked (2048 MiB)" in row["problem"], make
+        assert "max_unpacked (2048 MiB)" in row["problem"], make
         assert (row["first_prompt"], row["messages"], row["cwd"]) == (PROMPT, None, "/home/u/demo"), make
 
 
@@ -376,3 +376,23 @@ def test_raising_the_setting_opens_a_larger_file(computer):
 
     assert (refused.code, opened.code) == (1, 0)
     assert "raise the setting max_unpacked (100 MiB)" in refused.err
+
+
+def test_a_line_that_is_too_long_is_named_with_the_limit_for_lines(computer):
+    path = computer.place(one_line(computer.next()))
+
+    ended = computer.run("show", path)
+
+    assert ended.code == 1
+    assert "32 MiB in one line; a line may have 1/64 of the setting max_unpacked (2048 MiB)" in ended.err
+
+
+def test_check_of_a_directory_reads_compressed_files(computer):
+    damaged = head_of(computer.next()) + b'{"type": broken\n' + item("assistant", "the end")
+    path = computer.place(frame(damaged))
+
+    ended = computer.run("check", "--dir", computer.folder)
+
+    assert ended.code == 1
+    assert f"{path}: damaged" in ended.out
+    assert "2 files checked, 1 damaged" in ended.err

@@ -96,6 +96,17 @@ def test_catching_up_at_every_byte_of_a_sample_gives_the_fresh_reading(name):
         assert facts(grown(data, [split])) == fresh, split
 
 
+def test_a_session_that_pi_wrote_again_is_read_again_while_it_grows():
+    header = b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
+    entry = b'{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"x"}}\n'
+    data = header + entry + header + entry + entry.replace(b'"a"', b'"b"')
+
+    found = grown(data, [1])
+
+    assert found.tree.keys == ["a", "b"]
+    assert facts(found) == facts(transcript(data))
+
+
 def test_catching_up_line_by_line_gives_the_fresh_reading():
     for path in (CORPUS / "pi" / "golden").glob("*.jsonl"):
         data = path.read_bytes()

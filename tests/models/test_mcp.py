@@ -10,6 +10,7 @@ import pytest
 from branchline.entries import Text, ToolCall
 from branchline.errors import NotSupported
 from branchline.models import call_tool, mcp_tools
+from branchline.settings import McpServerSettings
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
@@ -50,6 +51,29 @@ def test_a_file_of_servers_gives_each_tool_the_name_of_its_server(tmp_path):
 
     assert set(tools) == {"loud_shout", "loud_fail"}
     assert result.content == (Text(text="HI"),)
+
+
+def test_servers_of_the_settings_are_started_and_one_that_fails_is_reported(monkeypatch):
+    monkeypatch.setenv("WORD", "secret")
+    loud = McpServerSettings(
+        command=sys.executable, args=(SERVER,), env={"TOKEN": "${WORD}"}, deny=("fail",), allow=("shout",)
+    )
+    servers = {
+        "loud": loud,
+        "absent": McpServerSettings(command="no-such-program"),
+        "keyless": McpServerSettings(url="http://127.0.0.1:9/mcp", headers={"x": "${NOT_SET}"}),
+    }
+    problems: list[str] = []
+
+    tools, (result,) = use([("loud_shout", {"text": "hi"})], servers=servers, on_problem=problems.append)
+
+    assert set(tools) == {"loud_shout"}
+    assert tools["loud_shout"].full_name == "loud.shout"
+    assert result.content == (Text(text="HI"),)
+    assert problems == [
+        "the MCP server absent of the settings is not used: no program 'no-such-program' on PATH",
+        "the MCP server keyless of the settings is not used: the environment variable NOT_SET is not set",
+    ]
 
 
 @pytest.mark.parametrize("text", ["not json", '{"mcpServers": {"x": {}}}', '{"servers": 1}'])

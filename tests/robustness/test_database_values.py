@@ -165,3 +165,30 @@ def test_a_whole_database_has_no_findings_and_the_same_lists_as_opens(kind, tmp_
 
         assert report.status == "clean", report.findings
         assert [entry.id for entry in session.entries()] == list(session.index.keys)
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_a_table_that_is_a_view_without_an_end_is_refused(kind, tmp_path):
+    """The author of a database decides what a view does: reading one may take all time and memory."""
+    path = tmp_path / "hostile.db"
+    session_id = DATABASES[kind](path)
+    connection = sqlite3.connect(path)
+    tables = [
+        name
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        )
+    ]
+    for table in tables:
+        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
+        endless = ", ".join(f'{json.dumps("x")} AS "{column}"' for column in columns).replace('"x"', "'x'")
+        connection.execute(f'DROP TABLE "{table}"')
+        connection.execute(
+            f'CREATE VIEW "{table}" AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)'
+            f" SELECT {endless} FROM n"
+        )
+    connection.commit()
+    connection.close()
+
+    with pytest.raises(BranchlineError, match="cannot read"):
+        Session.open(f"{path}#{session_id}").close()

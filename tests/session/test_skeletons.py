@@ -241,7 +241,7 @@ def _tear(path: Path, draw: random.Random) -> None:
 
 
 def _append_raw(path: Path, draw: random.Random) -> None:
-    lines = [line for line in path.read_bytes().split(b"\n")[1:] if line]
+    lines = [line for line in path.read_bytes().split(b"\n")[1:] if line] or [b"{}"]
     with path.open("ab") as file:
         file.write(draw.choice((draw.choice(lines), b"not json", b"", b"[1, 2]")) + b"\n")
 
@@ -302,6 +302,8 @@ def _swap(path: Path, draw: random.Random) -> None:
     """Give a file the skeleton that another file has."""
     del draw
     with Session.open(path) as session:
+        if not session.path():  # all of it was cut off before
+            return
         other = path.with_name("copy.jsonl")
         other.write_bytes(path.read_bytes().replace(session.path()[0].encode(), b"0" * 16))
     known = skeleton_files()

@@ -1,4 +1,4 @@
-"""The installed program in a real terminal: search, hit, branch, fork, undo, export, compare, continue, quit."""
+"""The installed program in a real terminal: search, hit, branch, name, fork, undo, export, compare, continue."""
 
 from __future__ import annotations
 
@@ -121,6 +121,11 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     terminal.wait("Label of this entry")
     terminal.write("good end")
     terminal.press("Enter")
+    terminal.wait("labelled; Ctrl+Z undoes it")
+    terminal.press("C-z")
+    terminal.wait("undid label")
+    terminal.wait("[good end]", gone=True)
+    terminal.press("M-z")
     terminal.wait("[good end]")
 
     terminal.press("Home")
@@ -129,6 +134,16 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     terminal.wait("Go back to here")
     terminal.press("Enter")
     terminal.wait("assistant: About: Why is the test red?  ← you are here")
+
+    terminal.press("F2")
+    terminal.wait("Name of the branch")
+    terminal.write("calm")
+    terminal.press("Enter")
+    terminal.wait("the branch 'calm' begins here")
+    terminal.press("F5")
+    terminal.wait("0 entries, ends at")
+    terminal.press("Escape")
+    terminal.wait("0 entries, ends at", gone=True)
 
     terminal.press("Enter")
     terminal.wait("Fork at this entry")
@@ -207,3 +222,4 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     with session:
         assert list(session.labels.values()) == ["good end"]
         assert len(session.path()) == 2
+        assert [branch.name for branch in session.named_branches()] == ["calm"]

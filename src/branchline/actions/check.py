@@ -147,7 +147,7 @@ def session_files(directory: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the path of every session file in a directory and its folders, except hidden ones."""
     for place, names in _walk(directory):
         for name in names:
-            if has_suffix(name) and not name.startswith("."):
+            if has_suffix(name.removesuffix(".zst")) and not name.startswith("."):
                 yield os.path.abspath(os.path.join(place, name))
 
 

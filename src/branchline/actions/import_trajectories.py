@@ -28,7 +28,7 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
-from branchline.errors import NotASession
+from branchline.errors import NotASession, NotSupported
 from branchline.log import FileLog
 from branchline.log.system import opening
 from branchline.session import Session
@@ -37,6 +37,8 @@ from branchline.stores import Store
 __all__ = ["import_trajectories", "is_trajectory_file"]
 
 _HEAD = 1 << 16
+_MOST_VALUES = 1_000_000
+"""Each takes more than a kilobyte while a document is imported; no conversation has so many."""
 _Path = str | os.PathLike[str]
 Fields = dict[str, Any]
 
@@ -80,9 +82,13 @@ def _conversations(file: _Path) -> Iterator[tuple[str | None, list[Message]]]:
     """The title and the messages of each conversation. NotASession for anything else."""
     name = os.fspath(file)
     data = _read(file)
+    if data.count(b"{") + data.count(b"[") > _MOST_VALUES:
+        raise NotSupported(f"cannot import {name}: it has more than {_MOST_VALUES:,} arrays and objects")
     try:
         whole = json.loads(data)
         documents = [whole]
+    except RecursionError:
+        raise NotASession(f"cannot import {name}: it is nested too deeply") from None
     except ValueError:
         documents = [_parsed(line, name, number) for number, line in enumerate(data.split(b"\n"), 1) if line]
     for number, document in enumerate(documents, 1):
@@ -110,6 +116,8 @@ def _read(file: _Path, size: int | None = None) -> bytes:
 def _parsed(line: bytes, name: str, number: int) -> Any:
     try:
         return json.loads(line)
+    except RecursionError:
+        raise NotASession(f"cannot import {name}: line {number} is nested too deeply") from None
     except ValueError as problem:
         raise NotASession(f"cannot import {name}: line {number} is no JSON: {problem}") from None
 

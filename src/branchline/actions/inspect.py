@@ -13,7 +13,7 @@ from branchline.session import Session
 from branchline.tree import ROOT, Finding, walk_nodes
 
 if TYPE_CHECKING:
-    from branchline.catalog.details import SessionCost
+    from branchline.catalog.details import CostEstimate
 
 __all__ = ["estimated_cost", "report"]
 
@@ -110,7 +110,7 @@ def report(session: Session) -> dict[str, Any]:
     }
 
 
-def estimated_cost(session: Session) -> SessionCost:
+def estimated_cost(session: Session) -> CostEstimate:
     """What a session cost, by public prices where its agent records none."""
     from branchline.catalog.details import cost_of  # noqa: PLC0415  few sessions need prices
     from branchline.context.prices import PriceList, is_price  # noqa: PLC0415

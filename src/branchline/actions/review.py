@@ -14,6 +14,7 @@ from branchline.session import Session
 __all__ = ["SecretFinding", "review"]
 
 _CONTEXT = 28
+_QUOTE = re.compile(rb'(?<!\\)"')
 _ID = re.compile(rb'"(?:id|uuid)"\s*:\s*"([^"\\]{1,128})"')
 
 
@@ -48,8 +49,8 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
             kind=kind,
             value=value,
             count=1,
-            before=_context(data[max(line_start, start - _CONTEXT) : start]),
-            after=_context(data[end : min(line_end, end + _CONTEXT)]),
+            before=_before(data[max(line_start, start - _CONTEXT) : start]),
+            after=_readable(_QUOTE.split(data[end : min(line_end, end + _CONTEXT)])[0]),
             entry=None if named is None else named[1].decode("utf-8", "replace"),
         )
 
@@ -64,7 +65,13 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
     return sorted(found.values(), key=lambda one: (one.kind, -one.count, one.value))
 
 
-def _context(data: bytes) -> str:
+def _before(data: bytes) -> str:
+    """The text before a finding; of one that is a whole string, its name."""
+    inside = _QUOTE.split(data)[-1]
+    return _readable(inside if inside.strip() else data)
+
+
+def _readable(data: bytes) -> str:
     """A part of a line as a person reads it, without the escapes of JSON."""
     text = data.decode("utf-8", "replace")
     return re.sub(r"\\[nrt]", " ", text).replace('\\"', '"').replace("\\\\", "\\")

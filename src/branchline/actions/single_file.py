@@ -202,7 +202,7 @@ def _as_markdown(content: EntryLog, path: list[str], title: str, redactor: Redac
     """The path as Markdown for readers without JavaScript: what was said, tools by their lines."""
     positions = [content.tree.positions[key] for key in path[:_MARKDOWN_ENTRIES]]
     deck = cards(content.entries(positions), labels=content.reading.labels)
-    text = markdown(map(_brief, deck), title=title)
+    text = markdown((_brief(card) for card in deck if card.kind != "thinking"), title=title)
     more = len(path) - len(positions)
     if len(text) > _MARKDOWN_SIZE:
         text = text[:_MARKDOWN_SIZE].rpartition("\n")[0]
@@ -213,6 +213,8 @@ def _as_markdown(content: EntryLog, path: list[str], title: str, redactor: Redac
 
 
 def _brief(card: Card) -> Card:
-    if card.kind in ("tool", "thinking", "bash", "unknown"):
+    if card.kind in ("tool", "bash", "unknown"):
         return msgspec.structs.replace(card, body="", call=None)
+    if len(card.body) > _MARKDOWN_SIZE:  # more than the page takes of the whole path
+        return msgspec.structs.replace(card, body=card.body[: 2 * _MARKDOWN_SIZE])
     return card

@@ -223,6 +223,11 @@ class Catalog:
         missing = gone(known)
         return self.forget(path for path in known if path in missing or self.excludes(path))
 
+    def settle(self) -> None:
+        """Move what was written into the database itself, as when the last connection is closed."""
+        with self.guarded():
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     @staticmethod
     def delete(environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
         """Remove the whole catalog from the disk."""

@@ -13,7 +13,7 @@ from branchline.context.prices import LONG_CONTEXT, PriceList
 from branchline.formats import EntryLog
 from branchline.views.session_details import SessionDetails
 
-__all__ = ["SessionCost", "cost_of", "details_of"]
+__all__ = ["CostEstimate", "cost_of", "details_of"]
 
 _MOST_FILES = 200
 
@@ -80,7 +80,7 @@ def details_of(catalog: Catalog, files: Collection[int], prices: PriceList) -> d
     }
 
 
-class SessionCost(NamedTuple):
+class CostEstimate(NamedTuple):
     """What a session cost."""
 
     cost: float
@@ -90,7 +90,7 @@ class SessionCost(NamedTuple):
     """Tokens whose price nobody knows."""
 
 
-def cost_of(transcript: EntryLog, prices: PriceList) -> SessionCost:
+def cost_of(transcript: EntryLog, prices: PriceList) -> CostEstimate:
     """The cost of everything in one session that was read, as the statistics would say it."""
     cost = unpriced = 0.0
     estimated = False
@@ -109,7 +109,7 @@ def cost_of(transcript: EntryLog, prices: PriceList) -> SessionCost:
             else:
                 estimated = True
                 cost += rates.cost(*tokens, spent.cache_write_1h)
-    return SessionCost(cost, estimated, unpriced)
+    return CostEstimate(cost, estimated, unpriced)
 
 
 def _whole(number: float) -> int | float:

@@ -13,7 +13,7 @@ from branchline.context.usage import entry_usage
 from branchline.entries import AssistantMessage, MessageEntry, message_text
 from branchline.errors import NotSupported
 from branchline.views.attempt_columns import AnswerColumn, attempt_lines
-from branchline.views.spans import Span, make_line
+from branchline.views.spans import make_line
 from branchline.views.text import one_line
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ async def _attempt(chat: Chat, attempt: int, number: int, prompt: str) -> TurnEn
         content = await chat.content(prompt)
         events: AsyncGenerator[Event, None] = chat.conductor.send(content)
     else:
-        if attempt > 1:
-            await _leave_attempt(chat)
+        _leave_attempt(chat)
         events = chat.conductor.retry()
     ended: TurnEnded | None = None
     chat.conductor.tools = chat.tools
@@ -97,7 +96,7 @@ def _is_answer(event: Event) -> bool:
     return isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage)
 
 
-async def _leave_attempt(chat: Chat) -> None:
+def _leave_attempt(chat: Chat) -> None:
     """Go back to the prompt: an attempt that used tools has several entries behind it."""
     session = chat.conductor.session
     tree = session.index
@@ -112,7 +111,7 @@ async def _pick(chat: Chat, ends: list[str]) -> None:
     options = [
         PickerOption(
             key=str(number),
-            line=make_line(Span(f"{number}  ", "title"), one_line(attempt.text)[:200] or "(no text)"),
+            line=make_line(one_line(attempt.text)[:200] or "(no text)"),
         )
         for number, attempt in enumerate(attempts, 1)
     ]

@@ -50,4 +50,5 @@ def _shortened(card: Card, most: int) -> Card:
     if len(shown) == len(card.body):
         return card
     left_out = count(len(card.body) - len(shown), "more character")
-    return msgspec.structs.replace(card, body=f"{shown}\n\n… {left_out}")
+    fence = "\n```" if shown.count("\n```") % 2 else ""  # the rest of a code block is left out with its end
+    return msgspec.structs.replace(card, body=f"{shown}{fence}\n\n… {left_out}")

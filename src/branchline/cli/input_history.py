@@ -51,7 +51,8 @@ class InputHistory(History):
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
             descriptor = os.open(self._path, flags | getattr(os, "O_CLOEXEC", 0), 0o600)
             try:
-                os.fchmod(descriptor, 0o600)
+                if hasattr(os, "fchmod"):
+                    os.fchmod(descriptor, 0o600)
                 os.write(descriptor, json.dumps(string).encode() + b"\n")
                 size = os.fstat(descriptor).st_size
             finally:

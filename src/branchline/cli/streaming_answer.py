@@ -14,6 +14,7 @@ from collections.abc import Callable
 from rich.console import Console, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
+from rich.theme import Theme
 
 from branchline.chat.markdown_stream import MarkdownStream
 from branchline.cli.output import screen_size
@@ -31,6 +32,20 @@ _TOGETHER, _SHOWN = "\x1b[?2026h", "\x1b[?2026l"
 """Around what a terminal shall show at once, if it knows how to."""
 
 
+_DARK = {
+    "markdown.h1": "bold underline",
+    "markdown.h2": "bold",
+    "markdown.h3": "bold",
+    "markdown.h4": "bold",
+    "markdown.code": "cyan",
+    "markdown.table.header": "bold",
+    "markdown.table.border": "dim",
+    "markdown.link": "underline",
+    "markdown.link_url": "underline",
+}
+_LIGHT = {**_DARK, "markdown.code": "blue"}
+
+
 class AnswerView:
     """Shows one text after the other; :meth:`flush` before anything else is printed."""
 
@@ -42,6 +57,7 @@ class AnswerView:
             highlight=False,
             markup=False,
             emoji=False,
+            theme=Theme(_LIGHT if light else _DARK),
         )
         self._theme = "ansi_light" if light else "ansi_dark"
         self._blocks = MarkdownStream()
@@ -59,8 +75,10 @@ class AnswerView:
     def markdown(self, text: str) -> None:
         """Show a whole text."""
         self.flush()
-        if text.strip():
-            self._print(text.strip("\n"))
+        whole = MarkdownStream()
+        for block in (*whole.feed(text), whole.finish()):
+            if block.strip():
+                self._print(block)
 
     def show_transient(self, words: str) -> None:
         """Something that is only worth a line while it lasts: a thought, a summary in the making."""
@@ -83,7 +101,7 @@ class AnswerView:
         return min(_MEASURE, self._columns - 1)
 
     def _print(self, block: str) -> None:
-        sys.stdout.write(self._painted(self._markdown(block)) + "\n\n")
+        sys.stdout.write(self._painted(self._markdown(block)).strip("\n") + "\n\n")
         sys.stdout.flush()
 
     def _markdown(self, text: str) -> RenderableType:

@@ -183,7 +183,7 @@ class TerminalFrontend:
     def _prompt_card(self, card: Card) -> None:
         text = with_mentions(card.body)
         for number, line in enumerate(text.split("\n")):
-            self._out.text(f"{'  ' if number else '❯ '}{line}", role="user")
+            self._out.text(f"{'  ' if number else '❯ '}{line}", role="prompt")
         for picture in card.pictures:
             self._out.row(paint("dim", f"  {picture.mime_type}, {format_size(picture.size)}"))
 

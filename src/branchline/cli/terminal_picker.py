@@ -80,7 +80,9 @@ class _List:
         shown: StyleAndTextTuples = []
         for number in window(len(self._options), self._at, _ROWS):
             here = number == self._at
-            shown += self._line(paint("cursor", "❯ " if here else "  "), *self._options[number].line)
+            digit = f"{number + 1}  " if self._picker.numbered else ""
+            cursor = paint("cursor", "❯ " if here else "  ")
+            shown += self._line(cursor, paint("title", digit), *self._options[number].line)
             shown.append(("", "\n"))
         if not shown:
             shown = self._line(paint("dim", "  no matches"))

@@ -65,7 +65,7 @@ class FormatContract:
     # -- whole files ----------------------------------------------------------------------------------
 
     def test_its_files_are_recognized(self) -> None:
-        """A file is told by its beginning, also where that ends in the middle of a line."""
+        """A file is recognized by its beginning, even if that ends in the middle of a line."""
         for path, data in self.samples().items():
             assert self.format.reader.sniff(data[: 1 << 16], path), path
             assert self.format.reader.sniff(data[: max(len(data.split(b"\n", 1)[0]) + 40, 400)], path), path
@@ -140,7 +140,7 @@ class FormatContract:
     # -- damage ---------------------------------------------------------------------------------------
 
     def test_a_lost_line_costs_that_line(self) -> None:
-        """What stands in other lines is still there, and the damage is reported."""
+        """Other lines are still readable, and the damage is reported."""
         for path, data in self.samples().items():
             lines = data.split(b"\n")
             numbers = _numbers(self._opened(data, path))

@@ -1,7 +1,7 @@
-"""Which program wrote a file, told from its first bytes.
+"""Detects which agent wrote a file from its first bytes.
 
 Most files are pi's or our own and say so in their first line; then no other format is even loaded. All others
-are asked in turn, those that are easily told first. :mod:`branchline.plugins.formats` adds further ones.
+are tried in turn, the easily recognized ones first. :mod:`branchline.plugins.formats` adds further ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BuiltinFormat(NamedTuple):
     variables: tuple[str, ...] = ()
     """Those that say where else it keeps things."""
     begins: bytes = b""
-    """How most of its files begin, and none of the others': then it is asked before them."""
+    """How most of its files begin, and no others': then this format is tried first."""
     has_database: bool = False
     """Whether it keeps sessions in SQLite databases."""
     documents: str = ""
@@ -160,8 +160,8 @@ _NATIVE_HEADER = re.compile(
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
 )
-# Children of pi keep its header. What they add to it stands in lines that begin otherwise, early or never. A
-# type that is cut off where looking ends tells nothing: asking all formats would load them all.
+# Descendants of pi keep its header and add lines of other types, early or never. A type that is cut off at
+# the end of the head is ignored: trying all formats would load them all.
 _A_CHILD_OF_PI = re.compile(
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
     rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")[^"\n]*"'
@@ -174,7 +174,7 @@ def _loaded(program: BuiltinFormat) -> Format:
 
 
 def builtin_formats() -> Iterator[Format]:
-    """The formats that come with branchline, in the order in which they are asked; none is loaded before."""
+    """The formats that come with branchline, in the order in which they are tried; loaded on demand."""
     yield from map(_loaded, BUILTIN_FORMATS)
     yield PI
 
@@ -187,11 +187,11 @@ AGENT_ALIASES: Mapping[str, str] = {
     "indus": "induscode",
     "native": "branchline",
 }
-"""Other names under which people know an agent. Everything that is printed has the name on the right."""
+"""Aliases of agents. Output uses the name on the right."""
 
 
 def agent_name(name: str) -> str:
-    """The name of an agent as lists show it, for what a person calls it."""
+    """The canonical name of an agent, for a name or alias."""
     lowered = name.strip().lower()
     return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in _names() else name)
 
@@ -255,9 +255,9 @@ def unrecognized(head: bytes, path: str, *, tried: Iterable[Format], broken: str
 
 
 def unsupported_program(head: bytes) -> str | None:
-    """The kind of a file that another program wrote, for people; None where nothing tells that.
+    """A readable description of another program's file; None if nothing indicates one.
 
-    The first line that says a type tells: one that none of our formats has belongs to another program.
+    The first line with a type decides: an unknown type belongs to another program.
     """
     for line in head_lines(head, _FIRST_LINES):
         fields = json_codec.loads_object(line)
@@ -273,7 +273,7 @@ def unsupported_program(head: bytes) -> str | None:
 
 
 def _after_damaged_line(head: bytes) -> bytes | None:
-    """What follows a first line of JSON that no format knows; None where it tells whose file it is."""
+    """What follows a first line of JSON that no format knows; None if that line identifies a program."""
     line, newline, rest = head.removeprefix(_BOM).lstrip(b"\r\n\t ").partition(b"\n")
     if not newline or not rest or is_retired_store(head):
         return None

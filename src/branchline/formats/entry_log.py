@@ -1,4 +1,4 @@
-"""A log seen through a format: the tree in memory, entries decoded from the log when asked for."""
+"""A log seen through a format: the tree in memory, entries decoded from the log on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from branchline.tree import ROOT, Finding, Tree
 
 __all__ = ["EntryLog"]
 
-_MARK = 4096  # bytes before the place where reading stopped that tell whether they are still the same
+_MARK = 4096  # bytes before the end of reading that are compared to detect a rewrite
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 _GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
@@ -35,7 +35,7 @@ else:
 class EntryLog(Generic[IndexT_co]):
     """Reads a log through ``read(offset, size)``, a function that gives fewer bytes only at the end.
 
-    It never writes. What others append is taken in by :meth:`catch_up`.
+    It never writes. :meth:`catch_up` reads what other writers append.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class EntryLog(Generic[IndexT_co]):
         self._reader = reader
         self.reading: IndexT_co = reader.reading
         self.tree: Tree = reader.reading.tree
-        self.reading.read = self._read  # not a method of ours: what refers to itself lives on too long
+        self.reading.read = self._read  # a plain function, not a bound method: avoids a reference cycle
         self._complete_header()
 
     @property
@@ -87,11 +87,11 @@ class EntryLog(Generic[IndexT_co]):
 
     @property
     def title(self) -> str | None:
-        """What the session is called, where anything names it."""
+        """The title of the session, if it has one."""
         return self._facts.title or self.reading.title
 
     def describe(self, facts: SessionFacts) -> None:
-        """Take in what other files say about the session."""
+        """Add facts about the session from other files."""
         self._facts = facts
         self._complete_header()
 
@@ -105,22 +105,22 @@ class EntryLog(Generic[IndexT_co]):
 
     @property
     def leaf(self) -> str | None:
-        """The id of the conversation entry where the file stands."""
+        """The id of the conversation entry that is the leaf of the file."""
         position = self.tree.nearest_conversation_entry(self.reading.leaf)
         return None if position == ROOT else self.tree.keys[position]
 
     def catch_up(self) -> int:
-        """Take in what was appended since; returns how many entries are new."""
+        """Read what was appended since; return how many entries are new."""
         before = len(self.tree)
         if self.reading.unterminated:
-            # The unfinished last line may have grown or been closed: only a fresh look tells.
+            # The unfinished last line may have grown or been closed: read everything again.
             self.reload()
         else:
             self._feed()
         return len(self.tree) - before
 
     def take(self, data: bytes) -> None:
-        """Take in whole lines that were just written behind what is known already."""
+        """Add complete lines that were just appended to the log."""
         reading = self.reading
         header = reading.header
         self._reader.feed(data, len(data))
@@ -131,7 +131,7 @@ class EntryLog(Generic[IndexT_co]):
         self._mark = (reading.consumed, (before + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
-        """Whether the last bytes that were read are where they were: nobody has rewritten the log."""
+        """Whether the last bytes that were read are unchanged, so that the log was not rewritten."""
         end, mark = self._mark
         return self._read(end - len(mark), len(mark)) == mark
 
@@ -140,25 +140,26 @@ class EntryLog(Generic[IndexT_co]):
         return dump(self._reader)
 
     def rebind(self, read: Callable[[int, int], bytes], name: str) -> None:
-        """Go on reading the same lines from another place, after a draft was published or a file replaced."""
+        """Read the same lines from another place, after a draft was published or a file replaced."""
         self._read = self.reading.read = read
         self.name = name
 
     def adopt(self, other: EntryLog[IndexT_co]) -> None:
-        """Know what another transcript of the same session has read from where both read now."""
+        """Adopt the index of another transcript of the same log."""
         self._adopt(other._reader)
         self._mark = other._mark
 
     def reload(self) -> None:
-        """Forget everything and read from the start; if that fails, nothing is forgotten."""
+        """Read again from the start; if that fails, nothing is changed."""
         reader = self.format.reader.log_reader(self.name)
+        reader.reading.read = self._read
         feed_log(reader, self._read)
         self._adopt(reader)
         self._set_mark()
         self.is_restored = False
 
     def bytes_between(self, start: int, end: int | None) -> bytes:
-        """What lies in the log between two offsets, to the end when ``end`` is None."""
+        """The bytes between two offsets, to the end if ``end`` is None."""
         if end is not None:
             return self._read(start, max(0, end - start))
         pieces = []
@@ -168,7 +169,7 @@ class EntryLog(Generic[IndexT_co]):
         return b"".join(pieces)
 
     def raw(self, position: int) -> bytes:
-        """The bytes of an entry's line, as they lie in the log, without the newline."""
+        """The bytes of an entry's line, without the newline."""
         span = self.reading.span(position)
         data = self._read(span.offset, span.size)
         if len(data) != span.size:
@@ -263,7 +264,7 @@ class EntryLog(Generic[IndexT_co]):
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: LineChunk) -> Sequence[int]:
-        """The positions from here on that lie in this block; they go up, so these stand together."""
+        """The positions from here on that are in this block; they ascend, so these are contiguous."""
         return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
 
     def _lines_of(self, block: LineChunk) -> bytes:

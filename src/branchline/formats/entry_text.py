@@ -20,7 +20,7 @@ class EntryText(NamedTuple):
 
     role: str
     said: str = ""
-    """What people and models wrote."""
+    """Text written by the user and the model."""
     tools: str = ""
     """What was handed to tools and what came back."""
     tool_names: str = ""
@@ -28,7 +28,7 @@ class EntryText(NamedTuple):
     files: tuple[str, ...] = ()
     """The files that its tool calls name."""
     model: str = ""
-    """``provider/model`` of an answer; empty where nobody answers."""
+    """``provider/model`` of an answer; empty for other entries."""
     failed: bool = False
     """Whether it is the result of a failed call, or a failed answer."""
     usage: Usage | None = None

@@ -11,13 +11,13 @@ from branchline.formats.json_values import LAST_INSTANT, iso_time
 __all__ = ["NO_TIME", "entry_time", "iso_time", "usual_time"]
 
 NO_TIME = "1970-01-01T00:00:00.000Z"
-"""What stands for a time that nobody knows, where a program needs one."""
+"""The time written where an agent requires one and none is known."""
 
 _USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
 def entry_time(entry: Entry) -> str:
-    """When a message was said, or else when its entry was written; "" if neither tells."""
+    """The time of a message, or else of its entry; "" if neither has one."""
     said = None if not isinstance(entry, MessageEntry) else entry.message
     spoken = None if said is None or isinstance(said, UnknownMessage) else said.timestamp
     if isinstance(spoken, int | float) and 0 < spoken <= LAST_INSTANT:

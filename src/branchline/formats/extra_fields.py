@@ -2,7 +2,7 @@
 
 An answer that we append to a foreign session may have a signature, a stop reason or the price of its parts,
 for which that program has no field. It ignores fields that it does not know; so what is missing after our
-line was read back goes into one such field, and a reader that knows it gives back the message as it was.
+line was read back goes into one such field, and a reader that knows it restores the message.
 Nothing is added when nothing is missing.
 """
 
@@ -19,13 +19,13 @@ __all__ = ["FIELD", "extra_fields", "restore_extra_fields"]
 FIELD = "branchline"
 """The name of the field that holds them."""
 
-_DEPTH = 3  # message, its content, a block: what lies deeper is kept whole
+_DEPTH = 3  # message, its content, a block: deeper values are kept whole
 
 
 def extra_fields(wanted: Message, found: Message, without: frozenset[str] = frozenset()) -> Any:
     """What is missing in ``found``, which was read from the line written for ``wanted``; {} when nothing is.
 
-    ``without`` names the fields that stand elsewhere in the file.
+    ``without`` names the fields that are stored elsewhere in the file.
     """
     fields = message_fields(wanted)
     content = fields.get("content")
@@ -36,7 +36,7 @@ def extra_fields(wanted: Message, found: Message, without: frozenset[str] = froz
 
 
 def restore_extra_fields(found: Message, rest: Any) -> Message:
-    """The message with what was kept beside it. Who speaks is what the line says, whatever stands there."""
+    """The message with its extra fields. The role is that of the line."""
     if not rest or not isinstance(rest, dict):
         return found
     fields = _plain(message_fields(found))

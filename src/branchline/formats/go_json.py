@@ -34,7 +34,7 @@ _ESCAPES = (
 def dumps(value: Any) -> bytes:
     """Encode a value compactly, as ``encoding/json`` does."""
     text = _TOKEN.sub(_number, json_codec.dumps(value))
-    for sign, escape in _ESCAPES:  # all of them can only stand inside strings
+    for sign, escape in _ESCAPES:  # all of them can only occur inside strings
         text = text.replace(sign, escape)
     return text
 
@@ -103,6 +103,6 @@ def time_text(milliseconds: float | None) -> str:
 
 
 def go_timestamp(text: str) -> str:
-    """A time of ours as a Go program in the zone UTC writes it; the time that was never set if it is none."""
+    """A time as a Go program in UTC writes it; Go's zero time if it is not valid."""
     time = utc_time(text)
     return time[:19] + time[19:-1].rstrip("0").rstrip(".") + "Z" if time else NO_TIME

@@ -1,6 +1,6 @@
 """The full check of a log: what reading shows, and what only a second look at every byte shows.
 
-Reading skips over payloads, so it cannot see text that is not UTF-8 or keys that stand twice in one object.
+Reading skips over payloads, so it cannot see text that is not UTF-8 or duplicate keys in one object.
 This pass reads the log once more, line by line; what it holds in memory does not grow with the payloads.
 """
 
@@ -26,7 +26,7 @@ _BLANK = re.compile(rb"[ \t\r\v\f\n]*\n")
 
 
 def check_log(transcript: EntryLog) -> list[Finding]:
-    """Everything strange about a log, in the order of its lines."""
+    """All problems found in a log, in the order of its lines."""
     found = transcript.findings
     unreadable = {finding.offset for finding in found if finding.kind == "unreadable"}
     watch = _KeyWatch()
@@ -165,10 +165,10 @@ def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
 
 
 def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
-    """Branches that grow by turns: one goes on although the other did last, and back again.
+    """Branches that grow alternately, without a move between them.
 
-    A person who moves between branches leaves leaf entries, or starts new branches; a program that writes
-    without looking goes on from its own tip each time.
+    A user who moves between branches leaves leaf entries or starts new branches; a concurrent writer that
+    does not catch up continues from its own leaf each time.
     """
     reading, tree = transcript.reading, transcript.tree
     standing = [ROOT] * len(tree)  # the nearest conversation entry at or above
@@ -210,7 +210,7 @@ def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
 
 
 def _target(transcript: EntryLog, position: int, standing: list[int], above: int) -> int:
-    """Where a leaf entry moved to: its target, or what it hangs from when there is no such entry."""
+    """The target of a leaf entry, or its parent if the target does not exist."""
     entry = transcript.entry(position)
     if not isinstance(entry, Leaf) or entry.target is None:
         return ROOT

@@ -6,8 +6,8 @@ from objects that its typed decoder refuses (:meth:`LineReader.take`), and inter
 
 - A byte order mark, blank lines and carriage returns are accepted.
 - An unreadable line is read piece by piece: whole records at its start, then from the first place on from
-  which the rest of the line is whole records. What lies between is the fragment, reported.
-- A fragment that still tells its id and parent becomes a placeholder, so that the path stays whole.
+  which the rest of the line is whole records. The bytes in between are the fragment, reported.
+- A fragment with a readable id and parent becomes a placeholder, so that the path stays whole.
 - An unterminated last line is read if it is whole.
 """
 
@@ -41,7 +41,7 @@ __all__ = [
 _BOM = b"\xef\xbb\xbf"
 _EMPTY = "it is empty"
 _BLANK_LINES = re.compile(rb"[ \t\r\v\f\n]*\n")
-_SAME = 14  # bytes that tell one kind of line from another: {"type":"meta"
+_SAME = 14  # bytes that distinguish one kind of line from another: {"type":"meta"
 _OPENING, _CLOSING = b"{}"
 _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)  # what a typed decoder raises
 
@@ -55,7 +55,7 @@ class LinePart(NamedTuple):
 
 
 class Lines:
-    """Where rows lie: consecutive lines of some data, each with one row on it."""
+    """Consecutive lines of some data, each with one row on it."""
 
     __slots__ = ("_data", "_start", "_stops", "alone", "number", "offset")
 
@@ -76,7 +76,7 @@ class Lines:
         return self._data[self._stops[index - 1] + 1 if index else self._start : self._stops[index]]
 
     def span(self, index: int) -> ByteRange:
-        """Where a line lies in the log."""
+        """The byte range of a line in the log."""
         start = self._stops[index - 1] + 1 if index else self._start
         return ByteRange(self.offset + start - self._start, self._stops[index] - start)
 
@@ -106,7 +106,7 @@ class LineReader:
     """How a record begins."""
 
     begins_with_header: bool = True
-    """Whether the first line of a file is unlike the others, so that it is looked at by itself."""
+    """Whether the first line of a file differs from the others, so that it is read by itself."""
     headers: int = 3
     """How many such lines there may be, where they begin alike."""
 
@@ -146,7 +146,7 @@ class LineReader:
         return json_codec.loads(line)
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
-        """Id and parent that a damaged piece still tells."""
+        """The readable id and parent of a damaged fragment."""
         del data
         return None
 
@@ -156,10 +156,10 @@ class LineReader:
         return True
 
     def on_lost_line(self, data: bytes, offset: int) -> None:
-        """A damaged piece told nothing; its line is ``reading.lines``."""
+        """A damaged fragment has no readable ids; its line is ``reading.lines``."""
 
     def find_leaf(self) -> int:
-        """The position where the file stands; the last entry unless the format says otherwise."""
+        """The position of the leaf; the last entry unless the format says otherwise."""
         tree = self.reading.tree
         position = len(tree) - 1
         while position in tree.placeholders:
@@ -183,7 +183,7 @@ class LineReader:
     # -- what is the same for all ---------------------------------------------------------------------
 
     def feed(self, data: bytes, end: int) -> None:
-        """Take whole lines: together where that works, else in halves, down to the lines that are unusual."""
+        """Take whole lines: together if possible, else in halves, down to the unusual lines."""
         if data.find(b"\n") == end - 1:
             self.feed_line(data[: end - 1])  # what was just appended, mostly
             return
@@ -298,7 +298,7 @@ class LineReader:
         quiet: Collection[int] = (),
         counts: Sequence[int] | None = None,
     ) -> bool:
-        """Put the entries of these lines into the tree and record where they lie.
+        """Add the entries of these lines to the tree and record their byte ranges.
 
         ``quiet`` are the positions of answers without text. ``counts`` says how many entries each line is,
         where that is not one. False, and nothing done, if the entries have to be linked one at a time.
@@ -325,7 +325,7 @@ class LineReader:
         return True
 
     def locate(self, first: int, lines: Lines, counts: Sequence[int] | None = None) -> None:
-        """Record where the entries from ``first`` on lie: one on each line, or as many as ``counts`` says."""
+        """Record the byte ranges of the entries from ``first`` on: one per line, or ``counts`` of them."""
         reading = self.reading
         ends = lines.ends
         if lines.alone:
@@ -457,7 +457,7 @@ def _after_lines(data: bytes, start: int, end: int, count: int) -> int:
 def head_lines(head: bytes, count: int = -1) -> Iterator[bytes]:
     """The lines at the beginning of a file, as many as asked for, the last one perhaps cut off.
 
-    Lazy, because most formats tell from the first line whether a file is theirs.
+    Lazy, because most formats recognize a file by its first line.
     """
     start = 3 if head.startswith(_BOM) else 0
     while count and (stop := head.find(b"\n", start)) >= 0:
@@ -512,7 +512,7 @@ def split_records(
     """Whole records at the start of a line, then the fragment, then the whole records behind it.
 
     Behind a fragment only what goes on in whole records to the end of the line counts: anything else may be a
-    part of the fragment itself. ``is_record`` tells whether an object is a record, where not every one is.
+    part of the fragment itself. ``is_record`` says whether an object is a record, where not every one is.
     """
     text = cache(lambda: line.decode("latin-1"))  # one character per byte; JSON's own signs are ASCII
     found, start = _whole_records(line, text, 0, with_care=True, is_record=is_record)
@@ -527,7 +527,7 @@ def split_records(
         if end == len(line):
             return [*found, LinePart(start, line[start:first], whole=False), *rest]
         tries += end == first
-        # What lies inside a whole object, or goes on from inside a chain of them, ends where these end.
+        # What begins inside a whole object, or inside a chain of them, ends where these end.
         place = places.search(line, max(end, first + 1))
     return [*found, LinePart(start, line[start:], whole=False)]
 

@@ -1,8 +1,8 @@
 """Writes entries as records that name their own id and that of their parent, as whole new files.
 
-A format derives from :class:`LinkedWriter` and writes one method for each kind of record. Here is what is the
-same for all of them: which id a record gets, what it hangs from, and that every tool call has one result
-before anything else is said. Where none was recorded, one that says so is written.
+A format derives from :class:`LinkedWriter` and writes one method for each kind of record. This module
+assigns ids and parents, and ensures that every tool call is followed by one result. A missing result is
+replaced by one that says so.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}", re.ASCII)
 
 
 class Placed(NamedTuple):
-    """The id of a new record, what it hangs from, and when it was said."""
+    """The id, parent and time of a new record."""
 
     id: str
     parent: str | None
@@ -125,7 +125,7 @@ class LinkedWriter(Generic[IndexT]):
         return found
 
     def paired(self, messages: Iterable[Message]) -> list[Message]:
-        """Messages that a record holds, with one result for each call; other results are told as words."""
+        """Messages that a record holds, with one result for each call; other results become text."""
         found: list[Message] = []
         asked: set[str] = set()
         for message in messages:

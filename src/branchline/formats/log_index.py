@@ -1,6 +1,6 @@
-"""A log as it was read: the tree, where each entry's bytes lie, labels, title, and what was strange.
+"""Parsed state of a log: the tree, the byte ranges of entries, labels, title and findings.
 
-Payloads stay in the log until somebody asks for an entry.
+Payloads stay in the log and are decoded on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
 
 class ByteRange(NamedTuple):
-    """Where the bytes of one entry lie in the log."""
+    """The bytes of one entry in the log."""
 
     offset: int
     size: int
@@ -49,9 +49,9 @@ class LabelState(msgspec.Struct, frozen=True, gc=False):
 
 
 class LogIndex:
-    """A session as it was read: shape in memory, payloads in the log.
+    """Parsed state of a session: tree structure in memory, payloads in the log.
 
-    ``leaf`` is the position where the file says that it stands, side records included; -1 is before the
+    ``leaf`` is the position of the leaf according to the file, side records included; -1 is before the
     first entry. ``consumed`` is the end of the last whole line. ``read_only`` says why nothing may be
     appended, or is None.
     """
@@ -66,12 +66,12 @@ class LogIndex:
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[LineChunk] = []
-        # The log again, for formats in which an entry tells what it means only beside another one.
+        # Reads the log, for formats whose entries refer to other lines.
         self.read: Callable[[int, int], bytes] = _no_log
         self.labels: dict[str, LabelState] = {}
         self.title: str | None = None
         self.leaf = ROOT
-        self.leaf_ambiguous = False  # the program itself would land elsewhere unless it is told where
+        self.leaf_ambiguous = False  # the agent would resolve another leaf; write an explicit one
         self.consumed = 0
         self.prefix_recorded = False  # the mutable prefix is what the last change of it in the file says
         self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
@@ -92,14 +92,14 @@ class LogIndex:
         return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
 
     def span(self, position: int) -> ByteRange:
-        """Where the bytes of an entry lie."""
+        """The byte range of an entry."""
         block = self.block_of(position)
         number = position - block.first
         start = block.ends[number - 1] + 1 if number else 0
         return ByteRange(block.offset + start, block.ends[number] - start)
 
     def spans(self, positions: Iterable[int]) -> list[ByteRange]:
-        """Where the bytes of many entries lie, in this order."""
+        """The byte ranges of many entries, in this order."""
         found = []
         first = last = offset = 0
         ends: Sequence[int] = ()
@@ -118,7 +118,7 @@ class LogIndex:
         return block.line + position - block.first
 
     def add_range(self, position: int, offset: int, size: int, line: int) -> None:
-        """Say where the entry that was just added lies."""
+        """Record the byte range of the entry that was just added."""
         if self.blocks:
             _, start, first_line, ends = self.blocks[-1]
             end = ends[-1]
@@ -162,12 +162,12 @@ class LogIndex:
     def add_tail_finding(
         self, kind: Kind, message: str, *, line: int = 0, offset: int = 0, size: int = 0
     ) -> None:
-        """Note what is true only until more is appended."""
+        """Add a finding that holds only until more is appended."""
         self.end_notes.append(Finding(kind=kind, message=message, line=line, offset=offset, size=size))
 
     @property
     def findings(self) -> list[Finding]:
-        """Everything strange that reading showed, in file order."""
+        """All findings of reading, in file order."""
         found = self.notes + self.end_notes
         for oddity in self.linker.findings():
             span = self.span(oddity.position)

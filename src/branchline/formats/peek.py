@@ -16,7 +16,7 @@ _FIRST, _LIMIT = 4096, 1 << 20
 
 
 class Peek(NamedTuple):
-    """What the beginning of a log tells."""
+    """What the beginning of a log contains."""
 
     format: Format
     header: Header | None

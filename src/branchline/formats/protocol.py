@@ -106,7 +106,7 @@ class FormatReader(Protocol[IndexT]):
         return None
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The header as the beginning of a file tells it; None where more of the file has to be seen.
+        """The header from the beginning of a file; None if more of the file is needed.
 
         ``whole`` says that there is no more; otherwise the last line may be cut off.
         """
@@ -460,7 +460,7 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     subagent_patterns: tuple[str, ...] = ()
     """The same for the sessions of sub-agents, where these are kept apart."""
     unsupported: Mapping[str, str] = {}
-    """What a session cannot hold (``label``, ``title``, ``branch`` …), with the reason, for people."""
+    """What a session cannot hold (``label``, ``title``, ``branch`` …), with a readable reason."""
     links: LinkFields | None = LinkFields()
     """How lines name other lines; None where they follow each other and name none."""
     native_entries: bool = False
@@ -484,7 +484,7 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     removes_empty_sessions: bool = False
     """Whether the program deletes sessions without a message that it finds in its directory."""
     leaves_stubs: bool = False
-    """Whether the program leaves files under the id of another session in which nobody said anything."""
+    """Whether the program leaves files without messages under the id of another session."""
     title_in_header: bool = False
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
@@ -498,13 +498,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     appendable: bool = True
     """Whether sessions can be appended to. If not, only whole new files are written."""
     active_branch_last: bool = False
-    """Whether the active branch of a new file stands behind all others, each branch in one piece."""
+    """Whether a new file has the active branch after all others, each branch in one piece."""
     rolls_back_turns: bool = False
     """Whether branches are turns that were rolled back: each begins with a prompt and holds no compaction."""
     splits_answers: bool = False
     """Whether one answer may be written as several entries."""
     ends_with_position: bool = False
-    """Whether a new file ends with lines that say where it stands."""
+    """Whether a new file ends with lines that record the leaf."""
 
     def stem_of(self, path: str) -> str:
         """The name of a file without the suffix."""

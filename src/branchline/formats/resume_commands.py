@@ -44,7 +44,7 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
     takes: Literal["path", "uuid", "id", "nothing"]
     note: str | None = None
     deletes: str | None = None
-    """Why the session may be lost when this command runs, for people; None if it cannot."""
+    """Why this command may lose the session, as text; None if it cannot."""
 
     def command(self, *, path: str | None, id: str) -> tuple[str, ...]:  # noqa: A002
         """Return the command for one session.

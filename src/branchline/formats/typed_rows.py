@@ -50,14 +50,14 @@ class ReplayReader(TypedReader[RowT]):
     def __init__(self, reading: LogIndex) -> None:
         super().__init__(reading)
         self.tip = ROOT
-        """What the next entry hangs from."""
+        """The parent of the next entry."""
 
     def replay(self, row: RowT, number: int, lines: Lines, index: int) -> None:
         """Take the row at this place among the lines, with its number in the file; calls :meth:`add`."""
         raise NotImplementedError
 
     def are_regular(self, rows: Sequence[RowT]) -> bool:
-        """Whether rows are of the usual kinds, so that nothing else has to be asked of their objects."""
+        """Whether rows are of the usual kinds, so that their objects need no further check."""
         raise NotImplementedError
 
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
@@ -95,12 +95,12 @@ class ReplayReader(TypedReader[RowT]):
 
 
 class RowPlace(NamedTuple):
-    """Where a row belongs in the tree, and what kind of entry it is."""
+    """The place of a row in the tree, and its kind of entry."""
 
     id: str
-    """"" where the row does not tell it."""
+    """"" if the row has none."""
     parent: str | msgspec.UnsetType | None
-    """None for a root; UNSET where the row does not tell it: it then follows the entry before it."""
+    """None for a root; UNSET if the row has none: it then follows the entry before it."""
     type: str
     time: str = ""
     role: str | None = None

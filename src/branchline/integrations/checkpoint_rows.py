@@ -91,6 +91,7 @@ class _SqliteRows:
 
     def __init__(self, path: str) -> None:
         self._store = SqliteStore(os.path.expanduser(path))
+        self._saving = self._doing("save")
         self._is_set_up = False
         self._turn = threading.Lock()  # the busy handler of SQLite sleeps up to 100 ms
 
@@ -100,8 +101,9 @@ class _SqliteRows:
             return connection.execute(_sqlite(statement), values).fetchall()
 
     def write_one(self, statement: str, *values: Any) -> None:
-        self.setup()
-        with self._turn, self._store.reading(self._doing("save")) as connection:
+        if not self._is_set_up:
+            self.setup()
+        with self._turn, self._store.reading(self._saving) as connection:
             connection.use("fsync")
             connection.execute(_sqlite(statement), values)
 

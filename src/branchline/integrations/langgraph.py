@@ -61,6 +61,7 @@ _PUT = (
     "ON CONFLICT (space, thread, ns, id) DO UPDATE SET parent = excluded.parent, run = excluded.run, "
     "kind = excluded.kind, head = excluded.head, refs = excluded.refs, metadata = excluded.metadata"
 )
+_dump_json = json.JSONEncoder(ensure_ascii=False).encode
 _COLUMNS = "thread, ns, id, parent, kind, head, refs, metadata"
 
 
@@ -142,11 +143,15 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         parent = get_checkpoint_id(config)
         about = get_checkpoint_metadata(config, metadata)
-        encoded = json.dumps(about, ensure_ascii=False).encode("utf-8", "ignore")
+        encoded = _dump_json(about).encode("utf-8", "ignore")
+        place = (self._space, thread, ns, checkpoint["id"], parent, about.get("run_id"))
+        if (thread, ns) not in self._long:
+            kind, head = self.serde.dumps_typed(checkpoint)
+            if len(head) <= _INLINE:
+                self._rows.write_one(_PUT, *place, kind, head, None, encoded)
+                return _config(thread, ns, checkpoint["id"])
+            self._long.add((thread, ns))
         parts = self._parts(thread, ns, parent, checkpoint)
-        if not parts.refs:
-            self._rows.write_one(_PUT, *self._row(thread, ns, parent, checkpoint, about, encoded, parts))
-            return _config(thread, ns, checkpoint["id"])
         with self._rows.write(thread) as run:
             if parts.segments and not self._parents_exist(run, thread, parts.segments):
                 self._forget(thread)  # somebody pruned the thread meanwhile
@@ -158,25 +163,10 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
                     "INSERT INTO {lg}value VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                     self._space, thread, hashed, *value,
                 )  # fmt: skip
-            run(_PUT, *self._row(thread, ns, parent, checkpoint, about, encoded, parts))
+            refs = json.dumps(parts.refs) if parts.refs else None
+            run(_PUT, *place, parts.kind, parts.head, refs, encoded)
         self._remember(thread, ns, checkpoint["id"], parts)
         return _config(thread, ns, checkpoint["id"])
-
-    def _row(
-        self,
-        thread: str,
-        ns: str,
-        parent: str | None,
-        checkpoint: Checkpoint,
-        about: CheckpointMetadata,
-        encoded: bytes,
-        parts: _Parts,
-    ) -> tuple[Any, ...]:
-        refs = json.dumps(parts.refs) if parts.refs else None
-        run = about.get("run_id")
-        return (
-            self._space, thread, ns, checkpoint["id"], parent, run, parts.kind, parts.head, refs, encoded
-        )  # fmt: skip
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -379,11 +369,6 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     # -- parts of a checkpoint --------------------------------------------------------------------------
 
     def _parts(self, thread: str, ns: str, parent: str | None, checkpoint: Checkpoint) -> _Parts:
-        if (thread, ns) not in self._long:
-            kind, head = self.serde.dumps_typed(checkpoint)
-            if len(head) <= _INLINE:
-                return _Parts(kind, head, {}, [], {}, {})
-            self._long.add((thread, ns))
         inline: dict[str, Any] = {}
         parts = _Parts("", b"", {}, [], {}, {})
         for channel, value in checkpoint["channel_values"].items():

@@ -149,24 +149,24 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
 # -- back -------------------------------------------------------------------------------------------------
 
 
-class _Native(msgspec.Struct):
+class _Native(msgspec.Struct, gc=False):
     format: str = ""
     v: int = 0
     items: list[Any] | None = None
 
 
-class _Said(msgspec.Struct):
+class _Said(msgspec.Struct, gc=False):
     role: str = ""
     content: Any = None
     native: _Native | None = None
     toolCallId: str = ""  # noqa: N815  as it is written
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     message: _Said | None = None
 
 
-class _Signature(msgspec.Struct):
+class _Signature(msgspec.Struct, gc=False):
     id: str
 
 

@@ -199,6 +199,8 @@ def update_index(
         done = index_text(scanner, stale, catalog, progress=progress)
         if scanner.cwd is None:
             catalog.forget_gone()  # after what was moved has been found elsewhere
+        if stale:
+            catalog.settle()
         return done
 
 

@@ -3,12 +3,14 @@
 One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed data may unpack to:
 
 - no more than ``max_unpacked``;
-- no more than 1/64 of it (32 MiB) plus 100 times its compressed size;
+- no more than 1/64 of it (32 MiB) plus 100 times its compressed size, and beyond 1/4 of it (512 MiB) no more
+  than 20 times its compressed size;
 - no more than one line for each KiB, and one JSON array or object for each 64 bytes, of the above;
 - no line longer than 1/64 of ``max_unpacked`` (32 MiB).
 
 Real sessions compress 5 to 20 times, rarely 100 times; decompression bombs 10,000 times and more. Lines and
-values are limited too, since each costs far more memory and time than its bytes.
+values are limited too, since each costs far more memory and time than its bytes. Half a gigabyte of ordinary
+content is what every command reads in 20 seconds and 1.5 GB; only a file that is large itself may hold more.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ __all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
 
 _MIB = 1 << 20
 _ANY_RATIO, _RATIO = 64, 100
+_MUCH, _RATIO_OF_MUCH = 4, 20
 _PER_LINE, _PER_VALUE = 1024, 64
 _LONGEST_LINE = 64
 _LISTED = 8
@@ -47,7 +50,8 @@ class Allowance:
     def check(self, pieces: Iterable[bytes], packed: int) -> Iterator[bytes]:
         """Yield the pieces that a file of ``packed`` bytes unpacks to. TooLarge once they exceed a limit."""
         self._packed += packed
-        size = min(self.limit, self.limit // _ANY_RATIO + _RATIO * self._packed)
+        little = min(self.limit // _MUCH, self.limit // _ANY_RATIO + _RATIO * self._packed)
+        size = min(self.limit, max(little, _RATIO_OF_MUCH * self._packed))
         lines, values, longest = size // _PER_LINE, size // _PER_VALUE, self.limit // _LONGEST_LINE
         line = 0
         for piece in pieces:
@@ -63,13 +67,21 @@ class Allowance:
             if self._values > values:
                 raise self._too_large(f"{values:,} arrays and objects", size)
             if line > longest:
-                raise self._too_large(f"{_amount(longest)} in one line", self.limit)
+                way_out = f"a line may have 1/{_LONGEST_LINE} of the setting max_unpacked ({self._setting})"
+                raise TooLarge(f"it unpacks to more than {_amount(longest)} in one line; {way_out}")
             yield piece
 
     def _too_large(self, most: str, size: int) -> TooLarge:
-        because = "" if size == self.limit else f" from {format_size(self._packed)}"
-        way_out = f"raise the setting max_unpacked ({self.limit // _MIB} MiB) to open it"
-        return TooLarge(f"it unpacks to more than {most}{because}; {way_out}")
+        if size == self.limit:
+            return TooLarge(
+                f"it unpacks to more than {most}; raise the setting max_unpacked ({self._setting}) to open it"
+            )
+        way_out = f"raise the setting max_unpacked ({self._setting}), which scales this limit, to open it"
+        return TooLarge(f"it unpacks to more than {most} from {format_size(self._packed)}; {way_out}")
+
+    @property
+    def _setting(self) -> str:
+        return f"{self.limit // _MIB} MiB"
 
 
 def max_unpacked() -> int:

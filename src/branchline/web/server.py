@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 import webbrowser
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from branchline.library import SessionLibrary
+from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.guard import Keys
 
@@ -84,7 +86,7 @@ def serve(
         on_address(address)
         sys.stdout.flush()
         if open_browser:
-            webbrowser.open(address)
+            _open_browser(address)
         http_server(app).run(sockets=[listener])
 
 
@@ -105,3 +107,9 @@ def http_server(app: ASGIApp) -> uvicorn.Server:
         timeout_graceful_shutdown=1,
     )
     return QuietServer(config)
+
+
+def _open_browser(address: str) -> None:
+    """Show an address in the system's browser, which is looked up in absolute entries of ``PATH`` only."""
+    os.environ["PATH"] = safe_environment()["PATH"]
+    webbrowser.open(address)

@@ -21,7 +21,7 @@ __all__ = ["web_command"]
 )
 @click.option("--port", type=click.IntRange(1, 65535), help="Use this port; a free one by default.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open the address in a web browser.")
-@click.option("--write", "writable", is_flag=True, help="Allow labels, titles, branches and forks.")
+@click.option("--write", "writable", is_flag=True, help="Allow titles, tags, labels, branches and forks.")
 @click.option(
     "--store", "--dir", "directory", metavar="STORE", help="Show the sessions in STORE, of any agent."
 )

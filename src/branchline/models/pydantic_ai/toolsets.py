@@ -27,6 +27,7 @@ from branchline.settings import McpServerSettings
 __all__ = ["mcp_toolset", "mcp_toolsets", "toolset_tools"]
 
 _ENV_FILE = "FASTMCP_ENV_FILE"
+_START_SECONDS = 30.0
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -57,13 +58,14 @@ def mcp_toolset(name: str, server: McpServerSettings) -> AbstractToolset[Any]:
         from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
         from pydantic_ai.mcp import MCPToolset  # noqa: PLC0415
     if server.url is not None:
-        return MCPToolset(server.url, id=name, headers=_expanded(server.headers)).prefixed(name)
+        headers = _expanded(server.headers)
+        return MCPToolset(server.url, id=name, headers=headers, init_timeout=_START_SECONDS).prefixed(name)
     assert server.command is not None
     program = find_program(os.path.expanduser(server.command))
     if program is None:
         raise ValueError(f"no program {server.command!r} on PATH")
     transport = StdioTransport(command=program, args=list(server.args), env=_expanded(server.env))
-    return MCPToolset(transport, id=name).prefixed(name)
+    return MCPToolset(transport, id=name, init_timeout=_START_SECONDS).prefixed(name)
 
 
 def _expanded(values: Mapping[str, str]) -> dict[str, str]:
