@@ -269,7 +269,7 @@ INNER: tuple[Inner, ...] = (
     Inner("newrelic-key", "A", r"L(?!\w)(?<=NRAL)", 38, r"[0-9a-zA-Z]{36}NRAL", "vendor: New Relic licence keys"),
     Inner("bitwarden-token", ".", rf"(?<=0\.)(?={_UUID}\.)", 1, rf"0\.{_UUID}\.[0-9A-Za-z]{{20,}}+:[0-9A-Za-z+/]{{20,}}+={{0,2}}", "vendor: Bitwarden Secrets Manager"),
     Inner("firebase-key", ":", r"APA91b(?<=AAAA[\w-]{7}:APA91b)", 11, r"AAAA[\w-]{7}:APA91b[\w-]{100,}+", "vendor: Firebase Cloud Messaging"),
-    Inner("sidekiq-secret", ":", r"(?<=[0-9a-f]{8}:)(?=[0-9a-f]{8}(?!\w))", 44, rf"(?i:BUNDLE_(?:ENTERPRISE|GEMS)__CONTRIBSYS__COM)[\"']?(?:\s*[:=]\s*|=>|\s+)[\"']?({_HEX}{{8}}:{_HEX}{{8}})", "gitleaks: sidekiq-secret", group=True),
+    Inner("sidekiq-secret", ":", r"(?<=[0-9a-f]{8}:)(?=[0-9a-f]{8}(?!\w))", 60, rf"(?i:BUNDLE_(?:ENTERPRISE|GEMS)__CONTRIBSYS__COM)[\\\"']{{0,4}}(?:\s*[:=]\s*|=>|\s+)[\\\"']{{0,4}}({_HEX}{{8}}:{_HEX}{{8}})", "gitleaks: sidekiq-secret", group=True),
     Inner("maxmind-key", "_", r"(?<=\w{6}_)(?=\w{29}_mmk(?!\w))", 6, r"[0-9A-Za-z]{6}_[0-9A-Za-z]{29}_mmk", "gitleaks: maxmind-license-key"),
     Inner("ngrok-token", "_", r"(?<=[0-9A-Za-z]{26}_)(?=[0-9A-Za-z]{20})", 27, r"[12][0-9A-Za-z]{26}_[0-9A-Za-z]{20,24}(?!\w)", "vendor: ngrok"),
     Inner("jwt", ".", r"(?<=[0-9A-Za-z]{19}\.)(?=ey[\w/\\-]{17,}+\.)", 120, r"ey[0-9A-Za-z]{17,}+\.ey[\w/\\-]{17,}+\.(?:[\w/\\-]{10,}+={0,2})?", "gitleaks: jwt"),
