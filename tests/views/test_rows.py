@@ -225,7 +225,7 @@ def test_a_search_needs_all_words_in_any_case_and_order():
 def test_a_search_reads_the_session_once_and_then_only_what_is_new():
     source = session(*[message("user", words(f"turn {n}")) for n in range(1500)])
     reads = []
-    source.entries = lambda places, entries=source.entries: reads.extend(places) or entries(places)
+    source.iter_entries = lambda places, entries=source.iter_entries: reads.extend(places) or entries(places)
     search = Search(source)
 
     assert search.find("turn 1499") == {1499}
