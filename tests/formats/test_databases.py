@@ -77,6 +77,18 @@ def test_an_opencode_session_is_a_path_that_ends_before_a_pending_revert(tmp_pat
     assert (spent.input, spent.output, spent.cache_read, spent.cache_write) == (70, 28, 35, 14)
 
 
+def test_an_opencode_message_without_an_id_has_no_parts(tmp_path):
+    session_id = opencode_database(tmp_path / "any.db")
+    with sqlite3.connect(tmp_path / "any.db") as connection:
+        connection.execute("UPDATE session SET revert = NULL")
+        connection.execute("UPDATE message SET id = NULL WHERE id = 'msg_013'")
+    connection.close()
+
+    session = Session.open(f"{tmp_path / 'any.db'}#{session_id}")
+
+    assert shape(session)[-2:] == ["user: Hidden", "assistant: "]
+
+
 def test_the_context_of_an_opencode_session_begins_with_its_last_summary(tmp_path):
     session = opened(opencode_database, tmp_path)
 

@@ -141,13 +141,13 @@ def iso_time(ms: object) -> str:
     """Unix milliseconds as files write them; empty if it is not a time."""
     if not isinstance(ms, int | float) or not 0 <= ms <= _LAST_MS:
         return ""
-    seconds, rest = divmod(int(ms), 1000)
-    return f"{_second(seconds)}.{rest:03d}Z"
+    minutes, rest = divmod(int(ms), 60_000)
+    return f"{_minute(minutes)}:{rest // 1000:02d}.{rest % 1000:03d}Z"
 
 
-@lru_cache(1024)  # several entries share a second
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
+@lru_cache(1024)  # many entries share a minute
+def _minute(minutes: int) -> str:
+    return datetime.fromtimestamp(minutes * 60, UTC).isoformat()[:16]
 
 
 def instant(*times: object) -> int:
@@ -190,8 +190,8 @@ class RowDecoder:
         decoder = msgspec.json.Decoder(kind)
         self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
-    def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """Rows whose last value is an object, with that object decoded; many are decoded together."""
+    def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Rows whose last value is an object, each with that object decoded; many are decoded together."""
         waiting = iter(rows)
         while chunk := list(islice(waiting, _TOGETHER)):
             texts = [one_line(row[-1]) for row in chunk]
@@ -201,8 +201,7 @@ class RowDecoder:
                 found = []
             if len(found) != len(chunk):
                 found = [self(text) for text in texts]
-            for row, one in zip(chunk, found, strict=True):
-                yield (*row[:-1], one)
+            yield from zip(chunk, found, strict=True)
 
     def __call__(self, data: bytes) -> Any:
         try:

@@ -8,8 +8,6 @@ reverted and opencode deleted.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from branchline.entries import Header, json_codec
@@ -46,6 +44,7 @@ _PARTS = """
 SELECT part.message_id, part.id, part.data FROM message JOIN part ON part.message_id = message.id
 WHERE message.session_id = ? ORDER BY message.time_created, message.id, part.id
 """  # in the order of two indexes, so that nothing has to be sorted
+_NO_PART: tuple[tuple[Any, ...], Any] = ((object(), None, None), None)  # of no message, whatever its id
 _EVENTS = "SELECT type, data FROM event WHERE aggregate_id = ? AND type LIKE 'message.%' ORDER BY seq"
 
 
@@ -149,13 +148,15 @@ def _branch(
 
 
 def _stored_messages(query: Query, session_id: str) -> Iterator[StoredMessage]:
-    groups = groupby(decode_part.rows(query(_PARTS, session_id)), key=itemgetter(0))
-    owner, group = next(groups, (None, iter(())))
-    for message_id, created, row in decode_message.rows(query(_MESSAGES, session_id)):
+    rows = decode_part.rows(query(_PARTS, session_id))
+    following = next(rows, _NO_PART)
+    for (message_id, created, _), row in decode_message.rows(query(_MESSAGES, session_id)):
         parts: list[tuple[str, Any]] = []
-        if owner == message_id:
-            parts = [(_text(part_id), part) for _, part_id, part in group if part is not None]
-            owner, group = next(groups, (None, iter(())))
+        while following[0][0] == message_id:
+            (_, part_id, _), part = following
+            if part is not None:
+                parts.append((_text(part_id), part))
+            following = next(rows, _NO_PART)
         told = row or decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
         yield StoredMessage(_text(message_id), told, parts)
 

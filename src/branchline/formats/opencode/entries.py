@@ -14,12 +14,12 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.formats.common.derived_format import (
     EntryLines,
-    instant,
     is_nothing,
     is_object,
     is_string,
     iso_time,
 )
+from branchline.formats.json_values import LAST_INSTANT
 from branchline.formats.opencode.rows import FileRow, MessageRow, PartRow, Tokens
 
 __all__ = ["MessageEntries", "StoredMessage"]
@@ -122,9 +122,14 @@ class MessageEntries:
     ) -> Iterator[bytes]:
         row, time = message.row, iso_time(message.row.time.created)
         entry_id = message.id if is_first else step[0][0]
-        content = [block for _, part in step if (block := _block(part)) is not None]
-        calls = [(part_id, part) for part_id, part in step if part.type == "tool"]
-        finished = next((part for _, part in step if part.type == "step-finish"), None)
+        content, calls, finished = [], [], None
+        for part_id, part in step:
+            if part.type == "step-finish":
+                finished = finished or part
+            elif (block := _block(part)) is not None:
+                content.append(block)
+                if part.type == "tool":
+                    calls.append((part_id, part))
         fields: dict[str, Any] = {"role": "assistant", "content": content}
         if row.providerID:
             fields["provider"] = row.providerID
@@ -192,10 +197,10 @@ class MessageEntries:
         return self._lines.entry("compaction", message.id, iso_time(message.row.time.created), fields)
 
 
-def _steps(parts: Sequence[tuple[str, PartRow]]) -> list[list[tuple[str, PartRow]]]:
+def _steps(parts: Sequence[tuple[str, PartRow]]) -> Sequence[Sequence[tuple[str, PartRow]]]:
     """The parts of each step; a message without any part is one step."""
-    if sum(part.type == "step-start" for _, part in parts) < 2:
-        return [list(parts)]
+    if [part.type for _, part in parts].count("step-start") < 2:
+        return [parts]
     steps: list[list[tuple[str, PartRow]]] = [[]]
     for part_id, part in parts:
         if part.type == "step-start" and any(one.type != "step-start" for _, one in steps[-1]):
@@ -289,4 +294,4 @@ def _usage(tokens: Tokens | None, cost: float) -> dict[str, Any] | None:
 
 
 def _ms(created: float) -> int | None:
-    return instant(created) or None
+    return int(created) or None if 0 < created <= LAST_INSTANT else None
