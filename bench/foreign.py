@@ -1,21 +1,24 @@
 """The sessions of `bench.generate` as other programs would have written them.
 
-What our own writers can write, they write, entry by entry, as a live session would; transcripts of Claude
-Code and rollouts of Codex, which are only read, are put together here. What a format has no place for is left
-out, so that none of our own additions is measured.
+What our own writers append to, they write, entry by entry, as a live session would; the files of the other
+programs are put together here. What a format has no place for is left out, so that none of our own additions
+is measured.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
 from bench import generate
+from branchline.context import milliseconds
 from branchline.entries import AssistantMessage, Cost, Entry, Header, MessageEntry, message_fields
 from branchline.errors import NotSupported
 from branchline.formats import EntryLog, Format
@@ -24,12 +27,21 @@ from branchline.plugins.formats import formats
 OPENED = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
 """The formats, by name, in the order in which they are measured."""
 
+PER_BYTE = ("qwen", "copilot", "gemini", "kimi", "cline", "opencode")
+"""Formats that store much beside the conversation, or parts of it twice: they are compared per byte."""
+
 _encode = msgspec.json.Encoder().encode
 _SPEAKING = "model_change", "thinking_level_change", "message"
 
 
 def linear(name: str, megabytes: int) -> Path:
     """The linear conversation in this format."""
+    if name in _STORES:
+        store = _kept(
+            f"{name}/linear-{megabytes}MB",
+            lambda draft: _write_store(name, [generate.linear(megabytes)], draft),
+        )
+        return next(store.rglob(_STORES[name].pattern))
     return _kept(
         f"{name}/linear-{megabytes}MB.jsonl", lambda draft: _write(name, generate.linear(megabytes), draft)
     )
@@ -39,11 +51,22 @@ def library(name: str, sessions: int, megabytes: int) -> Path:
     """The directory of many sessions, all in this format."""
 
     def write(draft: Path) -> None:
+        sources = sorted(generate.library(sessions, megabytes).iterdir())
+        if name in _STORES:
+            _write_store(name, sources, draft)
+            return
         draft.mkdir()
-        for source in sorted(generate.library(sessions, megabytes).iterdir()):
+        for source in sources:
             _write(name, source, draft / _file_name(name, source.stem))
 
     return _kept(f"{name}/library-{sessions}", write)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a session file, or of all files of a directory."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
 def _kept(name: str, write: Callable[[Path], None]) -> Path:
@@ -58,12 +81,21 @@ def _file_name(name: str, key: str) -> str:
     return f"{session_id if name == 'claude-code' else key}.jsonl"
 
 
-def _write(name: str, source: Path, target: Path) -> None:
+def _conversation(source: Path) -> tuple[Header, Iterator[Entry]]:
     data = source.read_bytes()
     told = EntryLog(_format("pi"), lambda offset, size: data[offset : offset + size], str(source))
     header = told.reading.header
     assert header is not None
-    entries = (entry for entry in told.entries(range(len(told.tree))) if entry.type in _SPEAKING)
+    return header, (entry for entry in told.entries(range(len(told.tree))) if entry.type in _SPEAKING)
+
+
+def _write_store(name: str, sources: Iterable[Path], target: Path) -> None:
+    target.mkdir()
+    _STORES[name].write(target, map(_conversation, sources))
+
+
+def _write(name: str, source: Path, target: Path) -> None:
+    header, entries = _conversation(source)
     with target.open("wb") as out:
         if name in _LINES:
             out.writelines(map(_line, _LINES[name](header, entries)))
@@ -79,13 +111,15 @@ def _format(name: str) -> Format:
 def _write_live(format_: Format, header: Header, entries: Iterator[Entry], out: BinaryIO) -> None:
     """One append after the other, each under the entry where the file stands."""
     start = format_.required_writer().encode_header(msgspec.structs.replace(header, parent_session=None))
-    found = EntryLog(format_, lambda offset, size: start[offset : offset + size], "session")
+    written = bytearray(start)
+    found = EntryLog(format_, lambda offset, size: bytes(written[offset : offset + size]), "session")
     out.write(start)
     for entry in entries:
         try:
             line = format_.required_writer().encode([_placed(entry, found.leaf)], found.reading)
         except NotSupported:
             continue
+        written += line
         out.write(line)
         found.take(line)
 
@@ -170,9 +204,240 @@ def _codex_items(said: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield {"type": "message", "role": said["role"], "content": content}
 
 
+def _kimi(header: Header, entries: Iterator[Entry]) -> Iterator[Any]:
+    """Each message is there twice: for the conversation, and for the log of the agent."""
+    yield {"type": "metadata", "protocol_version": "1.5", "created_at": milliseconds(header.timestamp)}
+    yield {"type": "profile.bind", "environmentDisclosure": {"cwd": header.cwd}, "time": 1}
+    turn = step = 0
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        said = message_fields(entry.message)
+        about = {"agentId": "main", "time": milliseconds(entry.timestamp)}
+        key = f"{entry.id}-0000-4000-8000-000000000000"
+        if said["role"] == "user":
+            turn, step = turn + 1, 0
+            told = {"role": "user", "content": said["content"]}
+            origin = {"kind": "user"}
+            prompt = {"type": "turn.prompt", "input": said["content"], "origin": origin, "promptId": key}
+            yield {**prompt, "turnId": turn, **about}
+            message = {**told, "id": key, "toolCalls": [], "origin": origin}
+            yield {"type": "context.append_message", "message": message, **about}
+        elif said["role"] == "assistant":
+            step += 1
+            place = {"turnId": str(turn), "step": step}
+            yield _kimi_event(about, {"type": "step.begin", "uuid": key, **place})
+            request = {"type": "llm.request", "provider": said["provider"], "model": said["model"]}
+            yield {**request, "turnStep": f"{turn}.{step}", **about}
+            usage = {"inputOther": 4, "output": said["usage"]["output"], "inputCacheRead": 0}
+            yield {"type": "usage.record", "model": said["model"], "usage": usage, **about}
+            yield {"type": "token_counting.measured", "length": 6, "tokens": 332, **about}
+            for block in said["content"]:
+                yield _kimi_event(about, {**_kimi_block(block), "uuid": key, **place, "stepUuid": key})
+            ended = {"type": "step.end", "uuid": key, **place, "finishReason": "tool_use", "usage": usage}
+            yield _kimi_event(about, ended)
+            told = {"role": "assistant", "content": said["content"], "toolCalls": []}
+        else:
+            result = {"output": said["content"][0]["text"], "durationMs": 63}
+            call = {"type": "tool.result", "parentUuid": key, "toolCallId": said["toolCallId"]}
+            yield _kimi_event(about, {**call, "result": result})
+            told = {"role": "tool", "content": said["content"], "toolCallId": said["toolCallId"]}
+        yield {"message": {"message": told}, "type": "agent.message.appended", **about, "kind": "event"}
+
+
+def _kimi_event(about: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "context.append_loop_event", "agentId": "main", "event": event, **about}
+
+
+def _kimi_block(block: dict[str, Any]) -> dict[str, Any]:
+    match block["type"]:
+        case "thinking":
+            return {"type": "content.part", "part": {"type": "think", "think": block["thinking"]}}
+        case "toolCall":
+            call = {"type": "tool.call", "toolCallId": block["id"], "name": block["name"]}
+            return {**call, "args": block["arguments"]}
+        case _:
+            return {"type": "content.part", "part": {"type": "text", "text": block["text"]}}
+
+
+def _gemini(header: Header, entries: Iterator[Entry]) -> Iterator[Any]:
+    """An answer is there once more with the results of its calls, which follow it as a line, too."""
+    about = {"sessionId": header.id, "projectHash": "0" * 64, "startTime": header.timestamp}
+    yield {**about, "lastUpdated": header.timestamp, "kind": "main"}
+    answer: dict[str, Any] = {}
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        said = message_fields(entry.message)
+        key = f"{entry.id}-0000-4000-8000-000000000000"
+        line: dict[str, Any] = {"id": key, "timestamp": entry.timestamp}
+        if said["role"] == "assistant":
+            answer = line = {**line, **_gemini_answer(said)}
+        elif said["role"] == "user":
+            line |= {"type": "user", "content": [{"text": block["text"]} for block in said["content"]]}
+        else:
+            response = {"output": said["content"][0]["text"]}
+            part = {"id": said["toolCallId"], "name": said["toolName"], "response": response}
+            result = [{"functionResponse": part}]
+            calls = answer.setdefault("toolCalls", [])
+            calls.append({"id": part["id"], "name": part["name"], "args": {}, "result": result})
+            yield answer
+            line |= {"type": "user", "content": result}
+        yield line
+        yield {"$set": {"lastUpdated": entry.timestamp}}
+
+
+def _gemini_answer(said: dict[str, Any]) -> dict[str, Any]:
+    texts = [block["text"] for block in said["content"] if block["type"] == "text"]
+    thoughts = [
+        {"subject": "", "description": block["thinking"]}
+        for block in said["content"]
+        if block["type"] == "thinking"
+    ]
+    tokens = {"input": 4, "output": said["usage"]["output"], "cached": 0, "thoughts": 0, "tool": 0}
+    answer = {"type": "gemini", "content": "".join(texts), "thoughts": thoughts, "tokens": tokens}
+    return {**answer, "model": said["model"]}
+
+
 _LINES: dict[str, Callable[[Header, Iterator[Entry]], Iterator[Any]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
+    "gemini": _gemini,
+    "kimi": _kimi,
+}
+
+
+# -- stores with more than one file for a session, or more than one session in a file ----------------------
+
+
+def _write_cline(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
+    for number, (header, entries) in enumerate(conversations):
+        key = f"{generate.START + number}_bench"
+        folder = target / "sessions" / key
+        folder.mkdir(parents=True)
+        said = [_cline_message(entry) for entry in entries if isinstance(entry, MessageEntry)]
+        about = {"version": 1, "session_id": key, "started_at": header.timestamp, "cwd": header.cwd}
+        (folder / f"{key}.json").write_bytes(_encode(about))
+        document = {"version": 1, "agent": "lead", "sessionId": key, "messages": said}
+        (folder / f"{key}.messages.json").write_bytes(msgspec.json.format(_encode(document), indent=2))
+
+
+def _cline_message(entry: MessageEntry) -> dict[str, Any]:
+    said = message_fields(entry.message)
+    kind = "assistant" if said["role"] == "assistant" else "user"
+    message: dict[str, Any] = {"id": f"msg_{entry.id}", "role": kind, "content": said["content"]}
+    message["ts"] = milliseconds(entry.timestamp)
+    if kind == "assistant":
+        message["content"] = [_claude_block(block) for block in said["content"]]
+        message["modelInfo"] = {"id": said["model"], "provider": said["provider"]}
+        message["metrics"] = {"inputTokens": 4, "outputTokens": said["usage"]["output"]}
+    elif said["role"] == "toolResult":
+        output = [{"query": said["toolName"], "result": said["content"][0]["text"], "success": True}]
+        result = {"type": "tool_result", "tool_use_id": said["toolCallId"], "name": said["toolName"]}
+        message["content"] = [{**result, "content": output}]
+    return message
+
+
+_OPENCODE = """
+CREATE TABLE project (id TEXT PRIMARY KEY);
+CREATE TABLE session (
+    id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT, title TEXT, version TEXT,
+    revert TEXT, time_created INTEGER, time_updated INTEGER
+);
+CREATE TABLE message (
+    id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT
+);
+CREATE TABLE part (
+    id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER,
+    data TEXT
+);
+CREATE INDEX message_session_time_created_id_idx ON message (session_id, time_created, id);
+CREATE INDEX part_message_id_id_idx ON part (message_id, id);
+CREATE INDEX part_session_idx ON part (session_id);
+"""
+
+
+def _write_opencode(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
+    with closing(sqlite3.connect(target / "opencode.db")) as connection, connection:
+        connection.executescript(_OPENCODE)
+        for number, (header, entries) in enumerate(conversations):
+            key, time = f"ses_{number:06}", milliseconds(header.timestamp)
+            about = (key, "global", None, header.cwd, f"Session {number}", "1.18.33", None, time, time)
+            connection.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", about)
+            for message in _opencode_messages(key, entries):
+                when = message.info["time"]["created"]
+                connection.execute(
+                    "INSERT INTO message VALUES (?, ?, ?, ?, ?)",
+                    (message.id, key, when, when, _encode(message.info).decode()),
+                )
+                rows = [
+                    (f"prt_{message.id[4:]}{place:04}", message.id, key, when, when, _encode(part).decode())
+                    for place, part in enumerate(message.parts)
+                ]
+                connection.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+class _OpencodeMessage(NamedTuple):
+    id: str
+    info: dict[str, Any]
+    parts: list[dict[str, Any]]
+
+
+def _opencode_messages(session: str, entries: Iterator[Entry]) -> Iterator[_OpencodeMessage]:
+    """Results are in the part of their call, so that a message is complete when the next one begins."""
+    waiting: _OpencodeMessage | None = None
+    calls: dict[str, dict[str, Any]] = {}
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, MessageEntry):
+            continue
+        said = message_fields(entry.message)
+        if said["role"] == "toolResult":
+            call = calls.pop(said["toolCallId"])
+            output = {
+                "output": said["content"][0]["text"],
+                "title": said["toolName"],
+                "metadata": {"exit": 0},
+            }
+            call["state"] = {"status": "completed", "input": call["state"]["input"], **output}
+            continue
+        if waiting is not None:
+            yield waiting
+        info: dict[str, Any] = {"role": said["role"], "time": {"created": milliseconds(entry.timestamp)}}
+        waiting = _OpencodeMessage(f"msg_{session[4:]}{number:08}", info, said["content"])
+        if said["role"] == "assistant":
+            tokens = {"input": 4, "output": said["usage"]["output"], "reasoning": 0}
+            spent = {"tokens": {**tokens, "cache": {"read": 0, "write": 0}}, "cost": 0.01}
+            info |= {"modelID": said["model"], "providerID": said["provider"], **spent}
+            info |= {"path": {"cwd": "/home/dev", "root": "/home/dev"}, "finish": "tool-calls"}
+            parts = [_opencode_part(block) for block in said["content"]]
+            calls = {part["callID"]: part for part in parts if part["type"] == "tool"}
+            finish = {"type": "step-finish", "reason": "tool-calls", **spent}
+            waiting = waiting._replace(parts=[{"type": "step-start"}, *parts, finish])
+    if waiting is not None:
+        yield waiting
+
+
+def _opencode_part(block: dict[str, Any]) -> dict[str, Any]:
+    match block["type"]:
+        case "thinking":
+            return {"type": "reasoning", "text": block["thinking"], "time": {"start": 1, "end": 2}}
+        case "toolCall":
+            state = {"status": "pending", "input": block["arguments"]}
+            return {"type": "tool", "tool": block["name"], "callID": block["id"], "state": state}
+        case _:
+            return {"type": "text", "text": block["text"], "time": {"start": 1, "end": 2}}
+
+
+class _Store(NamedTuple):
+    """How a directory of sessions is written, and how the file of one is named."""
+
+    pattern: str
+    write: Callable[[Path, Iterator[tuple[Header, Iterator[Entry]]]], None]
+
+
+_STORES = {
+    "cline": _Store("*.messages.json", _write_cline),
+    "opencode": _Store("*.db", _write_opencode),
 }
 
 

@@ -127,16 +127,19 @@ class Benchmark:
     def _foreign(self, work: Foreign) -> Iterator[Row]:
         """What a work costs with the files of each other program, over what it costs with native ones."""
         print(f"measuring: {work.name}", file=sys.stderr)
-        arguments = {name: [str(work.data(name))] for name in (NATIVE, *foreign.OPENED)}
+        data = {name: work.data(name) for name in (NATIVE, *work.formats)}
+        arguments = {name: [str(path)] for name, path in data.items()}
         best = best_of_each(self.runs, self.subjects[0], work.work, arguments)
         self.samples[work.name] = best
         native = best[NATIVE]
-        for name in foreign.OPENED:
+        for name in work.formats:
             ours, share = best[name], work.shares.get(name)
             if isinstance(ours, Failure):
                 self.remarks.append(f"{work.name}: {name} failed: {ours.reason}")
             known = isinstance(ours, Sample) and isinstance(native, Sample)
             ratio = ours.cpu / native.cpu if known else None  # type: ignore[union-attr]
+            if ratio is not None and work.per_byte:
+                ratio *= foreign.size_of(data[NATIVE]) / foreign.size_of(data[name])
             yield Row(
                 name=f"{work.name}, {name} : native",
                 unit="s",

@@ -111,6 +111,8 @@ class Foreign:
     work: str
     data: Callable[[str], Path]
     shares: Mapping[str, float]
+    formats: tuple[str, ...] = foreign.OPENED
+    per_byte: bool = False
 
 
 def foreign_works() -> list[Foreign]:
@@ -128,6 +130,14 @@ def foreign_works() -> list[Foreign]:
                 generate.library(2_000, 125) if name == NATIVE else foreign.library(name, 2_000, 125)
             ),
             shares=dict.fromkeys(foreign.OPENED, 2.0),
+        ),
+        Foreign(
+            name="open, per byte",
+            work="open",
+            data=lambda name: generate.linear(30) if name == NATIVE else foreign.linear(name, 30),
+            shares=dict.fromkeys(foreign.PER_BYTE, 2.0),
+            formats=foreign.PER_BYTE,
+            per_byte=True,
         ),
     ]
 

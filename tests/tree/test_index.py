@@ -304,6 +304,18 @@ def test_a_random_large_forest_hangs_together():
     assert sum(len(tree.child_positions(position)) for position in range(count)) == count - len(tree.roots())
 
 
+def test_entries_may_get_their_times_after_they_were_added():
+    tree = Tree()
+    tree.add("a", ROOT, type="message", time="1")
+    tree.add("b", 0, type="message", time=None)
+    tree.add("c", 0, type="message", time=None)
+    tree.extend_times(map(str, (2, 3)))
+    tree.add("d", 1, type="message", time="4")
+
+    assert tree.times == ["1", "2", "3", "4"]
+    assert tree.parents == [ROOT, 0, 0, 1]
+
+
 def test_times_that_are_derived_are_derived_once_and_when_somebody_asks():
     tree = Tree()
     asked = []

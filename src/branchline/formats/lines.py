@@ -401,19 +401,23 @@ def _chunks(
     first: int, offset: int, number: int, ends: list[int], counts: Sequence[int]
 ) -> Iterator[LineChunk]:
     """Runs of lines with one entry each, and each entry of any other line by itself."""
-    done = 0
-    while done < len(counts):
+    done, size = 0, len(counts)
+    while done < size:
+        count = counts[done]
+        if not count:
+            done += 1
+            continue
         start = ends[done - 1] + 1 if done else 0
-        alike = done
-        while alike < len(counts) and counts[alike] == 1:
-            alike += 1
-        if alike > done:
-            inside = array("q", [end - start for end in ends[done:alike]])
-            yield LineChunk(first, offset + start, number + done, inside)
+        if count == 1:
+            alike = done + 1
+            while alike < size and counts[alike] == 1:
+                alike += 1
+            inside = [end - start for end in ends[done:alike]] if alike - done > 1 else (ends[done] - start,)
+            yield LineChunk(first, offset + start, number + done, array("q", inside))
             first += alike - done
             done = alike
             continue
-        for _ in range(counts[done]):
+        for _ in range(count):
             yield LineChunk(first, offset + start, number + done, array("q", (ends[done] - start,)))
             first += 1
         done += 1

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Union, get_args,
 import msgspec
 
 from branchline.entries import json_codec
+from branchline.formats.json_values import iso_time
 from branchline.formats.lines import LineReader, Lines
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
@@ -51,6 +52,7 @@ class ReplayReader(TypedReader[RowT]):
         super().__init__(reading)
         self.tip = ROOT
         """The parent of the next entry."""
+        self._times: list[str | float | None] = []  # of the entries of the rows that are taken now
 
     def replay(self, row: RowT, number: int, lines: Lines, index: int) -> None:
         """Take the row at this place among the lines, with its number in the file; calls :meth:`add`."""
@@ -63,28 +65,41 @@ class ReplayReader(TypedReader[RowT]):
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
         if not lines.alone and not self.are_regular(rows):
             return False
-        keys = self.reading.tree.keys
-        before = len(keys)
-        for index, row in enumerate(rows):
-            self.replay(row, lines.number + index, lines, index)
-            if len(keys) != before:
-                span = lines.span(index)
-                for position in range(before, len(keys)):
-                    self.reading.add_range(position, span.offset, span.size, lines.number + index)
-                before = len(keys)
+        tree = self.reading.tree
+        keys, replay = tree.keys, self.replay
+        first = before = len(keys)
+        counts = []
+        self._times = []
+        for index, (number, row) in enumerate(enumerate(rows, lines.number)):
+            replay(row, number, lines, index)
+            after = len(keys)
+            counts.append(after - before)
+            before = after
+        tree.extend_times(map(_time_text, self._times))
+        self.locate(first, lines, counts)
         return True
 
-    def add(self, key: str, type: str, time: str = "", role: str | None = None) -> int:  # noqa: A002
-        """Add an entry behind the tip, and make it the tip. A key that is taken gets a number."""
+    def add(
+        self,
+        key: str,
+        type: str,  # noqa: A002
+        time: str | float | None = "",
+        role: str | None = None,
+    ) -> int:
+        """Add an entry behind the tip, and make it the tip. A key that is taken gets a number.
+
+        A time in milliseconds is written as text when it is first needed.
+        """
         tree = self.reading.tree
         name, count = key, 1
         while name in tree.positions:
             count += 1
             name = f"{key}#{count}"
-        self.tip = tree.add(name, self.tip, type=type, time=time, role=role)
+        self._times.append(time)
+        self.tip = tree.add(name, self.tip, type=type, time=None, role=role)
         return self.tip
 
-    def move_to(self, position: int, key: str, time: str = "") -> None:
+    def move_to(self, position: int, key: str, time: str | float | None = "") -> None:
         """Go back to an entry, and record that in an entry of its own."""
         self.tip = position
         self.add(key, "leaf", time)
@@ -92,6 +107,10 @@ class ReplayReader(TypedReader[RowT]):
 
     def find_leaf(self) -> int:
         return self.tip
+
+
+def _time_text(time: str | float | None) -> str:
+    return time if isinstance(time, str) else iso_time(time)
 
 
 class RowPlace(NamedTuple):

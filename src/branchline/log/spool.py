@@ -11,6 +11,7 @@ from branchline.log.system import SYSTEM, close_quietly, describe_oserror, read_
 __all__ = ["Spool"]
 
 _IN_MEMORY = 1 << 22
+_TOGETHER = 1 << 18  # bytes that are written by one call
 
 
 class Spool:
@@ -26,14 +27,16 @@ class Spool:
         self._size = 0
         self._content = b""
         kept: list[bytes] = []
+        written = 0
         try:
             for piece in pieces:
                 self._size += len(piece)
                 kept.append(piece)
-                if self._descriptor < 0 and self._size > in_memory:
-                    self._descriptor = _nameless_file()
-                if self._descriptor >= 0:
+                if self._size > in_memory and self._size - written >= _TOGETHER:
                     self._write(kept)
+                    written = self._size
+            if self._size > in_memory:
+                self._write(kept)
         except BaseException:
             self.close()
             raise
@@ -60,9 +63,10 @@ class Spool:
         self.close()
 
     def _write(self, pieces: list[bytes]) -> None:
+        if self._descriptor < 0:
+            self._descriptor = _nameless_file()
         try:
-            for piece in pieces:
-                write_all(SYSTEM, self._descriptor, piece)
+            write_all(SYSTEM, self._descriptor, b"".join(pieces))
         except OSError as problem:
             raise LogError(
                 f"cannot write the temporary file for its content: {describe_oserror(problem)}"

@@ -518,7 +518,7 @@ def _document_content(path: str, format_: Format) -> Spool:
         return data if len(data) <= _LARGEST_COMPANION else None
 
     with FileLog(path, writable=False) as log:
-        return Spool(documents.lines(log, path, companion))
+        return Spool(documents.lines(log, path, companion), _IN_MEMORY)
 
 
 # -- pages ------------------------------------------------------------------------------------------------

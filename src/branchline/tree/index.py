@@ -343,18 +343,26 @@ class Tree:
         parent: int,
         *,
         type: str,  # noqa: A002
-        time: str = "",
+        time: str | None = "",
         role: str | None = None,
         quiet: bool = False,
         placeholder: bool = False,
     ) -> int:
-        """Append one entry and return its position. The parent must be in the tree already, or ROOT."""
+        """Append one entry and return its position. The parent must be in the tree already, or ROOT.
+
+        Without a time (None), :meth:`extend_times` must follow before anything else asks for times.
+        """
         position = len(self.keys)
-        self.parents.append(parent)
+        if position and len(self._parents) == position:
+            self._parents.append(parent)
+        elif parent != position - 1:
+            self._odd_parents[position] = parent
         self.keys.append(key)
         self.positions[key] = position
         self.types.append(type)
-        if self._times_ahead:
+        if time is None:
+            pass
+        elif self._times_ahead:
             self._times_ahead.append((time,))
         else:
             self._times.append(time)
@@ -412,6 +420,10 @@ class Tree:
         if self._first_child is not None:
             for position in range(first, len(self.types)):
                 self._hang(position, self.parent_position(position))
+
+    def extend_times(self, times: Iterable[str]) -> None:
+        """The times of the last entries, which were added without one; iterated when they are needed."""
+        self._times_ahead.append(times)
 
     def rename(self, position: int, key: str) -> None:
         """Give an entry another key; its old one is free."""

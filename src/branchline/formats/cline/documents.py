@@ -26,6 +26,7 @@ _PATH = re.compile(
 )
 _WORKSPACE = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\)")
 _LARGEST = 1 << 31
+_TOGETHER = 64  # lines that are joined by one call
 
 
 class _Messages(msgspec.Struct):
@@ -90,8 +91,7 @@ def _session_lines(
         }
     )
     if messages is not None:
-        for message in _raw_messages(_decode_messages, messages, path):
-            yield _compact(message)
+        yield from _message_lines(_raw_messages(_decode_messages, messages, path))
     cost = facts.get("totalCost")
     if not agent and isinstance(cost, int | float) and cost > 0:
         yield _line({"spent": {"cost": cost}})
@@ -111,8 +111,7 @@ def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes
             "title": item.get("task"),
         }
     )
-    for message in messages:
-        yield _compact(message)
+    yield from _message_lines(messages)
     for shown in map(dict_of, list_of(_companion(beside("ui_messages.json")))):
         if shown.get("say") == "api_req_started":
             spent = json_codec.loads_object(text_of(shown.get("text")).encode("utf-8", "surrogatepass")) or {}
@@ -135,14 +134,11 @@ def _raw_messages(
     return found.messages if isinstance(found, _Messages) else found
 
 
-def _compact(message: Any) -> bytes:
-    data = bytes(message)
-    if b"\n" in data or b"\r" in data:
-        try:
-            data = msgspec.json.format(data, indent=-1)
-        except msgspec.MsgspecError:
-            data = data.replace(b"\n", b" ").replace(b"\r", b" ")  # between values: texts have them escaped
-    return data + b"\n"
+def _message_lines(messages: Sequence[Any]) -> Iterator[bytes]:
+    """Messages as lines, many at once. They are JSON: newlines are only between values, NUL is nowhere."""
+    for start in range(0, len(messages), _TOGETHER):
+        joined = b"\0".join((*messages[start : start + _TOGETHER], b""))
+        yield joined.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\0", b"\n")
 
 
 def _document(data: bytes, path: str) -> Any:

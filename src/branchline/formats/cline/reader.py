@@ -98,7 +98,7 @@ class ClineReader(ReplayReader[Row]):
             self._add("message", row, name, "user")
 
     def _add(self, type: str, row: Row, key: str, role: str | None = None) -> int:  # noqa: A002
-        return self.add(key, type, iso_time(row.ts), role)
+        return self.add(key, type, row.ts, role)
 
     def _speak(self, row: Row) -> None:
         if row.ts is not None and 0 < row.ts <= LAST_INSTANT:

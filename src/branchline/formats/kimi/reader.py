@@ -94,7 +94,7 @@ class KimiReader(ReplayReader[Row]):
                 self._undo(row, number, 1 if row.count is None else row.count)
             case "context.clear":
                 self._prompts.clear()
-                self.move_to(ROOT, f"line-{number}", iso_time(row.time))
+                self.move_to(ROOT, f"line-{number}", row.time)
             case "forked":
                 self.reading.copied = len(self.reading.tree)
             case "profile.bind":
@@ -133,14 +133,15 @@ class KimiReader(ReplayReader[Row]):
     def _take_event(self, row: Row, number: int, lines: Lines, index: int) -> None:
         event, reading = row.event, self.reading
         assert event is not None
-        if event.type == "tool.result":
+        kind = event.type
+        if kind == "tool.result":
             self._add("message", row, number, "toolResult")
             return
-        if event.type not in ("content.part", "tool.call"):
+        if kind == "tool.call":
+            if event.tool_call_id:
+                reading.tool_names[event.tool_call_id] = event.name or ""
+        elif kind != "content.part":
             return
-        if event.type == "tool.call" and event.tool_call_id:
-            reading.tool_names[event.tool_call_id] = event.name or ""
-        says = event.part is not None and event.part.type == "text" and (event.part.text or "").strip()
         step = event.step_uuid or f"line-{number}"
         position = self._steps.get(step)
         if position is None:
@@ -150,7 +151,8 @@ class KimiReader(ReplayReader[Row]):
             self._speak(row)
         else:
             reading.pieces.setdefault(position, []).append(lines.span(index))
-        if says:
+        part = event.part
+        if part is not None and part.type == "text" and part.text and not part.text.isspace():
             reading.tree.textless.discard(position)
 
     def _undo(self, row: Row, number: int, count: int) -> None:
@@ -159,10 +161,10 @@ class KimiReader(ReplayReader[Row]):
             place = max(len(self._prompts) - count, 0)
             target = self.reading.tree.parent_position(self._prompts[place])
             del self._prompts[place:]
-            self.move_to(target, f"line-{number}", iso_time(row.time))
+            self.move_to(target, f"line-{number}", row.time)
 
     def _add(self, type: str, row: Row, number: int, role: str | None = None) -> int:  # noqa: A002
-        return self.add(f"line-{number}", type, iso_time(row.time), role)
+        return self.add(f"line-{number}", type, row.time, role)
 
     def _speak(self, row: Row) -> None:
         if row.time is not None and 0 < row.time <= LAST_INSTANT:
