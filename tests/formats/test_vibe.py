@@ -207,6 +207,18 @@ def test_no_file_outside_the_folder_of_a_session_is_read(folder, tmp_path):
     assert by_path == by_chunk == []
 
 
+def test_a_chunk_that_is_named_many_times_is_read_once(folder):
+    path = write_session(folder)
+    known = texts(path)
+    [manifest] = folder.glob("generations/*/manifest.json")
+    fields = json.loads(manifest.read_text())
+    fields["checkpoint"]["chunks"] *= 50_000
+
+    manifest.write_text(json.dumps(fields))
+
+    assert texts(path) == known
+
+
 def test_other_sessions_are_listed_beside_one_that_is_damaged(tmp_path):
     write_session(tmp_path / UNIFIED / "good")
     write_session(tmp_path / UNIFIED / "half").write_bytes(b'{"store_format":"mistral')

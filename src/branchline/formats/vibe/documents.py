@@ -75,7 +75,8 @@ class VibeDocuments(DocumentFiles):
         yield _header_line(session_of(path) or "", about, identity)
         chunks = dict_of(manifest.get("checkpoint")).get("chunks")
         if isinstance(chunks, list):
-            for chunk in chunks:
+            # Each once: a small manifest must not make a huge session of one chunk.
+            for chunk in dict.fromkeys(map(text_of, chunks)):
                 yield from _chunk_lines(chunk, folder, companion)
         else:
             for message in list_of(dict_of(recorded("checkpoint").get("context")).get("messages")):
@@ -102,9 +103,8 @@ def _pointer(data: bytes, path: str) -> str:
     return generation
 
 
-def _chunk_lines(chunk: Any, folder: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
+def _chunk_lines(name: str, folder: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
     """The messages of a chunk, a line each. A chunk that cannot be read is a line that says so."""
-    name = text_of(chunk)
     data = companion(posixpath.join(folder, "chunks", f"{name}.json")) if _CHUNK.fullmatch(name) else None
     if data is None:
         yield _line({"missing": name[:64]})
