@@ -27,10 +27,10 @@ install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchl
 	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "add $(HOME)/.local/bin to your PATH to use it";; esac
 
 test: $(VENV)/ready  ## run every test but the long campaigns
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 test-all: $(VENV)/ready  ## run every test, long campaigns included
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 $(ARGS)
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/ready  ## format, lint, types, import layers
 	$(BIN)/ruff format --check .

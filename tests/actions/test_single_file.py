@@ -63,6 +63,7 @@ READ_ONLY = [
     "gemini/tmp/acme/chats/session-2025-09-01T10-00-abcdef01.json",
     "kimi/sessions/wd_acme_000000000000/session_4b1e0000-4444-4a6b-9c3d-000000000004/agents/main/wire.jsonl",
     "qwen/projects/-home-dev-acme/chats/5e0c1b1e-1111-4a6b-9c3d-000000000001.jsonl",
+    "vibe/logs/session/unified/7b1de000-5555-4a6b-9c3d-000000000005/CURRENT",
 ]
 DATABASES = {"opencode": opencode_database, "llm": llm_database, "goose": goose_database}
 

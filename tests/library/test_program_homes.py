@@ -18,6 +18,7 @@ HOMES = {
     "gemini": [("tmp", ".gemini/tmp")],
     "kimi": [("sessions", ".kimi-code/sessions")],
     "cline": [("data", ".cline/data"), ("globalStorage", ".config/Code/User/globalStorage")],
+    "vibe": [("logs", ".vibe/logs")],
 }
 TITLES = {
     "qwen": {"Verses"},
@@ -25,6 +26,7 @@ TITLES = {
     "gemini": {"Counting and verses", "Counting"},
     "kimi": {"Counting"},
     "cline": {"Count the lines"},
+    "vibe": {"Counting"},
 }
 LAST = {
     "qwen": b"A limerick.",
@@ -32,6 +34,7 @@ LAST = {
     "gemini": b"",
     "kimi": b"A limerick.",
     "cline": b"",
+    "vibe": b"A limerick.",
 }
 WRITTEN = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
 

@@ -142,6 +142,7 @@ def _sample_files() -> dict[str, list[Path]]:
         "codex": sorted((CORPUS / "codex").glob("synthetic/**/rollout-*.jsonl")),
         **{name: sorted((CORPUS / name).rglob("*.jsonl")) for name in ("qwen", "copilot", "kimi")},
         "gemini": sorted((CORPUS / "gemini").rglob("session-*.json*")),
+        "vibe": [CORPUS / "vibe" / "joined.jsonl"],  # its files as the lines that they are read as
         "cline": [
             *(CORPUS / "cline").rglob("[0-9]*.messages.json"),
             *(CORPUS / "cline").rglob("api_conversation_history.json"),

@@ -93,7 +93,9 @@ class NotesDocuments(DocumentFiles):
         yield b'{"notes":"document"}\n'
         for text in json.loads(content.read(0, content.size())):
             yield json.dumps({"text": text}).encode() + b"\n"
-        for name in [*self.companions(path), "/etc/hostname"]:
+        folder = os.path.dirname(path)
+        others = [f"{folder}/parts/1.txt", f"{folder}/parts/../../outside.txt", "/etc/hostname"]
+        for name in [*self.companions(path), *others]:
             if (more := companion(name)) is not None:
                 yield json.dumps({"text": more.decode()}).encode() + b"\n"
 
@@ -282,6 +284,19 @@ def test_a_document_with_its_companions_is_one_session(tmp_path):
     path.write_text('["Hal')
     with pytest.raises((BranchlineError, ValueError)):
         Session.open(path)
+
+
+def test_a_document_reads_files_in_its_folder_and_none_outside(tmp_path):
+    folder = tmp_path / "session"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "notes.json").write_text('["first"]')
+    (folder / "parts" / "1.txt").write_text("a part")
+    (tmp_path / "outside.txt").write_text("not for this session")
+
+    with Session.open(folder / "notes.json") as session:
+        found = texts(session)
+
+    assert found == ["first", "a part"]
 
 
 def test_stamps_are_the_same_in_every_process(tmp_path):

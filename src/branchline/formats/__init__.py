@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from branchline.formats.operator import OPERATOR
     from branchline.formats.piglet import PIGLET
     from branchline.formats.qwen import QWEN
+    from branchline.formats.vibe import VIBE
     from branchline.formats.zot import ZOT
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "PI",
     "PIGLET",
     "QWEN",
+    "VIBE",
     "ZOT",
     "BuiltinFormat",
     "ByteRange",

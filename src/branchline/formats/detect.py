@@ -109,6 +109,13 @@ BUILTIN_FORMATS = (
     BuiltinFormat(
         "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
     ),
+    BuiltinFormat(
+        "vibe",
+        (".vibe",),
+        ("VIBE_HOME",),
+        begins=b'{"vibe":"',
+        documents=r"[/\\]unified[/\\][^/\\]+[/\\]CURRENT$",
+    ),
     BuiltinFormat("qwen", (".qwen",), begins=b'{"uuid":"'),
     BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
     BuiltinFormat(

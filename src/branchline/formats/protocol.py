@@ -332,7 +332,8 @@ class DocumentFiles(Protocol):
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         """The session as lines of JSON, each with its newline, for the reader of this format.
 
-        ``companion`` returns the content of one of :meth:`companions`, None if it cannot be read.
+        ``companion`` returns the content of one of :meth:`companions`, or of a file in or below the folder of
+        this one, for files that never change under their name; None if it cannot be read.
         """
         ...
 

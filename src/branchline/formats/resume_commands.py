@@ -122,6 +122,7 @@ RESUME_COMMANDS: dict[str, ResumeCommand] = {
     "copilot": ResumeCommand(argv=("copilot", "--resume="), takes="uuid"),
     "kimi": ResumeCommand(argv=("kimi", "-r"), takes="id"),
     "cline": ResumeCommand(argv=("cline", "--id"), takes="id"),
+    "vibe": ResumeCommand(argv=("vibe", "--resume"), takes="id"),
     "gemini": ResumeCommand(
         argv=("gemini", "--resume"),
         takes="uuid",

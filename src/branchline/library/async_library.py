@@ -37,6 +37,7 @@ class AsyncSessionLibrary:
 
     list = _in_thread(SessionLibrary.list)
     earlier_parts = _in_thread(SessionLibrary.earlier_parts)
+    known_rows = _in_thread(SessionLibrary.known_rows)
     latest = _in_thread(SessionLibrary.latest)
     find = _in_thread(SessionLibrary.find)
     find_by_id = _in_thread(SessionLibrary.find_by_id)

@@ -506,9 +506,10 @@ def _document_content(path: str, format_: Format) -> Spool:
     documents = format_.documents
     assert documents is not None
     allowed = frozenset(documents.companions(path))
+    own = os.path.dirname(path) + "/"
 
     def companion(wanted: str) -> bytes | None:
-        if wanted not in allowed:
+        if wanted not in allowed and (not wanted.startswith(own) or ".." in wanted.split("/")):
             return None
         try:
             with snapshot_of_file(wanted) as read:

@@ -129,7 +129,7 @@ _LOOKS: dict[StyleRole, str] = {
     "active": "bold {accent}",
     "cursor": "bold underline",
     "match": "bold underline on {mark}",
-    "found": "bold {background} on {accent}",
+    "found": "bold underline {background} on {accent}",
     "good": "{ink3}",
     "warning": "{amber}",
     "error": "{red}",

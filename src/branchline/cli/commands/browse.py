@@ -82,13 +82,16 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
     import msgspec
 
     from branchline.views.browser.arrangement import ListOptions, arrange, face_of
+    from branchline.views.browser.state import ScopeRows
     from branchline.views.query import Match, parse_query
     from branchline.views.session_row import row_name
 
     source = _source(directory)
     scope: Scope = "all" if everywhere else "here"
-    batches = list(source.rows(scope))
-    rows = [row for batch in batches for row in batch.rows]
+    known = ScopeRows(source.rows(scope))
+    for batch in known.batches:
+        known.take(batch)
+    rows = list(known.rows.values())
     query = parse_query(words, now=datetime.now().astimezone())
     decided: dict[str, Match] = {}
     if query and query.problem is None:
@@ -100,14 +103,13 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
         return face_of(row, source.agent(row))
 
     found = arrange(rows, ListOptions(query=query), agent=source.agent, faces=face, decided=decided)
-    hidden = sum(len(batch.hidden) for batch in batches)
     return {
         "query": words,
         "problem": query.problem,
         "sessions": [msgspec.to_builtins(item.row) for item in found.items],
-        "seen": len(rows) + hidden,
-        "hidden": hidden,
-        "unreadable": sum(row.problem is not None for row in rows),
+        "seen": len(rows) + len(known.hidden),
+        "hidden": len(known.hidden),
+        "unreadable": len(known.unreadable),
     }
 
 

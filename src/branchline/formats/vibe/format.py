@@ -1,0 +1,46 @@
+"""Sessions of Mistral Vibe as a format: how they are recognized and read."""
+
+from __future__ import annotations
+
+import re
+
+from branchline.entries import Entry
+from branchline.formats.protocol import Format, FormatReader, FormatTraits
+from branchline.formats.vibe.documents import VibeDocuments, session_of
+from branchline.formats.vibe.home import VibeHome
+from branchline.formats.vibe.log_index import VibeLogIndex
+from branchline.formats.vibe.reader import VibeReader
+from branchline.formats.vibe.records import record_of
+
+__all__ = ["VIBE"]
+
+
+class VibeTraits(FormatTraits, frozen=True, kw_only=True):
+    """The folder of a session is named for it."""
+
+    def key_of(self, path: str) -> str:
+        return session_of(path) or self.stem_of(path)
+
+
+TRAITS = VibeTraits(name="vibe", suffix="", file_patterns=("*/CURRENT",), links=None, records_cost=False)
+
+
+_MESSAGE = re.compile(rb'^\{"message":\{.*"source":"[a-z]+","turn_index":[0-9]+\}$', re.MULTILINE)
+
+
+class VibeFormatReader(FormatReader[VibeLogIndex]):
+    """Reads the sessions of Mistral Vibe 3."""
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """The line that joined files begin with; if it is damaged, a message."""
+        del path
+        return head.startswith(b'{"vibe":"') or _MESSAGE.search(head) is not None
+
+    def log_reader(self, path: str = "") -> VibeReader:
+        return VibeReader(path)
+
+    def decode(self, line: bytes, index: VibeLogIndex, position: int) -> Entry:
+        return record_of(line, index, position)
+
+
+VIBE = Format(traits=TRAITS, reader=VibeFormatReader(), home=VibeHome(), documents=VibeDocuments())

@@ -1,0 +1,90 @@
+"""The lines of a session of Mistral Vibe into a tree: messages one after another, without branches."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import Any
+
+from branchline.entries import Header
+from branchline.formats.lines import Lines
+from branchline.formats.typed_rows import ReplayReader
+from branchline.formats.vibe.log_index import VibeLogIndex
+from branchline.formats.vibe.rows import Facts, Row
+
+__all__ = ["VibeReader"]
+
+READ_ONLY = "sessions of Mistral Vibe are read-only; fork it into a native session to continue"
+_ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
+
+
+class VibeReader(ReplayReader[Row]):
+    """Reads one session from the lines that its files are joined to."""
+
+    format_name = "vibe"
+    row_type = Row
+    markers = (b'{"vibe":', b'{"message":', b'{"facts":')
+    reading: VibeLogIndex
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__(VibeLogIndex())
+        self._path = path
+        self._head = Row()
+        self._facts = Facts()
+        self._prompt = ""
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        if "missing" in fields or "damaged" in fields:
+            state = "missing" if "missing" in fields else "damaged"
+            self.note_not_an_entry(f"a part of the conversation, whose file is {state}", line, offset)
+        elif not {"vibe", "message", "facts"} & fields.keys():
+            self.note_not_an_entry("no message", line, offset)
+        else:
+            super().take(fields, line, offset)
+
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return all(row.message or row.vibe or row.facts for row in rows)
+
+    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
+        del lines, index
+        key = f"line-{number}"
+        if row.message is None:
+            if row.vibe:
+                self._head = row
+            elif row.facts is not None:
+                self._facts = row.facts
+                if row.facts.usage is not None:
+                    self.add(key, "usage")
+            return
+        role = _ROLES.get(row.message.role)
+        if role is None:
+            self.add(key, "custom")
+        elif role == "user" and row.source == "injection":
+            self.add(key, "custom_message")
+        else:
+            position = self.add(key, "message", role=role)
+            text = row.message.text.strip()
+            if role == "user":
+                self._prompt = self._prompt or text
+            elif role == "assistant" and not text:
+                self.reading.tree.textless.add(position)
+
+    def is_record(self, data: bytes) -> bool:
+        return b'"message":' in data or data.startswith((b'{"vibe":', b'{"facts":'))
+
+    def on_finish(self) -> None:
+        reading, head = self.reading, self._head
+        reading.title = (self._facts.title or "").strip() or self._prompt or None
+        reading.last_message_time = self._facts.ended
+        if reading.read_only is None:
+            reading.read_only = READ_ONLY
+        if not reading.lines:
+            return
+        metadata = {"gitBranch": head.branch, "kind": head.kind}
+        reading.header = Header(
+            id=head.id or posixpath.basename(posixpath.dirname(self._path)),
+            timestamp=head.time,
+            cwd=head.cwd,
+            parent_session=head.parent,
+            metadata={name: value for name, value in metadata.items() if value} or None,
+        )

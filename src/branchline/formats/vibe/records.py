@@ -1,0 +1,109 @@
+"""One line of a session of Mistral Vibe as the native format would hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from branchline.entries import (
+    AssistantMessage,
+    Block,
+    Custom,
+    CustomMessage,
+    Entry,
+    Image,
+    MessageEntry,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UsageEntry,
+    UserMessage,
+    json_codec,
+)
+from branchline.entries.blocks import UnknownBlock
+from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.formats.vibe.log_index import VibeLogIndex
+from branchline.tree import ROOT
+
+__all__ = ["record_of"]
+
+
+def record_of(line: bytes, reading: VibeLogIndex, position: int) -> Entry:
+    """The entry at a position, from the bytes of its line."""
+    tree = reading.tree
+    parent = tree.parent_position(position)
+    common: dict[str, Any] = {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": "",
+    }
+    fields = json_codec.loads(line)
+    message = dict_of(fields.get("message"))
+    content = tuple(map(_block, list_of(message.get("content"))))
+    match tree.types[position]:
+        case "message" if tree.roles[position] == "toolResult":
+            return MessageEntry(**common, message=_result(message, content))
+        case "message" if tree.roles[position] == "user":
+            return MessageEntry(**common, message=UserMessage(content=content))
+        case "message":
+            return MessageEntry(**common, message=_answer(content))
+        case "usage":
+            facts = dict_of(fields.get("facts"))
+            model, usage = text_of(facts.get("model")) or None, _usage(dict_of(facts.get("usage")))
+            return UsageEntry(**common, kind="session", model=model, usage=usage)
+        case "custom_message":
+            return CustomMessage(**common, custom_type="injection", content=content, display=True)
+        case _:
+            return Custom(**common, custom_type=text_of(message.get("role")) or "unknown", data=fields)
+
+
+def _answer(content: tuple[Block, ...]) -> AssistantMessage:
+    calls = any(isinstance(block, ToolCall) for block in content)
+    return AssistantMessage(content=content, stop_reason="toolUse" if calls else "stop")
+
+
+def _result(message: dict[str, Any], content: tuple[Block, ...]) -> ToolResult:
+    return ToolResult(
+        tool_call_id=text_of(message.get("tool_call_id")),
+        tool_name=text_of(message.get("name")),
+        content=content,
+        is_error=message.get("outcome") == "failure",
+    )
+
+
+def _block(value: Any) -> Block:
+    fields = dict_of(value)
+    kind = text_of(fields.get("type"))
+    match kind:
+        case "text" if isinstance(fields.get("text"), str):
+            return Text(text=fields["text"])
+        case "reasoning" if thinking := _thinking(fields):
+            return Thinking(thinking=thinking)
+        case "tool_call" if isinstance(fields.get("name"), str):
+            return ToolCall(
+                id=text_of(fields.get("id")),
+                name=fields["name"],
+                arguments=dict_of(dict_of(fields.get("arguments")).get("value")),
+            )
+        case "image" if isinstance(fields.get("data"), str):
+            return Image(data=fields["data"], mime_type=text_of(fields.get("mimeType")))
+        case _:
+            return UnknownBlock(type=kind, fields=fields or {"value": value})
+
+
+def _thinking(fields: dict[str, Any]) -> str:
+    """The words of a reasoning part; those that the provider keeps to itself have none."""
+    return "\n".join(
+        filter(None, (text_of(dict_of(part).get("text")) for part in list_of(fields.get("content"))))
+    )
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """The tokens of all requests; the input in the file includes what came from the cache."""
+    cached = whole_number(usage.get("cachedInputTokens"))
+    return Usage(
+        input=max(whole_number(usage.get("inputTokens")) - cached, 0),
+        output=whole_number(usage.get("outputTokens")),
+        cache_read=cached,
+    )
