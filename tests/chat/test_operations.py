@@ -108,7 +108,7 @@ def test_a_graft_may_come_from_another_session(project):
         ("/branch " + "x" * 200, "1 to 120 characters"),
         ("/branches nothing", "no branch named"),
         ("/diff", "only one branch"),
-        ("/diff a b c", "no entry named 'a'"),
+        ("/diff x y z", "no entry named 'x'"),
         ("/find", "what are you looking for?"),
         ("/again 99", "1 to 9 attempts"),
         ("/again 0", "1 to 9 attempts"),
