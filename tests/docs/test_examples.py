@@ -65,6 +65,7 @@ def fits(shown: list[str], real: list[str]) -> bool:
 def test_the_commands_of_a_page_print_what_it_says(page, tmp_path):
     environment = {
         **os.environ,
+        "HOME": str(tmp_path),
         "BRANCHLINE_HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
     }
