@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,28 @@ def test_what_another_program_appends_appears_and_a_lost_connection_loses_nothin
     page.errors[:] = [error for error in page.errors if "ERR_INTERNET_DISCONNECTED" not in error]
 
 
+def test_an_entry_whose_request_failed_is_asked_for_again(page: Page, directory: Path) -> None:
+    lamp(page)
+    (file,) = directory.glob("*.jsonl")
+    refused: list[str] = []
+
+    def refuse_once(route: Any) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.abort()
+
+    page.page.route("**/pieces?*", refuse_once)
+    with Session.open(file) as session:
+        session.append_message("Said while a request failed")
+
+    page.wait("document.querySelector('#path').textContent.includes('Said while a request failed')")
+    assert refused
+    page.page.unroute("**/pieces?*")
+    page.errors[:] = [error for error in page.errors if "ERR_FAILED" not in error]
+
+
 def test_label_title_and_tags_are_changed_by_keyboard(page: Page, directory: Path) -> None:
     transcript = lamp(page)
     changes = {
@@ -180,13 +203,13 @@ def test_label_title_and_tags_are_changed_by_keyboard(page: Page, directory: Pat
         page.goto(transcript)
         page.wait("document.documentElement.dataset.ready === 'yes' && globalThis.branchline")
         page.keyboard.press("e")
-        page.wait("document.querySelector('#change').open")
+        page.wait("document.querySelector('#change')?.open")
         tab_to(page, field)
         page.keyboard.press("Control+a")
         page.keyboard.type(text)
         page.keyboard.press("Enter")  # the page is loaded again
         page.wait(
-            "!document.querySelector('#change').open && document.documentElement.dataset.ready === 'yes'"
+            "document.querySelector('#change')?.open === false && document.documentElement.dataset.ready === 'yes'"
         )
 
     page.wait("document.documentElement.dataset.ready === 'yes' && document.querySelector('#path .chip')")

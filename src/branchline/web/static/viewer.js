@@ -11,6 +11,14 @@ async function ask(address) {
   return answer;
 }
 
+// What is asked for while there is no connection is asked for again, as the stream of new entries is.
+async function askAgain(address) {
+  for (let pause = 200; ; pause = Math.min(2 * pause, 5000)) {
+    try { return await ask(address); } catch (problem) { if (!(problem instanceof TypeError)) throw problem; }
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+}
+
 class ServerSource {
   async skeleton() {
     const answer = await ask("/skeleton");
@@ -20,7 +28,7 @@ class ServerSource {
   async pieces(positions) {
     const found = [];
     for (let at = 0; at < positions.length; at += 300) {
-      const answer = await ask("/pieces?at=" + positions.slice(at, at + 300).join(","));
+      const answer = await askAgain("/pieces?at=" + positions.slice(at, at + 300).join(","));
       if (answer.generation !== this.generation) { location.reload(); return new Promise(() => {}); }
       found.push(...answer.pieces);
     }
