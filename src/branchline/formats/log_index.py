@@ -9,14 +9,14 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import compress, count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.entries import Header
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
-__all__ = ["ByteRange", "LabelState", "LineChunk", "LogIndex", "first_after_fork"]
+__all__ = ["ByteRange", "LabelState", "LineChunk", "LogIndex", "entry_fields", "first_after_fork"]
 
 _BLOCK = 1 << 17  # what is read for one entry of a block is bounded
 
@@ -195,3 +195,13 @@ def first_after_fork(forked: str, times: Sequence[str]) -> int:
 
 def _first_of(block: LineChunk) -> int:
     return block.first
+
+
+def entry_fields(tree: Tree, position: int) -> dict[str, Any]:
+    """What every entry has: id, parent and timestamp."""
+    parent = tree.parent_position(position)
+    return {
+        "id": tree.keys[position],
+        "parent": None if parent == ROOT else tree.keys[parent],
+        "timestamp": tree.times[position],
+    }

@@ -51,7 +51,7 @@ from branchline.formats.claude_code.rows import (
     WRAPPER,
     wrapper_name,
 )
-from branchline.tree import ROOT
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["NO_MODEL", "STOP_REASONS", "decode_record"]
 
@@ -75,12 +75,7 @@ _PART = re.compile(r"<(command-name|command-args)>(.*?)</\1>", re.DOTALL)
 def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Entry:
     """The entry at a position, from the bytes of its line."""
     tree = reading.tree
-    parent = tree.parents[position]
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": tree.times[position],
-    }
+    common = entry_fields(tree, position)
     if position in tree.placeholders or tree.types[position] == "damaged":
         return Damaged(**common, text=line.decode("utf-8", "replace"))
     if tree.types[position] == CLEARED:

@@ -30,7 +30,7 @@ from branchline.entries.blocks import UnknownBlock
 from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.prompts import is_context, typed_words
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.tree import ROOT
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["record_of"]
 
@@ -38,13 +38,8 @@ __all__ = ["record_of"]
 def record_of(line: bytes, reading: ClineLogIndex, position: int) -> Entry:
     """The entry at a position, from the bytes of its line."""
     tree = reading.tree
-    parent = tree.parent_position(position)
     time = milliseconds(tree.times[position])
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": tree.times[position],
-    }
+    common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     match tree.types[position]:
         case "message" if tree.roles[position] == "toolResult":

@@ -35,7 +35,7 @@ from branchline.entries import (
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
-from branchline.tree import ROOT
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["SUMMARY_FIRST", "decode_line", "item_message"]
 
@@ -48,13 +48,8 @@ _TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text",
 def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
     """The entry at a position, from the bytes of its line."""
     tree = reading.tree
-    parent = tree.parents[position]
     time = tree.times[position]
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": time,
-    }
+    common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     payload = fields.get("payload")
     payload = payload if isinstance(payload, dict) else (fields if _text(fields.get("type")) in ITEMS else {})

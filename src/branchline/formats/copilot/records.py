@@ -28,7 +28,7 @@ from branchline.entries import (
 )
 from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.tree import ROOT
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["record_of"]
 
@@ -36,13 +36,8 @@ __all__ = ["record_of"]
 def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
     """The entry at a position, from the bytes of its line."""
     tree = reading.tree
-    parent = tree.parent_position(position)
     time = tree.times[position]
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": time,
-    }
+    common = entry_fields(tree, position)
     if position in tree.placeholders:
         return Damaged(**common, text=line.decode("utf-8", "replace"))
     fields = json_codec.loads(line)

@@ -35,7 +35,7 @@ from branchline.formats.common.gemini_parts import (
 from branchline.formats.gemini.log_index import EntrySource, GeminiLogIndex
 from branchline.formats.gemini.reader import CONTEXT_BEGINS
 from branchline.formats.json_values import dict_of, list_of, text_of
-from branchline.tree import ROOT
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["record_of"]
 
@@ -43,12 +43,7 @@ __all__ = ["record_of"]
 def record_of(line: bytes, reading: GeminiLogIndex, position: int) -> Entry:
     """The entry at a position, from the bytes of its line, or from those of its newest version."""
     tree = reading.tree
-    parent = tree.parent_position(position)
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": tree.times[position],
-    }
+    common = entry_fields(tree, position)
     source = reading.sources.get(position, EntrySource())
     if (newer := reading.versions.get(position)) is not None:
         line, source = json_codec.bounded(reading.read(*newer)), EntrySource()

@@ -30,7 +30,7 @@ from branchline.entries import (
 from branchline.entries.blocks import UnknownBlock
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
 from branchline.formats.kimi.log_index import KimiLogIndex
-from branchline.tree import ROOT
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["record_of"]
 
@@ -40,13 +40,8 @@ _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
     """The entry at a position, from the bytes of its line and of those that continue it."""
     tree = reading.tree
-    parent = tree.parent_position(position)
     time = tree.times[position]
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": time,
-    }
+    common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     match tree.types[position]:
         case "message":

@@ -32,8 +32,8 @@ from branchline.formats.common.gemini_parts import (
     usage_of,
 )
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.formats.log_index import entry_fields
 from branchline.formats.qwen.log_index import QwenLogIndex
-from branchline.tree import ROOT
 
 __all__ = ["record_of"]
 
@@ -41,13 +41,8 @@ __all__ = ["record_of"]
 def record_of(line: bytes, reading: QwenLogIndex, position: int) -> Entry:
     """The entry at a position, from the bytes of its line."""
     tree = reading.tree
-    parent = tree.parent_position(position)
     time = tree.times[position]
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": time,
-    }
+    common = entry_fields(tree, position)
     if position in tree.placeholders:
         return Damaged(**common, text=line.decode("utf-8", "replace"))
     fields = json_codec.loads(line)

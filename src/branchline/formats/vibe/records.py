@@ -23,8 +23,8 @@ from branchline.entries import (
 )
 from branchline.entries.blocks import UnknownBlock
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.formats.log_index import entry_fields
 from branchline.formats.vibe.log_index import VibeLogIndex
-from branchline.tree import ROOT
 
 __all__ = ["record_of"]
 
@@ -32,12 +32,7 @@ __all__ = ["record_of"]
 def record_of(line: bytes, reading: VibeLogIndex, position: int) -> Entry:
     """The entry at a position, from the bytes of its line."""
     tree = reading.tree
-    parent = tree.parent_position(position)
-    common: dict[str, Any] = {
-        "id": tree.keys[position],
-        "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": "",
-    }
+    common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     message = dict_of(fields.get("message"))
     content = tuple(map(_block, list_of(message.get("content"))))
