@@ -120,6 +120,16 @@ def _subdirectory(directory: int, name: str, device: int, path: str) -> int:
     return inner
 
 
+@contextmanager
+def _entered(directory: int, name: str, path: str) -> Iterator[int]:
+    """A directory in an open one and on the same file system, closed at the end."""
+    inner = _subdirectory(directory, name, os.fstat(directory).st_dev, path)
+    try:
+        yield inner
+    finally:
+        os.close(inner)
+
+
 def _opened(directory: int, name: str, path: str) -> BinaryIO:
     """A regular file; its kind is looked at before it is opened, and again afterwards."""
     before = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -147,7 +157,6 @@ def _joined(prefix: str, name: str) -> str:
 
 
 def _items(directory: int, prefix: str, depth: int) -> Iterator[DirectoryItem]:
-    device = os.fstat(directory).st_dev
     for entry in _sorted_names(directory):
         path = _joined(prefix, entry.name)
         if entry.is_symlink():
@@ -155,12 +164,8 @@ def _items(directory: int, prefix: str, depth: int) -> Iterator[DirectoryItem]:
         elif entry.is_dir(follow_symlinks=False):
             yield DirectoryItem(path, "directory")
             if depth > 1 and entry.name not in _SKIPPED:
-                with suppress(OSError, ValueError):
-                    inner = _subdirectory(directory, entry.name, device, path)
-                    try:
-                        yield from _items(inner, path, depth - 1)
-                    finally:
-                        os.close(inner)
+                with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
+                    yield from _items(inner, path, depth - 1)
         elif entry.is_file(follow_symlinks=False):
             size = None
             with suppress(OSError):
@@ -171,19 +176,14 @@ def _items(directory: int, prefix: str, depth: int) -> Iterator[DirectoryItem]:
 
 
 def _files(directory: int, prefix: str, depth: int) -> Iterator[tuple[str, BinaryIO]]:
-    device = os.fstat(directory).st_dev
     for entry in _sorted_names(directory):
         path = _joined(prefix, entry.name)
         if entry.is_symlink():
             continue
         if entry.is_dir(follow_symlinks=False):
             if depth > 1 and entry.name not in _SKIPPED:
-                with suppress(OSError, ValueError):
-                    inner = _subdirectory(directory, entry.name, device, path)
-                    try:
-                        yield from _files(inner, path, depth - 1)
-                    finally:
-                        os.close(inner)
+                with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
+                    yield from _files(inner, path, depth - 1)
         elif entry.is_file(follow_symlinks=False):
             with suppress(OSError, ValueError), _opened(directory, entry.name, path) as file:
                 yield path, file
