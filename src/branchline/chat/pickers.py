@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import overload
 
@@ -40,16 +41,8 @@ __all__ = [
 _MODEL_COLUMNS = 44
 
 
-class _Rows(Sequence[PickerOption]):
-    """The rows of an outline as options, each made when somebody looks at it."""
-
-    def __init__(self, session: Session, outline: Outline) -> None:
-        self._session = session
-        self._outline = outline
-        self._texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
-
-    def __len__(self) -> int:
-        return len(self._outline)
+class _LazyOptions(Sequence[PickerOption]):
+    """Options of which each is made when somebody looks at it."""
 
     @overload
     def __getitem__(self, index: int) -> PickerOption: ...
@@ -59,6 +52,21 @@ class _Rows(Sequence[PickerOption]):
         if isinstance(index, slice):
             return [self._option(number) for number in range(*index.indices(len(self)))]
         return self._option(range(len(self))[index])
+
+    @abstractmethod
+    def _option(self, number: int) -> PickerOption: ...
+
+
+class _Rows(_LazyOptions):
+    """The rows of an outline as options, each made when somebody looks at it."""
+
+    def __init__(self, session: Session, outline: Outline) -> None:
+        self._session = session
+        self._outline = outline
+        self._texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
+
+    def __len__(self) -> int:
+        return len(self._outline)
 
     def _option(self, number: int) -> PickerOption:
         row = self._outline[number]
@@ -161,7 +169,7 @@ def _is_current(row: SessionRow, current: str | None) -> bool:
     return current is not None and row.path == current
 
 
-class _Models(Sequence[PickerOption]):
+class _Models(_LazyOptions):
     """Models with their prices, which are looked up when somebody sees the row."""
 
     def __init__(self, names: Sequence[str], prices: PriceList) -> None:
@@ -172,16 +180,8 @@ class _Models(Sequence[PickerOption]):
     def __len__(self) -> int:
         return len(self._names)
 
-    @overload
-    def __getitem__(self, index: int) -> PickerOption: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PickerOption]: ...
-    def __getitem__(self, index: int | slice) -> PickerOption | list[PickerOption]:
-        if isinstance(index, slice):
-            return [self._option(name) for name in self._names[index]]
-        return self._option(self._names[index])
-
-    def _option(self, name: str) -> PickerOption:
+    def _option(self, number: int) -> PickerOption:
+        name = self._names[number]
         return PickerOption(
             key=name,
             line=make_line(Span(f"{name:<{self._room}}", "model"), Span(f"  {self._price(name)}", "dim")),
