@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-all lint dist docs format bench screenshots parity demo lock clean
+.PHONY: help run install test test-failed test-all lint dist docs format bench screenshots parity demo lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,9 @@ install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchl
 
 test: $(VENV)/ready  ## run every test but the long campaigns
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+
+test-failed: $(VENV)/ready  ## run the tests that failed last time once more, one after the other
+	$(BIN)/python -m pytest -p no:xdist --last-failed --last-failed-no-failures none $(ARGS)
 
 test-all: $(VENV)/ready  ## run every test, long campaigns included
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
