@@ -371,6 +371,8 @@ def test_what_is_said_while_the_model_works_is_heard_after_its_answer(project):
         def steer(event: object) -> None:
             if isinstance(event, TextDelta) and event.text == "one ":
                 assert talk.chat.steer("offline: say steered")
+                assert not talk.chat.steer("/fork --native")
+                assert not talk.chat.steer("!touch file")
 
         talk.front.when_heard = steer
         async with talk.conductor:

@@ -60,7 +60,12 @@ class Terminal:
         subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
 
     def say(self, words: str) -> None:
+        """Enter this at a prompt: once it is seen there, no earlier prompt can be taken for the next one."""
         self.write(words)
+        wanted, end = "".join(words.split()), time.monotonic() + PATIENCE
+        while wanted not in "".join(self.screen().rpartition("❯")[2].split()):
+            assert time.monotonic() < end, f"{words!r} was not written:\n{self.screen()}"
+            time.sleep(0.05)
         self.press("Enter")
 
     def wait(self, pattern: str) -> str:
@@ -132,7 +137,8 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
 
     terminal.say("offline: slow 0.3")
     terminal.wait(r"^You said")
-    terminal.say("offline: say steered")  # while it works
+    terminal.write("offline: say steered")  # while it works
+    terminal.press("Enter")
     terminal.write("kept words")
     terminal.wait(r"^❯ offline: say steered\s+steered\s+❯ kept words")
     terminal.press("C-c")

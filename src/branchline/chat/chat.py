@@ -122,8 +122,11 @@ class Chat:
         return True
 
     def steer(self, text: str) -> bool:
-        """Say something while the model works; whether it takes it. What comes too late is given back."""
-        if not self._talking:
+        """Say something while the model works; whether it takes it. What comes too late is given back.
+
+        Commands are not for the model: they are not taken either, and wait for the next prompt.
+        """
+        if not self._talking or text.startswith("!") or _COMMAND.match(text) is not None:
             return False
         try:
             self.conductor.steer(text)
