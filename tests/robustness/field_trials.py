@@ -11,7 +11,6 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ from branchline.actions.inspect import report
 from branchline.catalog.documents import documents_of
 from branchline.cli.app import cli
 from branchline.plugins.formats import peek
-from branchline.views.query import parse_query
 from branchline.views.stats_lines import overview
 from support import CORPUS
 
@@ -342,7 +340,6 @@ def _library_reads(world: World) -> None:
     library = SessionLibrary(str(world.file.parent))
     for row in library.list(deep=True).rows:
         library.describe(row)
-        library.search_text(row, parse_query("hello", now=datetime(2026, 11, 16, tzinfo=UTC)))
         with contextlib.suppress(BranchlineError):
             opened = library.open(row)
             if opened is not None:
