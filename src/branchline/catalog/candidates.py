@@ -78,16 +78,18 @@ def is_indexable(query: Query) -> bool:
     return all(has_tokens(term.text) for term in query.terms if term.field is None) and query.pattern is None
 
 
-def candidates(catalog: Catalog, query: Query, files: Collection[int] | None, *, now_ms: int) -> Candidates:
-    """The documents that match; ``files`` are those that count, None for all."""
+def candidates(catalog: Catalog, query: Query, files: Collection[int], *, now_ms: int) -> Candidates:
+    """The documents of these files that match."""
     with catalog.guarded():
         run = catalog.connection.execute
         conditions, values = _conditions(query)
-        if files is not None:
-            run("CREATE TEMP TABLE IF NOT EXISTS allowed (file INTEGER PRIMARY KEY)")
-            run("DELETE FROM temp.allowed")
-            catalog.connection.executemany("INSERT INTO temp.allowed VALUES (?)", ((file,) for file in files))
-            conditions.append("doc.file IN temp.allowed")
+        others = catalog.numbers().difference(files)
+        if others:
+            few = min(others, files, key=len)
+            run("CREATE TEMP TABLE IF NOT EXISTS few (file INTEGER PRIMARY KEY)")
+            run("DELETE FROM temp.few")
+            catalog.connection.executemany("INSERT INTO temp.few VALUES (?)", ((file,) for file in few))
+            conditions.append(f"doc.file {'NOT IN' if few is others else 'IN'} temp.few")
         words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
         if not words:
             found = _rows(run, "doc", conditions, values, "doc.id")
@@ -135,7 +137,7 @@ def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
     words = [term.text for term in query.terms if term.field is None]
     if not words or any(term.field in _LEVELS or term.text == "abandoned" for term in query.terms):
         return []
-    where = " AND ".join(["title_folded LIKE ? ESCAPE '\\'"] * len(words))
+    where = " AND ".join(["title_folded IS NOT NULL", *["title_folded LIKE ? ESCAPE '\\'"] * len(words)])
     with catalog.guarded():
         rows = catalog.connection.execute(
             f"SELECT id, leaf, title, active_ms FROM file WHERE {where} AND leaf IS NOT NULL"
