@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.candidates import (
     Candidate,
+    RankedEntry,
     candidates,
     documents_in,
     documents_marked,
+    documents_numbered,
     files_matching,
     is_indexable,
     recency,
@@ -279,21 +281,23 @@ class _Run:
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
         total = answer.total
         taken: dict[int, int] = {}
-        later: list[tuple[float, list[Candidate]]] = []
-        for score, group in answer.groups:
+        later: list[RankedEntry] = []
+        for one in answer.groups:
             if len(self.found) >= self.limit:
                 break
-            if taken.get(group[0].file, 0) >= _PER_SESSION:
-                later.append((score, group))
+            if taken.get(one.file, 0) >= _PER_SESSION:
+                later.append(one)
                 continue
-            taken[group[0].file] = taken.get(group[0].file, 0) + 1
-            self._take(score, group)
-        for score, group in later[: max(0, self.limit - len(self.found))]:
-            self._take(score, group)
-        named = [one for one in titles(catalog, self.query) if one.file in covered and one.file in scope]
+            taken[one.file] = taken.get(one.file, 0) + 1
+            self._take(one.score, documents_numbered(catalog, one.documents))
+        for one in later[: max(0, self.limit - len(self.found))]:
+            self._take(one.score, documents_numbered(catalog, one.documents))
+        named = [
+            match for match in titles(catalog, self.query) if match.file in covered and match.file in scope
+        ]
         total += len(named)
-        for one in named[: self.limit]:  # the latest first, as they are ranked
-            self._take_title(one)
+        for match in named[: self.limit]:  # the latest first, as they are ranked
+            self._take_title(match)
         return total, answer.at_least, answer.total > 0
 
     def _take(self, score: float, group: list[Candidate]) -> None:
