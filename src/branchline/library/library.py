@@ -208,11 +208,12 @@ class SessionLibrary(LibraryShortcuts):
 
         try:
             with self._open_catalog() as catalog:
-                found = (scanner.known_row(path, record) for path, record in catalog.latest())
+                found = map(scanner.known_row, catalog.latest())
                 rows = builtins.list(islice((row for row in found if row is not None), limit))
         except CatalogUnavailable:
             return []
-        return builtins.list(map(annotations_of(scanner).applied, rows))
+        notes = annotations_of(scanner)
+        return builtins.list(map(notes.applied, rows)) if notes else rows
 
     def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
         """The rows of the sessions with these paths, in the order of lists; others are not read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -106,7 +106,7 @@ def stale_files(
 
 def changed_files(scanner: Scanner[Any], catalog: Catalog) -> list[StaleFile]:
     """The files that the index does not cover, oldest first."""
-    changed = scanner.compare(catalog.states(with_text=True)).changed
+    changed = scanner.compare(partial(catalog.states, with_text=True)).changed
     paths = [path for file in changed if (path := scanner.stored_log(file).path) is not None]
     return stale_files(scanner, changed, catalog.files(paths), catalog)
 
