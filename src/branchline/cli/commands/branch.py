@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.words import age, count
@@ -127,11 +127,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
 @click.option("--to", "target", metavar="AGENT", help="Agent of the new session (default: the same agent).")
 @click.option("-o", "--output", metavar="PATH", help="Output file or directory, as for `convert`.")
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory of the new session (default: unchanged).",
-)
+@cwd_option("Working directory of the new session (default: unchanged).")
 @directory_option
 def fork_command(
     out: Output,

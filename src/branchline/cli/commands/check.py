@@ -114,6 +114,8 @@ def _reports(
 
 
 def _fields(report: FileReport) -> dict[str, Any]:
+    import msgspec
+
     from branchline.tree import severity
 
     return {
@@ -125,14 +127,7 @@ def _fields(report: FileReport) -> dict[str, Any]:
         "status": report.status,
         "problem": report.problem,
         "findings": [
-            {
-                "line": finding.line,
-                "offset": finding.offset,
-                "size": finding.size,
-                "kind": finding.kind,
-                "severity": severity(finding.kind),
-                "message": finding.message,
-            }
+            {**msgspec.to_builtins(finding), "severity": severity(finding.kind)}
             for finding in report.findings
         ],
         "seal": _seal_fields(report.seal),
