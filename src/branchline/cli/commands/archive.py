@@ -9,7 +9,7 @@ import click
 from branchline.cli.options import agent_option, command
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import chosen_library, resolve_row
-from branchline.cli.words import count
+from branchline.views.humanize import count
 
 __all__ = ["archive_command"]
 

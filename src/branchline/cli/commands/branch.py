@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,8 @@ import msgspec
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import age, count
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+from branchline.views.humanize import age, count
 
 if TYPE_CHECKING:
     from branchline.session import ForkAt, Session
@@ -77,7 +78,7 @@ def _list_branches(out: Output, session: str, directory: str | None) -> None:
             return
         for branch in found:
             when = milliseconds(branch.timestamp)
-            ago = "" if when is None else age(when)
+            ago = "" if when is None else age(when, time.time())
             size = count(branch.entries, "entry", "entries")
             mark = " ← you are here" if branch.is_current else ""
             out.row(

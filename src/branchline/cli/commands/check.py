@@ -11,9 +11,9 @@ import click
 from branchline.cli.options import command
 from branchline.cli.output import Output, StyleRole, paint, remark
 from branchline.cli.resolver import local_library, resolve_path
-from branchline.cli.words import count, format_size
 from branchline.clock import local_time
 from branchline.formats.suffixes import has_suffix
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.check import FileReport

@@ -10,8 +10,8 @@ import click
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size
 from branchline.cli.write_access import existing_file, usage_errors
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.convert import ConvertedFile, ConvertRequest

@@ -10,8 +10,8 @@ import click
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count
 from branchline.errors import EntryNotFound, SessionNotFound
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ import click
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size
 from branchline.cli.write_access import existing_file
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable

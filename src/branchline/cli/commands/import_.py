@@ -8,7 +8,7 @@ import click
 
 from branchline.cli.options import command, cwd_option
 from branchline.cli.output import Output, remark
-from branchline.cli.words import count
+from branchline.views.humanize import count
 
 __all__ = ["import_command"]
 

@@ -13,8 +13,8 @@ import click
 from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import chosen_library, everywhere_library
-from branchline.cli.words import count
 from branchline.places import NATIVE_AGENT
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from branchline.library import Listing, SessionRow

@@ -14,8 +14,8 @@ from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, cwd_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
-from branchline.cli.words import format_size
 from branchline.cli.write_access import usage_errors
+from branchline.views.humanize import format_size
 from branchline.views.text import safe
 
 if TYPE_CHECKING:

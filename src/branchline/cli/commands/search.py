@@ -11,7 +11,7 @@ import click
 from branchline.cli.options import TEXT, agent_option, command
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import chosen_library
-from branchline.cli.words import count
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     import subprocess

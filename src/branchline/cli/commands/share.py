@@ -13,8 +13,8 @@ from branchline.cli.commands.export import PagePart, page_options, printed_redac
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
 from branchline.cli.resolver import resolve_session
-from branchline.cli.words import count, format_size
 from branchline.cli.write_access import existing_file
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

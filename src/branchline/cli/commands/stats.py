@@ -13,7 +13,7 @@ from branchline.cli.commands.ls import reading_progress, require_one_scope
 from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
-from branchline.cli.words import count, tokens
+from branchline.views.humanize import count, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
