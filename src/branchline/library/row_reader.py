@@ -243,7 +243,7 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
     """Make a row from the directory entry, the header and the given columns."""
     return SessionRow(
         key=stored.key,
-        id=shallow_row(stored).id if header is None else header.id,
+        id=header.id if header is not None and header.id.strip() else shallow_row(stored).id,
         path=stored.path,
         size=stored.size,
         modified_ms=round(stored.modified * 1000),
