@@ -93,9 +93,8 @@ class Server:
         return http.client.HTTPConnection(self.base.removeprefix("http://"), timeout=120)
 
     def cpu(self) -> float:
-        """Seconds that its threads have run."""
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+        """Seconds that its threads have run, those that have ended included."""
+        return time.clock_gettime(~self.process.pid << 3 | 2)  # the CPU clock of another process
 
     def ask(self, connection: http.client.HTTPConnection, target: str) -> bytes:
         connection.request("GET", target, headers=self.headers)
