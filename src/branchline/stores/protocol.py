@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from branchline.entries import Header
 from branchline.errors import InvalidId, NotSupported
 from branchline.log import Durability, Log
@@ -44,7 +46,7 @@ Read = Callable[[int, int], bytes]
 """``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
 
 
-class FileStamp(NamedTuple):
+class FileStamp(msgspec.Struct, frozen=True, gc=False):
     """What tells one state of a file from another without reading it."""
 
     device: int
@@ -60,7 +62,7 @@ class FileStamp(NamedTuple):
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-class StoredLog(NamedTuple):
+class StoredLog(msgspec.Struct, frozen=True, gc=False):
     """One log as the store sees it, without opening it."""
 
     key: str
