@@ -9,10 +9,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import click
 import pytest
 
+from branchline.cli.app import cli
 from branchline.formats import EntryLog, detect
-from robustness.field_trials import PROBES, SAMPLES, Trial, crash, trials
+from robustness.field_trials import COMMANDS, PROBES, SAMPLES, Trial, World, crash, trials, words_of
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,22 @@ def test_a_bad_value_in_any_field_makes_no_command_and_no_call_fail(format_name,
 @pytest.mark.parametrize("format_name", SAMPLES)
 def test_ten_thousand_bad_values_make_no_command_and_no_call_fail(format_name, seed, tmp_path):
     assert campaign(format_name, seed, 125, 3, tmp_path / "trial") == []
+
+
+def test_every_command_line_of_the_trials_is_understood(tmp_path):
+    world = World(tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path)
+    refused = []
+
+    for line in COMMANDS:
+        name, *arguments = words_of(line, world)
+        command = cli.get_command(click.Context(cli), name)
+        try:
+            assert command is not None
+            command.make_context(name, arguments)
+        except click.UsageError as problem:
+            refused.append(problem.format_message())
+
+    assert refused == []
 
 
 FOUND = [

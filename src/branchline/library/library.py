@@ -39,11 +39,9 @@ from branchline.stores import (
     close_store,
     key_for,
     open_store,
-    snapshot_of,
     trash_of,
 )
-from branchline.stores.protocol import chunks
-from branchline.views.query import Query, SearchText, parse_query
+from branchline.views.query import Query, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
 if TYPE_CHECKING:
@@ -428,17 +426,6 @@ class SessionLibrary(LibraryShortcuts):
             title=now.title or kept_elsewhere,
             parent_session=now.parent_session or row.parent_session,
         )
-
-    def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
-        """What is said inside a session; None when a quick look shows that the query cannot match."""
-        from branchline.library.search_text import contents_of, may_match  # noqa: PLC0415
-
-        if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
-            with snapshot_of(row.path) as read:
-                if not may_match(query, b"".join(chunks(read))):
-                    return None
-        with self._open(row) as session:
-            return contents_of(session.transcript)
 
     # -- full text ------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import binascii
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -100,7 +100,7 @@ def single_page(
     yield _data("chunks", msgspec.json.encode([chunk.start for chunk in chunks]), "application/json")
     columns = skeleton_columns(source, leaf, labels=labels, home=options.home)
     level = 1 if provenance.size > _LARGE else 9
-    yield _packed("skeleton", [json_codec.dumps(columns, surrogates="replace")], level)
+    yield _packed("skeleton", json_codec.dumps(columns, surrogates="replace"), level)
     packer = _Packer(source, options)
     for number, positions in enumerate(chunks):
         frames = packer.frames(positions, last=number == len(chunks) - 1)
@@ -182,33 +182,38 @@ class _Packer:
             source, labels=source.reading.labels, options=options, reference=self._reference
         )
         self._cursor = 0
-        self._lines: dict[int, bytes] = {}
+        self._block = b""
+        self._lines: dict[int, tuple[int, int]] = {}
 
-    def frames(self, positions: range, *, last: bool) -> Iterator[bytes]:
+    def frames(self, positions: range, *, last: bool) -> bytes:
         source, reading = self._source, self._source.reading
         start = self._cursor
         spans = _spans(reading, positions)
         end = max([start, *(span.offset + span.size for span in spans)])
-        block = source.bytes_between(start, end + 1)
-        cuts: list[tuple[bytes, int]] = []
+        block = self._block = source.bytes_between(start, end + 1)
+        cuts: list[tuple[int, int, int]] = []
+        cursor = 0
         self._lines = {}
-        for position, span in zip(positions, spans, strict=True):
-            begins, stop = span.offset - self._cursor, span.offset + span.size
-            if begins < 0:  # the line of an earlier entry too, or out of order
-                cuts.append((b"", 0))
+        for position, (offset, size) in zip(positions, spans, strict=True):
+            begins, stop = offset - start, offset - start + size
+            if begins < cursor:  # the line of an earlier entry too, or out of order
+                cuts.append((0, 0, 0))
                 continue
-            stop += block[stop - start : stop - start + 1] == b"\n"
-            cuts.append((block[self._cursor - start : stop - start], begins))
-            self._lines[position] = block[span.offset - start : span.offset + span.size - start]
-            self._cursor = stop
-        for (lines, begins), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
+            self._lines[position] = begins, stop
+            stop += block[stop : stop + 1] == b"\n"
+            cuts.append((cursor, stop, begins - cursor))
+            cursor = stop
+        self._cursor = start + cursor
+        parts: list[bytes | memoryview] = []
+        view = memoryview(block)
+        for (begin, stop, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
             markup = _encoded(piece)
-            yield b"%d %d %d\n%b%b" % (len(lines), begins, len(markup), lines, markup)
+            parts += (b"%d %d %d\n" % (stop - begin, before, len(markup)), view[begin:stop], markup)
         if last:
             rest = source.bytes_between(self._cursor, None)
             self._cursor += len(rest)
-            yield b"%d 0 0\n" % len(rest)
-            yield rest
+            parts += (b"%d 0 0\n" % len(rest), rest)
+        return b"".join(parts)
 
     def _reference(self, position: int, text: str) -> int | None:
         line = self._lines.get(position)
@@ -219,10 +224,11 @@ class _Packer:
         except (UnicodeError, msgspec.MsgspecError):
             return None
         # Most texts begin like no other string of their line: finding a long one as a whole takes longer.
-        at = line.find(literal[:_PREFIX])
-        if at >= 0 and not line.startswith(literal, at):
-            at = line.find(literal, at + 1)
-        return None if at < 0 else at
+        (start, stop), block = line, self._block
+        at = block.find(literal[:_PREFIX], start, stop)
+        if at >= 0 and not block.startswith(literal, at, stop):
+            at = block.find(literal, at + 1, stop)
+        return None if at < 0 else at - start
 
 
 def _chunks(source: EntryLog) -> list[range]:
@@ -264,10 +270,8 @@ def _data(name: str, content: bytes, kind: str) -> bytes:
     return b'<script type="%b" id="%b">%b</script>\n' % (kind.encode(), name.encode(), safe_content)
 
 
-def _packed(name: str, pieces: Iterable[bytes], level: int) -> bytes:
-    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 8)
-    packed = [packer.compress(piece) for piece in pieces]
-    content = binascii.b2a_base64(b"".join([*packed, packer.flush()]), newline=False)
+def _packed(name: str, content: bytes, level: int) -> bytes:
+    content = binascii.b2a_base64(zlib.compress(content, level, 31), newline=False)
     return b'<script type="text/plain" id="%b">%b</script>\n' % (name.encode(), content)
 
 
