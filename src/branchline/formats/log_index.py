@@ -98,8 +98,8 @@ class LogIndex:
         start = block.ends[number - 1] + 1 if number else 0
         return ByteRange(block.offset + start, block.ends[number] - start)
 
-    def spans(self, positions: Iterable[int]) -> list[ByteRange]:
-        """The byte ranges of many entries, in this order."""
+    def ranges(self, positions: Iterable[int]) -> list[tuple[int, int]]:
+        """Where the lines of many entries begin and end, in this order."""
         found = []
         first = last = offset = 0
         ends: Sequence[int] = ()
@@ -109,7 +109,7 @@ class LogIndex:
                 last = first + len(ends)
             number = position - first
             start = ends[number - 1] + 1 if number else 0
-            found.append(ByteRange(offset + start, ends[number] - start))
+            found.append((offset + start, offset + ends[number]))
         return found
 
     def line_of(self, position: int) -> int:
