@@ -63,7 +63,7 @@ class CatalogFile(NamedTuple):
     @property
     def stamp(self) -> FileStamp:
         """The state of the file when it was read."""
-        return FileStamp._make(self[1:6])
+        return FileStamp(*self[1:6])
 
     def is_current(self, stamp: FileStamp | None) -> bool:
         """Whether the file with this stamp is the one that was read.
@@ -71,7 +71,7 @@ class CatalogFile(NamedTuple):
         A file that changed less than two seconds before it was read may have changed again without a new
         time, so it is read once more.
         """
-        return self[1:6] == stamp and self.changed_ns + _RACE_NS < self.checked_ns
+        return self.stamp == stamp and self.changed_ns + _RACE_NS < self.checked_ns
 
     @property
     def is_indexed(self) -> bool:

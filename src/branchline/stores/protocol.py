@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import msgspec
+
 from branchline.entries import Header
 from branchline.errors import InvalidId, NotSupported
 from branchline.log import Durability, Log
@@ -48,7 +50,7 @@ Read = Callable[[int, int], bytes]
 """``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
 
 
-class FileStamp(NamedTuple):
+class FileStamp(msgspec.Struct, frozen=True, gc=False):
     """What tells one state of a file from another without reading it."""
 
     device: int
@@ -95,7 +97,7 @@ class FileState(NamedTuple):
     """The number that the catalog knows it by; 0 where it does not, or where the file changed since."""
 
 
-class StoredLog(NamedTuple):
+class StoredLog(msgspec.Struct, frozen=True, gc=False):
     """One log as the store sees it, without opening it."""
 
     key: str
