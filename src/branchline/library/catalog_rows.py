@@ -75,7 +75,7 @@ class CatalogRows:
 
     def __call__(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
         number, file = item
-        record = self._record(number) if number else None
+        record = self._records.get(number) or self._record(number) if number else None
         if record is not None and record.row.path == file.path:  # not so if the catalog was just made again
             row = self._scanner.row_of(file, record)
             if record.deep or isinstance(row, SkippedFile):
