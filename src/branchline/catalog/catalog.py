@@ -27,6 +27,7 @@ from branchline.catalog.database import (
     release,
 )
 from branchline.catalog.record import CatalogFile, FileUpdate, TextUpdate
+from branchline.context.timestamps import milliseconds
 from branchline.stores import FileStamp, gone
 
 if TYPE_CHECKING:
@@ -474,8 +475,6 @@ class Catalog:
 
 
 def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
-    from branchline.context.timestamps import milliseconds  # noqa: PLC0415  who only asks needs none of it
-
     row = update.record.row
     fields: dict[str, Any] = {
         "path": update.path,

@@ -65,7 +65,7 @@ def _free_values(entries: Iterable[records.Entry]) -> list[Any]:
         if type(content) is tuple:
             for block in content:
                 if type(block) is blocks.ToolCall:
-                    add(block.arguments)
+                    found += block.arguments.values()
     return found
 
 
