@@ -70,7 +70,7 @@ def _free_values(entries: Iterable[records.Entry]) -> list[Any]:
 
 
 def decode_entry(line: bytes | memoryview) -> records.Entry:
-    """The record of one line. ValueError when the line is no JSON object."""
+    """The record of one line. ValueError if the line is not a JSON object."""
     try:
         return _known().decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -196,7 +196,7 @@ def links(line: bytes) -> dict[str, Any]:
     return {name: fields[name] for name in ("id", "parentId") if name in fields}
 
 
-# -- lines that are no JSON -------------------------------------------------------------------------------
+# -- lines that are not JSON ------------------------------------------------------------------------------
 
 _ID = rb'"id"\s*:\s*"([^"\\]{1,200})"'
 _PARENT = rb'"parentId"\s*:\s*(?:"([^"\\]{0,200})"|null)'

@@ -454,7 +454,7 @@ class Tree:
         self._next_sibling[last] = self._last_child[parent] = position
 
     def _children(self) -> list[int]:
-        """Child links, built when first asked for: most sessions are opened to append or to read a path."""
+        """Child links, built on first use: most sessions are opened to append or to read a path."""
         if self._first_child is None:
             size = len(self.keys)
             first = [ROOT] * (size + 1)  # one more, so that parent ROOT (-1) needs no test
