@@ -22,7 +22,6 @@ from branchline.catalog import (
 )
 from branchline.catalog.documents import (
     documents_of,
-    git_branch_of,
     off_path,
     spending_before,
     traits_of,
@@ -187,6 +186,6 @@ def _text(transcript: EntryLog, start: int) -> TextUpdate:
         off_path(transcript, start),
         spending_before(transcript, start),
         {key: label.text for key, label in reading.labels.items()},
-        git_branch_of(transcript),
+        reading.git_branch,
         traits_of(transcript),
     )

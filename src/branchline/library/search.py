@@ -657,7 +657,7 @@ def _session_allows(
     terms: Sequence[Term], row: SessionRow, transcript: EntryLog, documents: Sequence[Document]
 ) -> bool:
     """Whether the terms about whole sessions allow one that was just read."""
-    from branchline.catalog.documents import git_branch_of, traits_of  # noqa: PLC0415  as above
+    from branchline.catalog.documents import traits_of  # noqa: PLC0415  as above
 
     for term in terms:
         match term.field:
@@ -668,7 +668,7 @@ def _session_allows(
                 models.add(f"{row.provider or ''}/{row.model or ''}".lower())
                 hit = any(term.text in model for model in models)
             case "branch":
-                hit = term.text in (git_branch_of(transcript) or "").lower()
+                hit = term.text in (transcript.reading.git_branch or "").lower()
             case "label":
                 hit = any(term.text in label.text.lower() for label in transcript.reading.labels.values())
             case "is":
