@@ -101,7 +101,7 @@ def test_a_graft_may_come_from_another_session(project):
         ("/graft 'unclosed", "No closing quotation"),
         ("/graft @leaf~1 --onto @leaf", "which is a part of it"),
         ("/squash", "which range?"),
-        ("/squash @leaf..@leaf~1 words", "stands before"),
+        ("/squash @leaf..@leaf~1 words", "comes before"),
         ("/squash @leaf~9 words", "there is no @leaf~9"),
         ("/redo", "nothing to redo"),
         ("/branch @leaf~9", "there is no @leaf~9"),
