@@ -41,7 +41,7 @@ _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
 _LEAST = 4095
 _AT_ONCE = 1 << 20
-"""Files up to this size are read by one call and looked at in memory."""
+"""Files up to this size are read with one call."""
 _PREVIEW = 200
 
 
@@ -54,7 +54,7 @@ def one_line(text: str) -> str:
 
 
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
-    """The row as far as the directory knows it."""
+    """Return the row with what the directory tells."""
     key = stored.key
     named = _NAME.fullmatch(key)
     return SessionRow(
@@ -68,17 +68,17 @@ def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
 
 
 def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
-    """The row as far as directory and header know it."""
+    """Return the row with what directory and header tell."""
     return _row(stored, header, None, format=format_name, version=header.version)
 
 
 def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -> SessionRow:
-    """A row for a file that cannot be read as a session."""
+    """Return the row of a file that cannot be read as a session."""
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
 class ReadLog(NamedTuple):
-    """What the whole file tells."""
+    """The row of a file that was read completely."""
 
     row: SessionRow
     format: Format
@@ -86,7 +86,7 @@ class ReadLog(NamedTuple):
     transcript: EntryLog | None
     """None if only the beginning of a compressed file was read."""
     is_packed: bool = False
-    """Whether offsets count in the content and not in the file, which is compressed."""
+    """Whether the file is compressed, so that offsets refer to its content."""
 
 
 class _Log(NamedTuple):
@@ -123,7 +123,7 @@ def read_row(
 
 
 def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) -> ReadLog | None:
-    """The row of a log that grew since its index was saved; None where the saved index cannot be used."""
+    """Return the row of a log that grew since its index was saved; None if the index cannot be used."""
     format_ = format_named(format_name)
     if format_.companion is not None or format_.splitting is not None or format_.documents is not None:
         return None  # other files may have changed too
@@ -140,7 +140,7 @@ def read_log(read: Read, stored: StoredLog) -> EntryLog:
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
-    # One more than there is: a shorter answer is everything. Sizes of sessions in databases are estimates.
+    # One extra byte: a short read means the whole log. Sizes of sessions in databases are estimates.
     wanted = min(max(stored.size, _LEAST) + 1, _AT_ONCE)
     start = read(0, wanted)
     whole = len(start) < wanted
@@ -155,7 +155,7 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
 
 
 class _Content(NamedTuple):
-    """A log as content."""
+    """The content of a log."""
 
     read: Read
     length: int
@@ -165,7 +165,7 @@ class _Content(NamedTuple):
 
 
 def _assembled(log: _Log, stored: StoredLog) -> _Log:
-    """The log with everything that it begins with in other files, unpacked."""
+    """The log together with its beginning in other files, unpacked."""
     if log.compression is None and log.format.splitting is None:
         return log
     from branchline.session.locator import assembled_content  # noqa: PLC0415  few formats need it
@@ -177,7 +177,7 @@ def _assembled(log: _Log, stored: StoredLog) -> _Log:
 
 
 def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
-    """The row of a compressed log. Of one that is too large, what its beginning tells; counts are unknown."""
+    """The row of a compressed log; if it is too large, from its beginning and without counts."""
     content = listed.content
     log = log._replace(read=content.read, start=content.read(0, _HEAD), size=content.size())
     try:
@@ -217,7 +217,7 @@ def _transcript(log: _Log) -> EntryLog:
 
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
-    """What the whole file tells."""
+    """Return the row with what the whole file tells."""
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
     path = tree.path_positions(reading.leaf)
@@ -259,13 +259,13 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
 
 
 def _forked_from(header: Header, format_name: str | None) -> str | None:
-    """The parent of a session; a reverted thread of Codex begins in an earlier file of its own."""
+    """The parent of a session; a reverted Codex thread only continues an earlier file of its own."""
     is_revert = format_name == "codex" and header.parent_session == header.id
     return None if is_revert else header.parent_session
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:
-    """The first prompt that the user wrote, on one line; in a fork, the first of its own if it has one."""
+    """Return the first prompt of the user on one line; in a fork, preferably the first of its own."""
     start = transcript.reading.inherited_entries
     return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
 
@@ -291,7 +291,7 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
 
 
 def _pieces(tree: Tree) -> int:
-    """How many messages only continue the answer of another one."""
+    """The number of messages that only continue another answer."""
     return sum(tree.types[position] == "message" for position in tree.continuations)
 
 
@@ -303,7 +303,7 @@ def _count(tree: Tree, path: list[int], on_path: list[str | None]) -> int:
         on_path = list(map(roles.__getitem__, path))
     count = sum(map(on_path.count, COUNTED_ROLES))
     if types.count("message") != len(roles) - roles.count(None):
-        # Entries of other types may have a field called message; those do not count.
+        # Entries of other types may have a field named message; they do not count.
         count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)
     return count
 
