@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,8 @@ import msgspec
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import age, count
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+from branchline.views.humanize import age, count
 
 if TYPE_CHECKING:
     from branchline.actions.graft import GraftResult
@@ -43,7 +44,7 @@ def log_command(out: Output, session: str, directory: str | None) -> None:
             return
         for each in reversed(done):
             when = milliseconds(each.timestamp)
-            ago = "" if when is None else age(when)
+            ago = "" if when is None else age(when, time.time())
             role: StyleRole = "dim" if each.undone or each.verb in ("undo", "redo") else "plain"
             out.row(
                 paint("dim", f"{ago:>5}  "),
