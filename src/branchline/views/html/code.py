@@ -9,7 +9,7 @@ from typing import Any
 
 from branchline.views.html.markup import EMPTY, Html, Template, escape, join
 
-__all__ = ["code_block", "difference", "highlighted", "output"]
+__all__ = ["code_block", "difference", "highlighted", "output", "without_escapes"]
 
 _LONGEST = 6_000
 """Characters of one block that are highlighted; every coloured word is a node of the page."""
@@ -103,6 +103,11 @@ def output(text: str) -> Html:
         if found[1] is not None:
             name = next((_COLOURS[code] for code in found[1].split(";") if code in _COLOURS), "")
     return join([*parts, _coloured(text[end:], name)])
+
+
+def without_escapes(text: str) -> str:
+    """A text without escape sequences, for places that show no colours."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def _coloured(text: str, name: str) -> Html:
