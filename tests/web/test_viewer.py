@@ -11,7 +11,7 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.stores import stored_at
-from branchline.views.hits import Snippet
+from branchline.views.hits import make_snippet
 from branchline.web import session_table
 from branchline.web.live import follow
 from branchline.web.viewed import ViewedLibrary
@@ -141,9 +141,9 @@ def test_finding_in_a_session_gives_places_and_words(viewer):
 
 
 def test_what_is_found_has_no_escape_sequences_and_nothing_invisible():
-    snippet = Snippet(text="\x1b[31mred\x1b[0m \N{PILE OF POO} the fuse \u202eblown", ranges=((19, 23),))
+    text = "\x1b[31mred\x1b[0m \N{PILE OF POO} the fuse \u202eblown"
 
-    parts = session_table._marked(snippet)
+    parts = session_table._marked(make_snippet(text, [(19, 23)], 80))
 
     assert [text for text, matches in parts if matches] == ["fuse"]
     shown = "".join(text for text, _ in parts)

@@ -19,10 +19,9 @@ from branchline.views.browser.arrangement import (
     project_name,
 )
 from branchline.views.hits import Hit, Snippet
-from branchline.views.html.code import without_escapes
 from branchline.views.session_details import SessionDetails
 from branchline.views.session_row import row_name
-from branchline.views.text import one_line, safe
+from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
 from branchline.web.viewed import ViewedLibrary
 
@@ -134,7 +133,7 @@ def _marked(snippet: Snippet) -> list[tuple[str, bool]]:
     for start, stop in (*snippet.ranges, (len(snippet.text), len(snippet.text))):
         parts += ((snippet.text[end:start], False), (snippet.text[start:stop], True))
         end = stop
-    return [(shown, matches) for text, matches in parts if (shown := safe(without_escapes(text)))]
+    return [part for part in parts if part[0]]
 
 
 def _agent(row: SessionRow) -> str:

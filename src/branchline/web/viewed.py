@@ -17,9 +17,8 @@ from branchline.library import SessionLibrary, SessionRow
 from branchline.session import Session
 from branchline.views.entry_rows import search_text
 from branchline.views.html import Html, PieceOptions, PieceRenderer, SkeletonColumns, skeleton_columns
-from branchline.views.html.code import without_escapes
 from branchline.views.session_row import row_name
-from branchline.views.text import safe
+from branchline.views.text import safe, without_escapes
 from branchline.views.tree_search import Search
 
 __all__ = ["ViewedLibrary", "ViewedSession", "watched_file"]

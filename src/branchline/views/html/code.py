@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from branchline.views.html.markup import EMPTY, Html, Template, escape, join
+from branchline.views.text import ESCAPES
 
-__all__ = ["code_block", "difference", "highlighted", "output", "without_escapes"]
+__all__ = ["code_block", "difference", "highlighted", "output"]
 
 _LONGEST = 6_000
 """Characters of one block that are highlighted; every coloured word is a node of the page."""
@@ -85,9 +86,7 @@ def _difference_line(line: str) -> Html:
     return _LINE(Html(name), line[1:] if name in (" add", " del") or line[:1] == " " else line)
 
 
-_ANSI = re.compile(
-    "\x1b\\[([0-9;]{0,40})m|\x1b(?:\\[[0-9;?]{0,40}[A-Za-z]|\\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\))"
-)
+_ANSI = re.compile(ESCAPES)
 _COLOURS = {"1": "b", "31": "r", "91": "r", "32": "g", "92": "g"}
 
 
@@ -103,11 +102,6 @@ def output(text: str) -> Html:
         if found[1] is not None:
             name = next((_COLOURS[code] for code in found[1].split(";") if code in _COLOURS), "")
     return join([*parts, _coloured(text[end:], name)])
-
-
-def without_escapes(text: str) -> str:
-    """A text without escape sequences, for places that show no colours."""
-    return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def _coloured(text: str, name: str) -> Html:
