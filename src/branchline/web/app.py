@@ -130,6 +130,9 @@ class _Viewer:
         text = request.query_params.get("at", "")
         try:
             positions = [int(item) for item in text.split(",") if item]
+        except ValueError:
+            raise HTTPException(400, "at: positions of entries, separated by commas") from None
+        try:
             pieces = session.pieces(positions)
         except (ValueError, IndexError) as problem:
             raise HTTPException(400, f"at: {problem}") from None
