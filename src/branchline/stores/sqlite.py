@@ -42,7 +42,7 @@ from branchline.stores.protocol import (
     hashed,
 )
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of, window
+from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
@@ -134,17 +134,17 @@ class SqliteStore:
             values += [prefix, prefix + _LAST]
         select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
         rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
-        return ScanResult([self._stored(row) for row in rows], [])
+        return ScanResult(self._stored(rows), [])
 
     def stat(self, key: str) -> StoredLog | None:
         # The second condition tells SQLite that the partial index covers it.
         select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
         rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
-        return self._stored(rows[0]) if rows else None
+        return self._stored(rows)[0] if rows else None
 
     def drafts(self) -> list[StoredLog]:
         select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
-        return [self._stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+        return self._stored(self._ask(f"list the drafts in {self.path}", select))
 
     def path_of(self, key: str) -> str:
         """How a session is addressed."""
@@ -259,7 +259,7 @@ class SqliteStore:
                 raise absent
             self._require_free(connection, f"restore {token!r} from the trash", row[1])
             connection.execute("UPDATE session SET state = was WHERE id = ?", (int(number),))
-        return self._stored(row)
+        return self._stored([row])[0]
 
     def close(self) -> None:
         while self._idle:
@@ -340,11 +340,19 @@ class SqliteStore:
         with self.reading(doing) as connection:
             return connection.execute(select, values).fetchall()
 
-    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
-        number, key, size, modified = row
+    def _stored(self, rows: list[tuple[Any, ...]]) -> list[StoredLog]:
+        device, start = self._device, self.path_of("")
         # A log only grows, so that its number and its size say what is in it.
-        stamp = FileStamp(self._device, number, size, modified * 1_000_000, size)
-        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
+        return [
+            StoredLog(
+                key,
+                size,
+                modified / 1000,
+                start + key,
+                FileStamp(device, number, size, modified * 1_000_000, size),
+            )
+            for number, key, size, modified in rows
+        ]
 
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
         if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
@@ -500,13 +508,13 @@ class SqliteLog:
         # Joined by SQLite, in the order of the row ids: an object for each line would cost more than decoding
         # it. Neither cast changes a byte.
         select = (
-            "SELECT min(at), CAST(group_concat(CAST(data AS TEXT), '') AS BLOB) FROM line "
-            "WHERE at >= coalesce("
+            "SELECT substr(CAST(group_concat(CAST(data AS TEXT), '') AS BLOB), ? - min(at) + 1, ?) "
+            "FROM line WHERE at >= coalesce("
             "(SELECT max(at) FROM line WHERE at BETWEEN ? AND ?), ?) AND at < ?"
         )
-        values = (base, base + offset, base + offset, base + end)
-        start, data = _one(connection, select, *values) or (None, b"")
-        return b"" if start is None else window([(start, data)], base + offset, size)
+        start = base + offset
+        row = _one(connection, select, start, size, base, start, start, base + end)
+        return (row and row[0]) or b""
 
     @contextmanager
     def exclusive(self) -> Iterator[SqliteWriter]:

@@ -85,7 +85,7 @@ def without_escapes(text: str) -> str:
 
 def safe(text: str) -> str:
     """The text for a terminal: everything that would act or hide is made visible. Never fails."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and text.replace("…", "").isascii():  # as most pieces of text are that were cut
         return text
     if _compiled(_ORDINARY).fullmatch(text) or _compiled(_SUSPECT).search(text) is None:
         return text

@@ -21,7 +21,6 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.errors import NotASession, TooLarge
 from branchline.formats import EntryLog
-from branchline.formats.log_index import ByteRange, LogIndex
 from branchline.views.html.markup import Html, Template, is_visible, join
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
@@ -211,7 +210,7 @@ class _Packer:
     def frames(self, positions: range, *, last: bool) -> bytes:
         source, reading = self._source, self._source.reading
         start = self._cursor
-        spans = _spans(reading, positions)
+        spans = reading.spans(positions)
         end = max([start, *(span.offset + span.size for span in spans)])
         block = self._block = source.bytes_between(start, end + 1)
         cuts: list[tuple[int, int, int]] = []
@@ -271,21 +270,6 @@ def _chunks(source: EntryLog) -> list[range]:
     if len(begin) > 2 * _FIRST_CHUNK:
         return [begin[:_FIRST_CHUNK], begin[_FIRST_CHUNK:], *rest]
     return chunks
-
-
-def _spans(reading: LogIndex, positions: range) -> list[ByteRange]:
-    """Where the lines of neighbouring entries are."""
-    spans: list[ByteRange] = []
-    position = positions.start
-    while position < positions.stop:
-        block = reading.block_of(position)
-        skipped = position - block.first
-        start = block.ends[skipped - 1] + 1 if skipped else 0
-        for end in block.ends[skipped : skipped + positions.stop - position]:
-            spans.append(ByteRange(block.offset + start, end - start))
-            start = end + 1
-        position = positions.start + len(spans)
-    return spans
 
 
 def _data(name: str, content: bytes, kind: str) -> bytes:
