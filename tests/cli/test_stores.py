@@ -41,6 +41,20 @@ def test_a_session_in_a_database_is_read_written_and_exported_like_a_file(run, s
     assert b"zebra" in zot.read_bytes()
 
 
+def test_one_session_of_a_store_is_checked_and_all_of_them_indexed(run, store):
+    for name in ("talk", "other"):
+        run("new", "--id", name, "--store", store)
+        run("append", name, "hello", "--store", store)
+
+    checked = run("check", "talk", "--store", store)
+    indexed = json.loads(run("index", "--store", store, "--json").stdout)
+
+    assert "talk: fine" in checked.stdout
+    assert "other" not in checked.stdout
+    assert (indexed["indexed"], indexed["waiting"]) == (2, 0)
+    assert "--status" in run("index", "--rebuild", "--store", store, code=2).stderr
+
+
 def test_a_session_can_be_removed_restored_and_imported(run, store, tmp_path):
     run("new", "--id", "one", "--store", store)
     run("append", "one", "hello", "--store", store)
