@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -235,6 +236,8 @@ def _command(*arguments: str) -> Callable[[World], None]:
             assert bad not in result.stderr, result.stderr
         if "--json" in words and result.exit_code == 0:
             json.loads(result.stdout)
+        if words[0] in {"ls", "forest", "stats"}:  # one bad session hides no others
+            assert result.exit_code == 0, result.stderr
 
     return call
 
@@ -385,9 +388,14 @@ def _session_forks(world: World) -> None:
         made.append_message("more")
 
 
+FAILED = re.compile(r"\w+(?:Error|Exception): ")
+"""The reason that a list gives for a session whose reader raised what it must not."""
+
+
 def _library_reads(world: World) -> None:
     library = SessionLibrary(str(world.file.parent))
     for row in library.list(deep=True).rows:
+        assert not FAILED.match(row.problem or ""), row.problem
         library.describe(row)
         with contextlib.suppress(BranchlineError):
             opened = library.open(row)

@@ -92,6 +92,8 @@ FOUND = [
     ("pi", "tokensBefore", "ten to the 400th", "tree FILE"),
     ("pi", "message.usage.input", "ten to the 400th", "export FILE --format atif"),
     ("pi", "message.usage.cost.total", "ten to the 400th", "export FILE --format atif"),
+    ("vibe", "facts.ended", "beyond 64 bits", "stats --dir DIR"),
+    ("vibe", "facts.ended", "beyond 64 bits", "web pages"),
 ]
 
 

@@ -255,8 +255,9 @@ class EntryLog(Generic[IndexT_co]):
                 return _taken(records, wanted, first)
         found = []
         for position in wanted:
-            start = ends[position - first - 1] + 1 if position > first else 0
-            line = data[start : ends[position - first]]
+            offset, size = block.span(position - first)
+            offset -= block.offset
+            line = data[offset : offset + size]
             if self.is_restored:
                 self._require_line(position, line)
             found.append(decode(json_codec.bounded(line), reading, position))
