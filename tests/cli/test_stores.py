@@ -95,15 +95,17 @@ def test_a_store_that_is_not_there_is_one_sentence(run, where, words):
 
 
 def test_the_address_of_another_server_is_refused_and_no_directory_made_of_it(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "empty"
+    place.mkdir()
+    monkeypatch.chdir(place)
 
     for name in ("new", "ls", "index"):
         said = run(name, "--store", "mysql://me:hush@db/work", code=1).stderr
         assert "mysql://… is no store" in said
         assert "hush" not in said
-    assert "is no store" in run("sync", tmp_path, "sqlite:///a.db", "--yes", code=1).stderr
+    assert "is no store" in run("sync", place, "sqlite:///a.db", "--yes", code=1).stderr
 
-    assert list(tmp_path.iterdir()) == []
+    assert list(place.iterdir()) == []
 
 
 def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tmp_path):
