@@ -42,7 +42,7 @@ def best(rows: list[tuple[str, str]], name: str, action: Callable[[], Any], time
         cpu, wall = time.process_time(), time.perf_counter()
         action()
         found.append((time.process_time() - cpu, time.perf_counter() - wall))
-    cpu, wall = min(found)
+    cpu, wall = (min(times) for times in zip(*found, strict=True))
     rows.append((name, f"{cpu * 1000:10.2f} ms CPU {wall * 1000:10.2f} ms"))
 
 
