@@ -211,13 +211,13 @@ class _Packer:
         source, reading = self._source, self._source.reading
         start = self._cursor
         ranges = reading.ranges(positions)
-        end = max([start, *(stop for _first, stop in ranges)])
+        end = max([start, *(end for _begin, end in ranges)])
         block = self._block = source.bytes_between(start, end + 1)
         cuts: list[tuple[int, int, int]] = []
         cursor = 0
         self._lines = {}
-        for position, (offset, end) in zip(positions, ranges, strict=True):
-            begins, stop = offset - start, end - start
+        for position, (begin, end) in zip(positions, ranges, strict=True):
+            begins, stop = begin - start, end - start
             if begins < cursor:  # the line of an earlier entry too, or out of order
                 cuts.append((0, 0, 0))
                 continue
