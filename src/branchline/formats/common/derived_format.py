@@ -36,6 +36,7 @@ __all__ = [
 
 _encode = msgspec.json.Encoder().encode
 _LAST_MS = 253402300799999
+_QUOTE, _BRACE = b'"{'
 _TOGETHER = 512  # rows that are decoded by one call
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -165,12 +166,14 @@ def one_line(data: object) -> bytes:
 
 def is_string(value: msgspec.Raw) -> bool:
     """Whether JSON that was not decoded is a string."""
-    return bytes(memoryview(value)[:1]) == b'"'
+    view = memoryview(value)
+    return view.nbytes > 0 and view[0] == _QUOTE
 
 
 def is_object(value: msgspec.Raw) -> bool:
     """Whether JSON that was not decoded is an object."""
-    return bytes(memoryview(value)[:1]) == b"{"
+    view = memoryview(value)
+    return view.nbytes > 0 and view[0] == _BRACE
 
 
 def is_nothing(value: msgspec.Raw) -> bool:
@@ -194,14 +197,17 @@ class RowDecoder:
         """Rows whose last value is an object, each with that object decoded; many are decoded together."""
         waiting = iter(rows)
         while chunk := list(islice(waiting, _TOGETHER)):
-            texts = [one_line(row[-1]) for row in chunk]
-            try:
-                found = self._decode_lines(b"\n".join(texts))
-            except (msgspec.MsgspecError, ValueError, RecursionError):
-                found = []
-            if len(found) != len(chunk):
-                found = [self(text) for text in texts]
-            yield from zip(chunk, found, strict=True)
+            yield from zip(chunk, self._decoded([row[-1] for row in chunk]), strict=True)
+
+    def _decoded(self, values: list[Any]) -> list[Any]:
+        try:
+            joined = b"\n".join(values)
+            if joined.count(b"\n") != len(values) - 1:  # newlines between the values of an object, too
+                joined = b"\n".join(map(one_line, values))
+            found = self._decode_lines(joined)
+        except (msgspec.MsgspecError, ValueError, RecursionError, TypeError):
+            found = []
+        return found if len(found) == len(values) else [self(one_line(value)) for value in values]
 
     def __call__(self, data: bytes) -> Any:
         try:

@@ -42,7 +42,8 @@ class GooseDatabase(DatabaseSessions):
         counts = {
             session: (count, size)
             for session, count, size in query(
-                "SELECT session_id, count(*), sum(length(content_json)) FROM messages GROUP BY session_id"
+                "SELECT session_id, count(*), sum(length(CAST(content_json AS BLOB))) "
+                "FROM messages GROUP BY session_id"
             )
         }
         for row in _rows(query, "sessions", _SESSION, ""):

@@ -26,14 +26,17 @@ SELECT session.id, session.parent_id, session.directory, session.title, session.
     messages.count, messages.changed, messages.size, parts.count, parts.changed, parts.size
 FROM session
 LEFT JOIN (
-    SELECT session_id, count(*) AS count, max(time_updated) AS changed, sum(length(data)) AS size
+    SELECT session_id, count(*) AS count, max(time_updated) AS changed,
+        sum(length(CAST(data AS BLOB))) AS size
     FROM message {where} GROUP BY session_id
 ) AS messages ON messages.session_id = session.id
 LEFT JOIN (
-    SELECT session_id, count(*) AS count, max(time_updated) AS changed, sum(length(data)) AS size
+    SELECT session_id, count(*) AS count, max(time_updated) AS changed,
+        sum(length(CAST(data AS BLOB))) AS size
     FROM part {where} GROUP BY session_id
 ) AS parts ON parts.session_id = session.id
 """
+# The length of a text is counted by reading all of it; that of a blob is known without.
 _ALL_VERSIONS = _VERSIONS.format(where="")
 _ONE_VERSION = _VERSIONS.format(where="WHERE session_id = ?") + "WHERE session.id = ?"
 _SESSION = """
