@@ -518,8 +518,19 @@ def _document_content(path: str, format_: Format) -> Spool:
             return None
         return data if len(data) <= _LARGEST_COMPANION else None
 
-    with FileLog(path, writable=False) as log:
-        return Spool(documents.lines(log, path, companion), _IN_MEMORY)
+    with snapshot_of_file(path) as read:
+        return Spool(documents.lines(_FileContent(path, read), path, companion), _IN_MEMORY)
+
+
+class _FileContent:
+    """A file that is open for reading."""
+
+    def __init__(self, path: str, read: Read) -> None:
+        self._path = path
+        self.read = read
+
+    def size(self) -> int:
+        return os.stat(self._path).st_size
 
 
 # -- pages ------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header
-from branchline.formats.common.derived_format import EntryLines, iso_time, one_line
+from branchline.formats.common.derived_format import EntryLines, one_line
 from branchline.formats.goose.messages import GooseMessages, model_in
+from branchline.formats.json_values import iso_time
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["NAME", "GooseDatabase", "header_of", "text_of", "usage_line"]
