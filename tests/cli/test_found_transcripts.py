@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from branchline import Session
-from branchline.library.search_text import contents_of
+from branchline.catalog.documents import documents_of
 from formats.codex_kit import item, line, meta, turn
 from support import CORPUS
 
@@ -180,9 +180,9 @@ def test_an_export_without_requests_is_the_same_conversation(run, data, world):
 def test_a_search_does_not_look_into_copies_of_requests():
     with Session.open(CLAUDE / "requests.jsonl") as session:
         entries = session.entries(list(session.index.keys))
-        contents = contents_of(session.transcript)
+        documents = list(documents_of(session.transcript))
 
-    assert "private instructions" not in str(contents).lower()
+    assert "private instructions" not in str(documents).lower()
     assert "private instructions" not in str(entries).lower()
 
 

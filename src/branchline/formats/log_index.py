@@ -107,8 +107,8 @@ class LogIndex:
         block = self.block_of(position)
         return block.span(position - block.first)
 
-    def spans(self, positions: Iterable[int]) -> list[ByteRange]:
-        """The byte ranges of many entries, in this order."""
+    def ranges(self, positions: Iterable[int]) -> list[tuple[int, int]]:
+        """Where the lines of many entries begin and end, in this order."""
         found = []
         first = last = offset = 0
         ends: Sequence[int] = ()
@@ -120,7 +120,7 @@ class LogIndex:
                 last = first + len(ends)
             number = position - first
             start = starts[number] if starts else ends[number - 1] + 1 if number else 0
-            found.append(ByteRange(offset + start, ends[number] - start))
+            found.append((offset + start, offset + ends[number]))
         return found
 
     def line_of(self, position: int) -> int:

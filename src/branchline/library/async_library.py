@@ -63,7 +63,6 @@ class AsyncSessionLibrary:
     search_similar = _in_thread(SessionLibrary.search_similar)
     details = _in_thread(SessionLibrary.details)
     rows_at = _in_thread(SessionLibrary.rows_at)
-    search_text = _in_thread(SessionLibrary.search_text)
     trash = _in_thread(SessionLibrary.trash)
     restore = _in_thread(SessionLibrary.restore)
     prune = _in_thread(SessionLibrary.prune)

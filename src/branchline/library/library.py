@@ -39,11 +39,9 @@ from branchline.stores import (
     close_store,
     key_for,
     open_store,
-    snapshot_of,
     trash_of,
 )
-from branchline.stores.protocol import chunks
-from branchline.views.query import Query, SearchText, parse_query
+from branchline.views.query import Query, parse_query
 from branchline.views.session_row import Description, Listing, SessionRow
 
 if TYPE_CHECKING:
@@ -161,18 +159,18 @@ class SessionLibrary(LibraryShortcuts):
         """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  searches need none of it
 
-        files, hidden = self._scanner.scan()
         notes = annotations_of(self._scanner)
         if not deep:
+            files, hidden = self._scanner.scan()
             return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
 
-        rows = CatalogRows(self._scanner, files, self._open_catalog)
+        rows = CatalogRows(self._scanner, self._open_catalog)
         told = [] if notes.problem is None else [notes.problem]
         return LazyListing(
-            files,
+            rows.files,
             notes.applying(rows),
-            hidden,
+            rows.hidden,
             limit=limit,
             done=rows.flush,
             notes=lambda: [*rows.notes, *told],
@@ -210,7 +208,7 @@ class SessionLibrary(LibraryShortcuts):
 
         try:
             with self._open_catalog() as catalog:
-                found = (scanner.known_row(path, file) for path, file in catalog.latest())
+                found = (scanner.known_row(path, record) for path, record in catalog.latest())
                 rows = builtins.list(islice((row for row in found if row is not None), limit))
         except CatalogUnavailable:
             return []
@@ -429,17 +427,6 @@ class SessionLibrary(LibraryShortcuts):
             parent_session=now.parent_session or row.parent_session,
         )
 
-    def search_text(self, row: SessionRow, query: Query) -> SearchText | None:
-        """What is said inside a session; None when a quick look shows that the query cannot match."""
-        from branchline.library.search_text import contents_of, may_match  # noqa: PLC0415
-
-        if row.path is not None and not row.path.endswith(".zst"):  # that one says nothing while packed
-            with snapshot_of(row.path) as read:
-                if not may_match(query, b"".join(chunks(read))):
-                    return None
-        with self._open(row) as session:
-            return contents_of(session.transcript)
-
     # -- full text ------------------------------------------------------------------------------------
 
     def search(self, query: str | Query, *, limit: int = 20, budget: float = 1.0, context: int = 160) -> Hits:
@@ -645,11 +632,11 @@ class SessionLibrary(LibraryShortcuts):
             raise SessionNotFound(f"no session named {id!r} in {self.name}")
         return row
 
-    def _open_catalog(self) -> Catalog:
+    def _open_catalog(self, *, create: bool = True) -> Catalog:
         scanner = self._scanner
         if isinstance(scanner, MachineScanner):
-            return Catalog.open(environment=scanner.environment, home=scanner.home)
-        return Catalog.open()
+            return Catalog.open(environment=scanner.environment, home=scanner.home, create=create)
+        return Catalog.open(create=create)
 
     def _open(self, row: SessionRow) -> Session:
         return self._scanner.open(row, durability=self._durability, clock=self._clock)

@@ -15,6 +15,7 @@ from branchline.context import ModelRef, milliseconds
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect, format_named
@@ -43,12 +44,12 @@ _AT_ONCE = 1 << 20
 _PREVIEW = 200
 
 
-def one_line(text: str, length: int = _PREVIEW) -> str:
-    """The beginning of a text with every run of white space as one blank."""
-    words = text.lstrip()[: 4 * length]
+def one_line(text: str) -> str:
+    """Return the beginning of a text on one line, with runs of white space collapsed."""
+    words = text.lstrip()[: 4 * _PREVIEW]
     if not words.isprintable() or "  " in words:
         words = " ".join(words.split())
-    return words.rstrip() if len(words) <= length else words[: length - 1] + "…"
+    return words.rstrip() if len(words) <= _PREVIEW else words[: _PREVIEW - 1] + "…"
 
 
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
@@ -106,7 +107,10 @@ def read_row(
     expected: Format | None = None,
     draft: bool = False,
 ) -> ReadLog:
-    """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_log`."""
+    """Return the row of a log. Raises NotASession if the log has no session.
+
+    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others.
+    """
     log = _open(read, stored, known, expected)
     if log.compression:
         return _look_unpacked(
@@ -128,14 +132,9 @@ def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) 
     return ReadLog(deep_row(stored, transcript), format_, transcript.reading.header, transcript)
 
 
-def read_log(
-    read: Read, stored: StoredLog, *, known: Format | None = None, expected: Format | None = None
-) -> EntryLog:
-    """The session in a log. NotASession when nothing in it is one.
-
-    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others.
-    """
-    return _transcript(_assembled(_open(read, stored, known, expected), stored))
+def read_log(read: Read, stored: StoredLog) -> EntryLog:
+    """Return the session in a log. Raises NotASession if the log has none."""
+    return _transcript(_assembled(_open(read, stored, None, None), stored))
 
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
@@ -245,7 +244,7 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
     """Make a row from the directory entry, the header and the given columns."""
     return SessionRow(
         key=stored.key,
-        id=shallow_row(stored).id if header is None else header.id,
+        id=header.id if header is not None and header.id.strip() else shallow_row(stored).id,
         path=stored.path,
         size=stored.size,
         modified_ms=round(stored.modified * 1000),
@@ -308,8 +307,9 @@ def _count(tree: Tree, path: list[int]) -> int:
 
 def _last_activity(transcript: EntryLog, modified: int) -> int:
     reading, tree = transcript.reading, transcript.tree
-    if reading.last_message_time is not None:
-        return round(reading.last_message_time)
+    last = reading.last_message_time
+    if last is not None and 0 <= last <= LAST_INSTANT:
+        return round(last)
     times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in ACTIVITY_ROLES]
     if reading.header is not None:
         times = times or [reading.header.timestamp]

@@ -10,7 +10,7 @@ A query that cannot be understood is a value with a ``problem``, not an exceptio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
@@ -22,12 +22,10 @@ from branchline.views.times import WRITTEN_AS, time_of
 
 __all__ = [
     "FIELDS",
-    "TOOL_ROLES",
     "Match",
     "Query",
     "Search",
     "SearchFields",
-    "SearchText",
     "Term",
     "parse_query",
     "role_name",
@@ -51,14 +49,11 @@ Field = Literal[
     "tokens",
 ]
 FIELDS: tuple[Field, ...] = get_args(Field)
-TOOL_ROLES = frozenset({"toolresult", "toolcall", "bashexecution"})
-"""The roles, in lower case, of what tools were given and gave back."""
 
 _TOKEN = re.compile(
     r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
 _RANK = 1_000_000.0
-_CONTENT = frozenset({"role", "tool", "label", "in", "is", "file", "branch", "cost", "tokens"})
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
@@ -138,26 +133,6 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     archived: bool = False
 
 
-class SearchText(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said inside a session: texts by role, names of tools, labels, models; all in lower case."""
-
-    texts: Mapping[str, str] = {}
-    tools: frozenset[str] = frozenset()
-    labels: tuple[str, ...] = ()
-    models: frozenset[str] = frozenset()
-    files: frozenset[str] = frozenset()
-    """The files that tool calls name."""
-    traits: frozenset[str] = frozenset()
-    """What ``is:`` can ask for."""
-    git_branch: str = ""
-    cost: float = 0.0
-    tokens: float = 0.0
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.texts.values()))
-
-
 class Match(NamedTuple):
     """Whether a session is found, and how well (lower is better).
 
@@ -193,29 +168,21 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """The regular expression that is looked for, if it is one."""
         return next((term.text for term in self.terms if term.kind == "pattern"), None)
 
-    def match(
-        self,
-        face: SearchFields,
-        contents: SearchText | None = None,
-        *,
-        fuzzy: bool = False,
-        search: Search | None = None,
-    ) -> Match:
-        """Whether a session is found. ``fuzzy`` also takes letters in their order, and scores their places.
+    def match(self, face: SearchFields, *, fuzzy: bool = False, search: Search | None = None) -> Match:
+        """Match a session by its row. A term about its messages leaves the result ``open``.
 
-        ``search`` looks for the pattern, if there is one, where a person may not wait for it; else it is
-        looked for here.
+        ``fuzzy`` also accepts letters that occur in this order, and scores their positions. ``search`` runs
+        the pattern, if there is one; without it, the pattern runs here, for as long as it takes.
         """
         if self.problem is not None:
             return _NO
-        roles = [term.text for term in self.terms if term.field in ("role", "in")]
+        inside = any(term.field in ("role", "in") for term in self.terms)
         score, unknown = 0.0, False
         for term in self.terms:
-            found = (
-                self._field(term, face, contents)
-                if term.field
-                else _text(term, face, contents, roles, fuzzy, search)
-            )
+            if term.field:
+                found = _field(term, face)
+            else:
+                found = None if inside else _text(term, face, fuzzy=fuzzy, search=search)
             if found is None:
                 unknown = True
             elif found < 0:
@@ -224,86 +191,46 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
                 score += found
         return Match(found=False, open=True) if unknown else Match(found=True, score=score)
 
-    @staticmethod
-    def _field(term: Term, face: SearchFields, contents: SearchText | None) -> float | None:
-        """0 for a match, -1 for none, None while nobody can say."""
-        if term.field == "is" and term.text == "archived":
-            return 0.0 if face.archived else -1.0
-        if term.field in _CONTENT and contents is None:
-            return None
-        match term.field:
-            case "agent":
-                hit = term.text in face.agent or agent_name(term.text) == face.agent
-            case "cwd":
-                hit = term.text in face.cwd
-            case "tag":
-                hit = term.text in face.tags
-            case "model":
-                hit = term.text in face.model
-                if not hit:
-                    if contents is None:
-                        return None
-                    hit = any(term.text in model for model in contents.models)
-            case "after":
-                hit = face.active_ms >= term.moment_ms
-            case "before":
-                hit = face.active_ms < term.moment_ms
-            case _:
-                hit = contents is not None and _inside(term, contents)
-        return 0.0 if hit else -1.0
 
-
-def _inside(term: Term, contents: SearchText) -> bool:
-    """Whether a field that looks into the messages matches."""
+def _field(term: Term, face: SearchFields) -> float | None:
+    """Return 0 for a match, -1 for a mismatch, None if only the messages can tell."""
     match term.field:
-        case "role" | "in":
-            return any(_said(contents, [term.text]))
-        case "tool":
-            return any(term.text in name for name in contents.tools)
-        case "label":
-            return any(term.text in label for label in contents.labels)
-        case "is":
-            return term.text in contents.traits
-        case "file":
-            return any(term.text in path for path in contents.files)
-        case "branch":
-            return term.text in contents.git_branch
-        case "cost":
-            return term.allows(contents.cost)
+        case "agent":
+            hit = term.text in face.agent or agent_name(term.text) == face.agent
+        case "cwd":
+            hit = term.text in face.cwd
+        case "tag":
+            hit = term.text in face.tags
+        case "is" if term.text == "archived":
+            hit = face.archived
+        case "after":
+            hit = face.active_ms >= term.moment_ms
+        case "before":
+            hit = face.active_ms < term.moment_ms
+        case "model" if term.text in face.model:
+            hit = True
         case _:
-            return term.allows(contents.tokens)
+            return None
+    return 0.0 if hit else -1.0
 
 
-def _text(
-    term: Term,
-    face: SearchFields,
-    contents: SearchText | None,
-    roles: list[str],
-    fuzzy: bool,  # noqa: FBT001
-    search: Search | None,
-) -> float | None:
-    """The score of a word, phrase or pattern; -1 for none, None while nobody can say."""
+def _text(term: Term, face: SearchFields, *, fuzzy: bool, search: Search | None) -> float | None:
+    """Return the score of a word, phrase or pattern; None if it is not in the row."""
     if term.kind == "pattern":
         look = search or _searching(term.text)
-        found = False if roles else look((face.name, face.around))
-        if found is None or (not found and contents is None):
-            return None
-        return 0.0 if found or (contents is not None and look(_said(contents, roles))) else -1.0
-    if not roles:
-        if term.text in face.name:
-            # Where letters are not scored, neither is their place in the name: it takes longer than finding.
-            return max(0.0, _fine(term, face.name)) if fuzzy else _RANK / 2
-        if term.text in face.around:
-            return _RANK
-    if contents is not None and any(term.text in text for text in _said(contents, roles)):
+        return 0.0 if look((face.name, face.around)) else None
+    if term.text in face.name:
+        # Without fuzzy matching the position is not scored: that takes longer than finding the word.
+        return max(0.0, _fine(term, face.name)) if fuzzy else _RANK / 2
+    if term.text in face.around:
         return _RANK
-    if fuzzy and not roles and term.kind == "word":
+    if fuzzy and term.kind == "word":
         scores = [
             score for text in (face.name, face.cwd) if (score := fuzzy_score(term.text, text)) is not None
         ]
         if scores:
             return max(0.0, 2 * _RANK + min(scores))
-    return None if contents is None else -1.0
+    return None
 
 
 def _searching(pattern: str) -> Search:
@@ -315,19 +242,6 @@ def _fine(term: Term, name: str) -> float:
     """The place within a rank: never outside of it, whatever the text is like."""
     score = fuzzy_score(term.text, name)
     return _RANK / 2 + max(-_RANK / 4, min(_RANK / 4, 0.0 if score is None else score))
-
-
-def _said(contents: SearchText, roles: list[str]) -> list[str]:
-    texts = contents.texts
-    found = []
-    for role in dict.fromkeys(texts):
-        wanted = all(
-            (role in TOOL_ROLES) == (name == "tools") if name in _CHOICES["in"] else role == role_name(name)
-            for name in roles
-        )
-        if wanted:
-            found.append(texts[role])
-    return found
 
 
 def role_name(name: str) -> str:

@@ -65,10 +65,9 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Arrangement(NamedTuple):
-    """The rows to show, and those that only their contents can decide about."""
+    """The rows to show."""
 
     items: list[ListItem]
-    undecided: list[SessionRow]
     left_out: int = 0
     """How many were hidden because there is next to nothing in them."""
 
@@ -110,7 +109,6 @@ def arrange(
     known: Mapping[str, Match] = {} if decided is None else decided
     query, fuzzy = choice.query, choice.sort == "relevance"
     chosen: list[tuple[float, SessionRow, str]] = []
-    undecided: list[SessionRow] = []
     left_out = 0
     for row in rows:
         program = agent(row)
@@ -131,10 +129,8 @@ def arrange(
             verdict = known.get(row_name(row), verdict)
         if verdict.found:
             chosen.append((verdict.score, row, program))
-        elif verdict.open and row.problem is None:
-            undecided.append(row)
     items = _ordered(chosen, choice, agent, pinned)
-    return Arrangement(by_project(items) if choice.grouped else items, undecided, left_out)
+    return Arrangement(by_project(items) if choice.grouped else items, left_out)
 
 
 def _has_shape(row: SessionRow, choice: ListOptions) -> bool:

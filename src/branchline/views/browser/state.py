@@ -186,7 +186,7 @@ class BrowserState:
         self.answer: Hits | None = None
         self.hits: dict[str, list[Hit]] = {}
         self.place = 0
-        self.arranged = Arrangement([], [])
+        self.arranged = Arrangement([])
         self.scopes: dict[Scope, ScopeRows] = {}
         self.home = home
         self.height = 0
