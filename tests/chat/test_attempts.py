@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from branchline.conductor import TextDelta
-from branchline.library.branch_count import branch_tips
+from branchline.conversion import branch_tips
 from branchline.views.attempt_columns import AnswerColumn, attempt_lines
 from branchline.views.spans import line_text, line_width
 from chat.kit import Talk, drive
@@ -18,14 +18,15 @@ def test_attempts_are_branches_and_the_picked_one_goes_on(project):
             await talk.say("offline: say one", "/again 2")
 
             assert talk.front.asked == ["Continue with which answer?"]
-            tips = branch_tips(talk.session.index)
+            tips = sorted(branch_tips(talk.session.transcript))
             assert len(tips) == 3
-            assert talk.session.leaf == sorted(tips, key=talk.session.index.position)[1]
+            keys = talk.session.index.keys
+            assert talk.session.leaf == keys[tips[1]]
             assert talk.words() == ["offline: say one", "one"]
             assert "continuing with answer 2" in talk.front.remarks[-1]
 
             await talk.say("/undo")
-            assert talk.session.leaf == sorted(tips, key=talk.session.index.position)[2]
+            assert talk.session.leaf == keys[tips[2]]
 
     drive(work)
 
@@ -36,12 +37,12 @@ def test_attempts_at_a_new_prompt_call_tools_each(project):
         async with talk.conductor:
             await talk.say('/again 2 offline: call count_words {"text": "a b"}')
 
-            tips = branch_tips(talk.session.index)
+            tips = sorted(branch_tips(talk.session.transcript))
             assert len(tips) == 2
             roles = talk.session.index.roles
             assert roles.count("user") == 1
             assert roles.count("toolResult") == 2
-            assert talk.session.leaf == tips[0]  # Escape stays with the last one
+            assert talk.session.leaf == talk.session.index.keys[tips[-1]]  # Escape stays with the last one
 
     drive(work)
 
@@ -73,7 +74,7 @@ def test_stopping_an_attempt_keeps_what_came_and_makes_no_more(project):
             talk.front.on_progress = stop
             await talk.say("/again 5")
 
-            assert len(branch_tips(talk.session.index)) == 2
+            assert len(branch_tips(talk.session.transcript)) == 2
             assert not [event for event in talk.front.events if isinstance(event, TextDelta)][20:]
 
     drive(work)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from branchline import Session
-from branchline.cli.words import age, count, format_size, money, tokens
 from branchline.clock import local_time
+from branchline.views.humanize import age, count, format_size, money, tokens
 from support import CORPUS, load
 
 GOLDEN = CORPUS / "pi" / "golden"

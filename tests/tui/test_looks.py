@@ -23,7 +23,6 @@ from branchline.tui.strips import highlight
 from branchline.tui.styles import DARK, GROUNDS, LIGHT, styles_for
 from branchline.views.browser.state import BrowserState
 from branchline.views.hits import find_ranges
-from branchline.views.text import cut_middle, one_line, width
 from tui.kit import app_on, drive, press, screen
 
 MATCH = Style(bold=True)
@@ -70,17 +69,6 @@ def test_marking_changes_looks_and_never_words(text: str, word: str) -> None:
     bold = "".join(part.text for part in shown if part.style is not None and part.style.bold)
     ranges = find_ranges(text, [word])
     assert bold == "".join(text[start:end] for start, end in ranges)
-
-
-@given(st.text(max_size=60), st.integers(0, 20))
-def test_a_cut_in_the_middle_fits_and_keeps_both_ends(text: str, columns: int) -> None:
-    line = one_line(text)
-
-    shown = cut_middle(line, columns)
-
-    assert width(shown) <= columns
-    start, mark, end = shown.partition("…")
-    assert shown == line or not mark or (line.startswith(start) and line.endswith(end))
 
 
 def test_a_message_stands_above_the_keys_covers_nothing_and_goes_with_the_next_action(sessions: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from branchline.entries import ToolResult, entry_from_fields
-from branchline.views.cards import cards, outcome
+from branchline.views.cards import cards
 from branchline.views.spans import line_text, shown_line
 from branchline.views.text import safe
 from branchline.views.tool_calls import Call
@@ -345,11 +345,6 @@ def test_the_card_of_a_call_has_its_outcome():
         )
     )
 
-    assert [line_text(outcome(card)) for card in (open_, done, failed)] == [
-        "  … no result",
-        "  ✓",
-        "  ✗ exit code 2 · 3.0s",
-    ]
     assert [card.status for card in (open_, done, failed)] == [
         ("no result",),
         (),

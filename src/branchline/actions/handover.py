@@ -7,7 +7,6 @@ through several agents as one tree.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 import msgspec
 
@@ -41,25 +40,17 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """The new file; None if the session is one of that agent already."""
 
 
-def destinations(
-    agent: str, *, installed: Callable[[str], str | None] = find_program
-) -> tuple[Destination, ...]:
+def destinations(agent: str) -> tuple[Destination, ...]:
     """Return the agents that a session of ``agent`` can be handed to, those that are installed first."""
     found = [
-        Destination(agent=name, program=known.argv[0], installed=installed(known.argv[0]) is not None)
+        Destination(agent=name, program=known.argv[0], installed=find_program(known.argv[0]) is not None)
         for name in TARGETS
         if name != agent and (known := RESUME_COMMANDS.get(name)) is not None
     ]
     return tuple(sorted(found, key=lambda one: not one.installed))
 
 
-def hand_over(
-    session: Session,
-    to: str,
-    *,
-    cwd: str | os.PathLike[str] | None = None,
-    installed: Callable[[str], str | None] = find_program,
-) -> Handover:
+def hand_over(session: Session, to: str, *, cwd: str | os.PathLike[str] | None = None) -> Handover:
     """Write a session as a new one of another agent, where that agent finds it.
 
     ``cwd`` is the working directory of the new session (default: that of the old one). A session that is one
@@ -70,23 +61,21 @@ def hand_over(
     directory = session.cwd if cwd is None else resolve_cwd(cwd)
     if agent_of(session) == to:
         return Handover(agent=to, plan=plan_session(session, cwd=directory or None))
-    require_handover(session, to, cwd=directory, installed=installed)
+    require_handover(session, to, cwd=directory)
     request = ConvertRequest(to=to, install=True, every_branch=False, cwd=directory)
     file = convert(session, request).files[0]
-    plan = plan_resume(to, path=file.path, id=file.session, cwd=directory, installed=installed)
+    plan = plan_resume(to, path=file.path, id=file.session, cwd=directory)
     return Handover(agent=to, plan=plan, file=file)
 
 
-def require_handover(
-    session: Session, to: str, *, cwd: str, installed: Callable[[str], str | None] = find_program
-) -> None:
+def require_handover(session: Session, to: str, *, cwd: str) -> None:
     """Raise NotSupported, before anything is written, if a session cannot be continued in another agent.
 
     Raises ValueError for an unknown agent.
     """
     target_format(to)
     known = RESUME_COMMANDS.get(to)
-    if known is not None and installed(known.argv[0]) is None:
+    if known is not None and find_program(known.argv[0]) is None:
         raise NotSupported(f"cannot continue in {to}: {known.argv[0]} is not installed")
     if not any(role is not None for role in session.index.roles):
         raise NotSupported(f"cannot continue {session.id} in {to}: it has no messages")

@@ -163,9 +163,7 @@ def private_patterns() -> list[_Pattern]:
     found.append(
         ("home directory", re.compile(r"(?<![\w.~])/(?:home|Users)/[\w.-]{1,64}(?=[/\"\\\s:,;')]|$)"), "~")
     )
-    found.append(
-        ("e-mail", re.compile(r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+"), "[e-mail]")
-    )
+    found.append(("e-mail", re.compile(_EMAIL), "[e-mail]"))
     names = {"user name": _user(), "host name": platform.node().partition(".")[0]}
     for kind, name in names.items():
         if len(name) >= _SHORTEST_NAME and name.lower() not in _COMMON_NAMES:

@@ -24,8 +24,8 @@ from branchline.chat.tree_commands import (
     navigate_to,
 )
 from branchline.context import milliseconds
-from branchline.errors import Ambiguous, EntryNotFound, NotSupported
-from branchline.library.branch_count import branch_tips
+from branchline.errors import EntryNotFound, NotSupported
+from branchline.library.branch_count import other_tip
 from branchline.library.turns import prior_turns
 from branchline.session import Session
 from branchline.tree import ROOT
@@ -197,7 +197,7 @@ async def diff(chat: Chat, words: str) -> None:
     names = shlex.split(words) if words else []
     match [chat.services.entry(session, name) for name in names]:
         case []:
-            left, right = session.leaf, _other_tip(session)
+            left, right = session.leaf, other_tip(session)
         case [other]:
             left, right = session.leaf, other
         case [first, second]:
@@ -217,16 +217,6 @@ async def diff(chat: Chat, words: str) -> None:
         chat.front.line(*line)
     for line in totals_table(view, (_name(session, left), _name(session, right)), home=home):
         chat.front.line(*line)
-
-
-def _other_tip(session: Session) -> str:
-    others = [tip for tip in branch_tips(session.index) if tip != session.leaf]
-    if not others:
-        raise EntryNotFound("this session has only one branch")
-    if len(others) > 1:
-        some = ", ".join(others[:4]) + (" …" if len(others) > 4 else "")
-        raise Ambiguous(f"there are {len(others)} other branches; name one of them: {some}")
-    return others[0]
 
 
 def _name(session: Session, entry: str | None) -> str:

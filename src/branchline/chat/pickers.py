@@ -128,28 +128,22 @@ def turn_picker(session: Session, question: str) -> Picker | None:
     return _picker(question, options, at=len(options) - 1) if options else None
 
 
-def session_picker(
-    rows: Iterable[SessionRow], question: str, *, current: str | None = None, now: float | None = None
-) -> Picker:
+def session_picker(rows: Iterable[SessionRow], question: str, *, current: str | None = None) -> Picker:
     """Sessions, in the order in which they are given; the key is the file, ``current`` that of this chat."""
     listed = [(row, "") for row in rows if row.problem is None]
-    return _session_picker(listed, question, current, now)
+    return _session_picker(listed, question, current)
 
 
-def forest_picker(
-    forest: Sequence[ForestRow], question: str, *, current: str | None = None, now: float | None = None
-) -> Picker:
+def forest_picker(forest: Sequence[ForestRow], question: str, *, current: str | None = None) -> Picker:
     """Sessions below those that they were forked from; the key is the file, ``current`` that of this chat."""
     drawn = zip(forest, drawn_branches(forest), strict=True)
     listed = [(item.row, branches) for item, branches in drawn if item.row.problem is None]
-    return _session_picker(listed, question, current, now)
+    return _session_picker(listed, question, current)
 
 
-def _session_picker(
-    listed: list[tuple[SessionRow, str]], question: str, current: str | None, now: float | None
-) -> Picker:
+def _session_picker(listed: list[tuple[SessionRow, str]], question: str, current: str | None) -> Picker:
     """Sessions as every list shows them, each with what is drawn before its name."""
-    now, home = time.time() if now is None else now, os.path.expanduser("~")
+    now, home = time.time(), os.path.expanduser("~")
     columns = list_columns([row for row, _ in listed], own_agent=NATIVE_AGENT)
     options = [
         PickerOption(

@@ -26,13 +26,13 @@ _SHOWN = frozenset(
 )
 
 
-def show_recent_turns(front: Frontend, session: Session, *, turns: int = _TURNS) -> None:
+def show_recent_turns(front: Frontend, session: Session) -> None:
     """Show the last turns of the active path, the last one in full and those before it in a few lines."""
     talk = Conversation(session, session.leaf, home=os.path.expanduser("~"))
     prompts = list(talk.prompts(len(talk), -1))
-    starts = list(itertools.islice(prompts, turns))
+    starts = list(itertools.islice(prompts, _TURNS))
     earlier = len(prompts) - len(starts)
-    first = starts[-1] if starts else max(0, len(talk) - turns)
+    first = starts[-1] if starts else max(0, len(talk) - _TURNS)
     if earlier:
         front.line(Span(f"▸ {count(earlier, 'earlier turn')}, /tree shows all", "dim"))
     last = starts[0] if starts else first

@@ -23,9 +23,10 @@ __all__ = [
     "add_output_options",
     "agent_option",
     "command",
+    "cwd_option",
     "directory_option",
     "group",
-    "names_of",
+    "scope_options",
     "session_argument",
 ]
 
@@ -265,8 +266,19 @@ def session_argument(*, many: bool = False, picked: bool = False) -> Callable[[A
     return lambda function: argument(option(function))
 
 
+def scope_options(function: Any) -> Any:
+    """Add the options that choose sessions: ``--all``, ``--store`` and ``--agent``."""
+    everywhere = click.option(
+        "--all", "everywhere", is_flag=True, help="Include the sessions of all working directories."
+    )
+    store = click.option(
+        "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
+    )
+    return everywhere(store(agent_option(function)))
+
+
 def agent_option(function: Any) -> Any:
-    """Which programs count, where the sessions of all are looked at."""
+    """Add ``--agent``, which may be repeated and takes lists."""
     return click.option(
         "--agent",
         "agents",
@@ -276,13 +288,13 @@ def agent_option(function: Any) -> Any:
     )(function)
 
 
-def names_of(agents: tuple[str, ...]) -> list[str] | None:
-    """The names in what was given with ``--agent``; None when it was not."""
-    return [name for one in agents for name in one.split(",")] if agents else None
+def cwd_option(about: str) -> Callable[[Any], Any]:
+    """Add ``--cwd``, the working directory of a session."""
+    return click.option("--cwd", type=click.Path(exists=True, file_okay=False), help=about)
 
 
 def directory_option(function: Any) -> Any:
-    """Where ids are looked up, for sessions that are kept elsewhere."""
+    """Add ``--store``, where ids are looked up."""
     return click.option(
         "--store",
         "--dir",

@@ -92,9 +92,9 @@ class Output:
         """Look at the width of the terminal again: it may have been resized."""
         self.columns = screen_size().columns if self.interactive else None
 
-    def result(self, command: str, fields: dict[str, Any], *, version: int = 1) -> None:
+    def result(self, command: str, fields: dict[str, Any]) -> None:
         """Write the result of a command as one JSON object, which names its schema."""
-        text = _encoded({"schema": f"branchline.{command}/{version}", **fields}, pretty=self.interactive)
+        text = _encoded({"schema": f"branchline.{command}/1", **fields}, pretty=self.interactive)
         self._emit(text + "\n")
 
     def plain_json(self, value: Any) -> None:
@@ -135,12 +135,12 @@ class Output:
         if parts:
             self._put("\n".join(parts))
 
-    def table(self, rows: Iterable[tuple[str, Piece]], *, role: StyleRole = "dim") -> None:
+    def table(self, rows: Iterable[tuple[str, Piece]]) -> None:
         """Write names and values, the values in one column."""
         listed = [(one_line(name), value) for name, value in rows]
         room = max((width(name) for name, _ in listed), default=0)
         for name, value in listed:
-            self.line(paint(role, pad(name, room)), "  ", value)
+            self.line(paint("dim", pad(name, room)), "  ", value)
 
     def data(self, data: bytes) -> None:
         """Write bytes as they are, for another program to read; a terminal gets them filtered."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from branchline.session import Session
 
 __all__ = [
+    "chosen_library",
     "everywhere_library",
     "existing",
     "local_library",
@@ -131,6 +132,16 @@ def everywhere_library(
         )
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
+
+
+def chosen_library(
+    directory: str | None, agents: Sequence[str] = (), *, everywhere: bool = False, subagents: bool = True
+) -> SessionLibrary:
+    """Return the library of ``--store``, or else that of ``--all`` and ``--agent``."""
+    if directory is not None:
+        return local_library(directory)
+    names = [name for one in agents for name in one.split(",")] or None
+    return everywhere_library(names, everywhere=everywhere, subagents=subagents)
 
 
 def resolve_session(name: str, directory: str | None = None) -> Session:

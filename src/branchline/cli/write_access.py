@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from branchline.cli.output import remark
 from branchline.cli.resolver import resolve_session
-from branchline.errors import BranchlineError
+from branchline.errors import BranchlineError, FileExists
 
 if TYPE_CHECKING:
     from branchline.session import Session
     from branchline.tree import Finding
 
-__all__ = ["damage_on_path", "described", "open_for_writing", "position_fields", "usage_errors"]
+__all__ = [
+    "damage_on_path",
+    "described",
+    "existing_file",
+    "open_for_writing",
+    "position_fields",
+    "usage_errors",
+]
 
 
 _BESIDE_THE_PATH = frozenset({"glued", "no-header"})
@@ -63,6 +70,17 @@ def usage_errors() -> Iterator[None]:
         raise
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
+
+
+@contextmanager
+def existing_file(hint: str) -> Iterator[None]:
+    """Turn FileExists into a failure that ends with a hint."""
+    import click
+
+    try:
+        yield
+    except FileExists as problem:
+        raise click.ClickException(f"{problem}{hint}") from None
 
 
 def damage_on_path(session: Session) -> list[Finding]:

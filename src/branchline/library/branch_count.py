@@ -1,26 +1,41 @@
-"""How many branches a session has, and where they end."""
+"""The number of branches in a session, and the other branch of a session that has two."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from branchline.entries import SIDE_TYPES
+from branchline.errors import Ambiguous, EntryNotFound
 from branchline.tree import ROOT, Tree
 
-__all__ = ["branch_tips", "count_branches"]
+if TYPE_CHECKING:
+    from branchline.session import Session
+
+__all__ = ["count_branches", "other_tip"]
+
+_NAMED = 6
 
 
-def branch_tips(tree: Tree) -> list[str]:
-    """The ends of all branches, the newest first."""
-    return [
-        tree.keys[position]
-        for position in range(len(tree) - 1, -1, -1)
-        if tree.types[position] not in SIDE_TYPES
-        and position not in tree.placeholders
-        and not tree.conversation_children(tree.keys[position])
-    ]
+def other_tip(session: Session) -> str:
+    """Return the end of the only branch besides the one of the leaf.
+
+    Raises EntryNotFound if there is no other branch, Ambiguous if there are several.
+    """
+    from branchline.conversion import branch_tips  # noqa: PLC0415  lists count only
+
+    keys = session.index.keys
+    tips = sorted(branch_tips(session.transcript), reverse=True)
+    others = [keys[tip] for tip in tips if keys[tip] != session.leaf]
+    if not others:
+        raise EntryNotFound(f"{session.id} has only one branch; name another entry or session")
+    if len(others) > 1:
+        some = ", ".join(others[:_NAMED]) + (" …" if len(others) > _NAMED else "")
+        raise Ambiguous(f"{session.id} has {len(others)} other branches; name one of them: {some}")
+    return others[0]
 
 
 def count_branches(tree: Tree) -> int:
-    """How many ends the conversation has, side records left out."""
+    """Return how many ends the conversation has; side records do not count."""
     types, placeholders = tree.types, tree.placeholders
     if not placeholders and not tree.run_starts():
         return int(not SIDE_TYPES.issuperset(types))  # one path from the root to the end

@@ -36,10 +36,8 @@ _PAUSE = 0.1
 class LibrarySource:
     """The sessions of two libraries; ``everything`` is the one for all directories, if there is another."""
 
-    def __init__(
-        self, here: SessionLibrary, everything: SessionLibrary | None = None, *, cwd: str | None = None
-    ) -> None:
-        self.cwd = places.resolve_cwd(cwd)
+    def __init__(self, here: SessionLibrary, everything: SessionLibrary | None = None) -> None:
+        self.cwd = places.resolve_cwd(None)
         self._libraries: dict[Scope, SessionLibrary] = {"here": here, "all": everything or here}
         self._agents: dict[tuple[str, str], str] = {}
 

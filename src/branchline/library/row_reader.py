@@ -44,12 +44,12 @@ _AT_ONCE = 1 << 20
 _PREVIEW = 200
 
 
-def one_line(text: str, length: int = _PREVIEW) -> str:
-    """The beginning of a text with every run of white space as one blank."""
-    words = text.lstrip()[: 4 * length]
+def one_line(text: str) -> str:
+    """Return the beginning of a text on one line, with runs of white space collapsed."""
+    words = text.lstrip()[: 4 * _PREVIEW]
     if not words.isprintable() or "  " in words:
         words = " ".join(words.split())
-    return words.rstrip() if len(words) <= length else words[: length - 1] + "…"
+    return words.rstrip() if len(words) <= _PREVIEW else words[: _PREVIEW - 1] + "…"
 
 
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
@@ -107,7 +107,10 @@ def read_row(
     expected: Format | None = None,
     draft: bool = False,
 ) -> ReadLog:
-    """The row of a log. NotASession when nothing in it is one; the formats are as in :func:`read_log`."""
+    """Return the row of a log. Raises NotASession if the log has no session.
+
+    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others.
+    """
     log = _open(read, stored, known, expected)
     if log.compression:
         return _look_unpacked(
@@ -129,14 +132,9 @@ def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) 
     return ReadLog(deep_row(stored, transcript), format_, transcript.reading.header, transcript)
 
 
-def read_log(
-    read: Read, stored: StoredLog, *, known: Format | None = None, expected: Format | None = None
-) -> EntryLog:
-    """The session in a log. NotASession when nothing in it is one.
-
-    ``known`` is its format, if the caller knows it; ``expected`` is tried before all others.
-    """
-    return _transcript(_assembled(_open(read, stored, known, expected), stored))
+def read_log(read: Read, stored: StoredLog) -> EntryLog:
+    """Return the session in a log. Raises NotASession if the log has none."""
+    return _transcript(_assembled(_open(read, stored, None, None), stored))
 
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:

@@ -13,7 +13,6 @@ from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.documents import Document, documents_of
 from branchline.catalog.embeddings import Embeddings, Similar
 from branchline.library.scanner import Scanner, SeenFile
-from branchline.library.text_index import IndexProgress
 from branchline.plugins.embedders import Embedder
 
 __all__ = ["most_similar", "update_embeddings"]
@@ -23,16 +22,10 @@ _LONGEST = 4000
 _ROLES = ("user", "assistant", "summary")
 
 
-def update_embeddings(
-    scanner: Scanner[Any],
-    open_catalog: Callable[[], Catalog],
-    embedder: Embedder,
-    *,
-    progress: IndexProgress | None = None,
-) -> int:
-    """Embed every indexed message that has no vector yet; returns how many.
+def update_embeddings(scanner: Scanner[Any], open_catalog: Callable[[], Catalog], embedder: Embedder) -> int:
+    """Embed every indexed message that has no vector yet, and return their number.
 
-    CatalogUnavailable without an index, NotSupported if the embedder fails.
+    Raises CatalogUnavailable without an index, NotSupported if the embedder fails.
     """
     with open_catalog() as catalog, _embeddings(catalog, embedder) as vectors:
         marks = _marks(catalog)
@@ -43,15 +36,13 @@ def update_embeddings(
             if wanted.intersection(marks.get(scanner.stored_log(file).path or "", ()))
         ]
         done = 0
-        for number, file in enumerate(files, 1):
+        for file in files:
             documents = [one for one in _documents(scanner, file) if one.mark in wanted and one.said.strip()]
             wanted.difference_update(one.mark for one in documents)
             for start in range(0, len(documents), _TOGETHER):
                 some = documents[start : start + _TOGETHER]
                 vectors.put([one.mark for one in some], embedder([one.said[:_LONGEST] for one in some]))
                 done += len(some)
-            if progress is not None:
-                progress(number, len(files))
         return done
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "IndexResult",
     "IndexStatus",
     "StaleFile",
+    "changed_files",
     "index_status",
     "index_text",
     "stale_files",
@@ -99,6 +100,13 @@ def stale_files(
                 stale.append(StaleFile(file, one, stored.size - max(0, one.indexed)))
     stale.reverse()  # scans give the newest first
     return stale
+
+
+def changed_files(scanner: Scanner[Any], catalog: Catalog) -> list[StaleFile]:
+    """The files that the index does not cover, oldest first."""
+    changed = scanner.compare(catalog.states(with_text=True)).changed
+    paths = [path for file in changed if (path := scanner.stored_log(file).path) is not None]
+    return stale_files(scanner, changed, catalog.files(paths), catalog)
 
 
 def index_text(
@@ -188,14 +196,13 @@ def update_index(
     rebuild: bool = False,
 ) -> IndexResult:
     """Bring everything up to date; a catalog that is half dead, or is to be rebuilt, is made again."""
-    files, _hidden = scanner.scan()
     catalog = open_catalog()
     if rebuild or catalog.wants_rebuild:
         catalog.close()
         delete_database(catalog.directory or "")
         catalog = open_catalog()
     with catalog:
-        stale = stale_files(scanner, files, catalog.files(), catalog)
+        stale = changed_files(scanner, catalog)
         done = index_text(scanner, stale, catalog, progress=progress)
         if scanner.cwd is None:
             catalog.forget_gone()  # after what was moved has been found elsewhere
@@ -209,8 +216,7 @@ def index_status(scanner: Scanner[Any], open_catalog: Callable[[], Catalog], wan
     try:
         with open_catalog() as catalog:
             held = catalog.status()
-            files, _hidden = scanner.scan()
-            stale = stale_files(scanner, files, catalog.files(), catalog)
+            stale = changed_files(scanner, catalog)
     except CatalogUnavailable as problem:
         return IndexStatus(enabled=wanted.index, problem=str(problem), exclude=wanted.index_exclude)
     return IndexStatus(

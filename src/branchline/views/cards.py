@@ -50,12 +50,11 @@ from branchline.entries import (
 )
 from branchline.formats import LabelState
 from branchline.views.humanize import as_float
-from branchline.views.spans import Line, Span, make_line
 from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
 
-__all__ = ["CLEARED_TYPES", "Card", "CardKind", "Picture", "bash_facts", "cards", "outcome", "system_text"]
+__all__ = ["CLEARED_TYPES", "Card", "CardKind", "Picture", "bash_facts", "cards", "system_text"]
 
 CardKind = Literal[
     "user",
@@ -133,16 +132,6 @@ def cards(
         else:
             deck.add(entry)
     return deck.cards
-
-
-def outcome(card: Card) -> Line:
-    """How a tool call or a command ended: a mark, then exit code and duration where they are known."""
-    if card.open:
-        return (Span("  … no result", "warning"),)
-    facts = Span(f" {' · '.join(card.meta)}" if card.meta else "", "dim")
-    if card.error:
-        return make_line(Span("  ✗", "error"), facts)
-    return make_line(Span("  ✓", "good") if card.kind == "tool" else "", facts)
 
 
 class _CardBuilder:

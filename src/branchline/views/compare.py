@@ -31,14 +31,9 @@ from branchline.entries import (
 from branchline.tree import ROOT, EntrySource, compare_paths, compare_sessions
 from branchline.views.text_difference import Difference, text_difference
 from branchline.views.tool_calls import Call, calls_of
+from branchline.views.tool_views import call_files, tool_kind
 
 __all__ = ["CompareView", "ComparedTurn", "Side", "TurnPair", "compare_view"]
-
-_READ = frozenset({"read", "view", "cat", "read_file", "open"})
-_CHANGED = frozenset(
-    {"write", "edit", "multiedit", "notebookedit", "write_file", "edit_file", "str_replace", "create"}
-)
-_PATH_NAMES = ("path", "file_path", "filePath", "notebook_path", "filename")
 
 
 class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,16 +243,8 @@ class _Collected:
 
     def _call(self, call: Call) -> None:
         self._tools[call.name] += 1
-        path = next(
-            (value for name in _PATH_NAMES if isinstance(value := call.arguments.get(name), str) and value),
-            None,
-        )
-        if path is not None:
-            name = call.name.lower()
-            if name in _CHANGED:
-                self._changed[path] = None
-            elif name in _READ:
-                self._read[path] = None
+        touched = self._read if tool_kind(call.name) == "read" else self._changed
+        touched.update(dict.fromkeys(call_files(call)))
 
     def turn(self) -> ComparedTurn:
         return ComparedTurn(

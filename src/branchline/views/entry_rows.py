@@ -171,7 +171,7 @@ def _edit(entry: ContextEdit) -> str:
     return "omit" if entry.replacement is None else "replace"
 
 
-def search_text(entry: Entry, label: str = "") -> str:
+def search_text(entry: Entry) -> str:
     """What the words of a search are looked for in. Case is the searcher's business."""
     match entry:
         case MessageEntry():
@@ -201,7 +201,7 @@ def search_text(entry: Entry, label: str = "") -> str:
             parts = []
         case _:
             assert_never(entry)
-    return " ".join(part for part in (label, *parts) if part)
+    return " ".join(filter(None, parts))
 
 
 def copy_text(entry: Entry) -> str:

@@ -11,7 +11,6 @@ __all__ = [
     "count",
     "duration",
     "format_size",
-    "known_money",
     "money",
     "tokens",
 ]
@@ -87,8 +86,3 @@ def money(amount: float, unpriced: float = 0) -> str:
         return "unknown"
     amount = as_float(amount)
     return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")
-
-
-def known_money(amount: float | None) -> str:
-    """A cost in a column: ``–`` if it is unknown (None), or 0, which agents that record none leave."""
-    return money(amount) if amount else "–"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from branchline.views.cards import Card, Picture
+from branchline.views.humanize import format_size
 
 __all__ = ["fenced", "markdown", "prose"]
 
@@ -133,13 +134,7 @@ def _folded(summary: str, parts: list[str]) -> str:
 
 
 def _picture(picture: Picture) -> str:
-    return f"*\\[{_inline(picture.mime_type)}, {_size(picture.size)}\\]*"
-
-
-def _size(size: int) -> str:
-    if size < 1000:
-        return f"{size} bytes"
-    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
+    return f"*\\[{_inline(picture.mime_type)}, {format_size(picture.size)}\\]*"
 
 
 def _inline(text: str) -> str:

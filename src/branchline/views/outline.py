@@ -1,24 +1,19 @@
-"""An outline as lines: cursor, connectors, marks, labels, and the counter below.
-
-:func:`outline_line` gives a row as spans for a screen with colours, :func:`draw` the same rows as text.
-"""
+"""The rows of an outline as lines: connectors, marks and labels, and the counter below them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from branchline.formats import LabelState
 from branchline.tree import Filter, Outline, OutlineRow, Tree
-from branchline.views.spans import Line, Span, StyleRole, line_text
-from branchline.views.text import cut, one_line
+from branchline.views.spans import Line, Span, StyleRole
+from branchline.views.text import one_line
 from branchline.views.times import label_time
 
 __all__ = [
     "EMPTY",
     "counter",
-    "draw",
-    "draw_row",
     "entry_role",
     "indentation",
     "outline_line",
@@ -27,7 +22,6 @@ __all__ = [
 ]
 
 EMPTY = "  No entries found"
-_STEP = 3  # columns per level
 _LONGEST_LABEL = 200
 """Characters of a label that are shown; no screen is wider."""
 _FILTER_NAMES: Mapping[Filter, str] = {
@@ -37,45 +31,6 @@ _FILTER_NAMES: Mapping[Filter, str] = {
     "labeled-only": " [labeled]",
     "all": " [all]",
 }
-
-
-def draw(
-    outline: Outline,
-    text_of: Callable[[int], str],
-    *,
-    cursor: int = -1,
-    rows: Iterable[int] | None = None,
-    labels: Mapping[str, LabelState] | None = None,
-    now: datetime | None = None,
-    columns: int | None = None,
-) -> list[str]:
-    """The drawn rows, all or those with the given numbers; a line of its own when there are none.
-
-    ``text_of`` gives the text of the entry at a position (:class:`branchline.views.entry_rows.RowTexts`).
-    With ``now``, labels show when they were set. With ``columns``, lines are cut to that width, and rows
-    deep in the tree are moved left as far as it takes to read the row under the cursor.
-    """
-    if not len(outline):
-        return [EMPTY]
-    shift = 0
-    if columns is not None and 0 <= cursor < len(outline):
-        shift = max(0, outline[cursor].level * _STEP - columns // 2)
-    lines = []
-    for number in range(len(outline)) if rows is None else rows:
-        row = outline[number]
-        label = None if labels is None else labels.get(row.key)
-        line = "› " if number == cursor else "  "
-        line += indentation(row, outline.gutters(number))[shift:]
-        line += draw_row(row, text_of(row.position), label=label, now=now)
-        lines.append(line.rstrip() if columns is None else cut(line.rstrip(), columns))
-    return lines
-
-
-def draw_row(
-    row: OutlineRow, text: str, *, label: LabelState | None = None, now: datetime | None = None
-) -> str:
-    """What follows the indentation, as text: marks, label, words."""
-    return line_text(outline_line(row, text, label=label, now=now))
 
 
 def outline_line(

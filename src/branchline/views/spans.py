@@ -139,9 +139,9 @@ def _taken(line: Line, columns: int) -> Line:
     return tuple(taken)
 
 
-def pad_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
+def pad_line(line: Iterable[Piece], columns: int) -> Line:
     """The line cut or filled with blanks to exactly this width: a cell of a table."""
-    fitting = cut_line(line, columns, mark)
+    fitting = cut_line(line, columns)
     return make_line(*fitting, " " * (columns - line_width(fitting)))
 
 

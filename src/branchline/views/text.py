@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-__all__ = ["Cluster", "clusters", "cut", "cut_middle", "cut_start", "one_line", "pad", "safe", "width"]
+__all__ = ["Cluster", "clusters", "cut", "cut_start", "one_line", "pad", "safe", "width"]
 
 _JOINING = "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -66,7 +66,7 @@ MARKS_PER_CHARACTER = 30
 
 def safe(text: str) -> str:
     """The text for a terminal: everything that would act or hide is made visible. Never fails."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and text.replace("…", "").isascii():  # as most pieces of text are that were cut
         return text
     if _compiled(_ORDINARY).fullmatch(text) or _compiled(_SUSPECT).search(text) is None:
         return text
@@ -125,14 +125,6 @@ def cut_start(text: str, columns: int, mark: str = "…") -> str:
             break
         start = cluster.start
     return mark + text[start:] if columns > 0 else ""
-
-
-def cut_middle(text: str, columns: int, mark: str = "…") -> str:
-    """The beginning and the end of a line, with the mark between them: of a path, its place and its name."""
-    if width(text) <= columns:
-        return text
-    start = cut(text, (columns - width(mark)) // 2, "")
-    return start + cut_start(text, columns - width(start), mark)
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:

@@ -6,10 +6,10 @@ import time
 
 import click
 
-from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.options import agent_option, command
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import everywhere_library, resolve_row
-from branchline.cli.words import count
+from branchline.cli.resolver import chosen_library, resolve_row
+from branchline.views.humanize import count
 
 __all__ = ["archive_command"]
 
@@ -53,7 +53,7 @@ def archive_command(
     if agents and not expiring:
         raise click.UsageError("--agent goes with --expiring")
     if expiring:
-        listing = everywhere_library(names_of(agents), everywhere=True, subagents=False).list()
+        listing = chosen_library(None, agents, everywhere=True, subagents=False).list()
         rows = [row for row in listing if expires_within(row, days, now=time.time())]
     else:
         rows = [resolve_row(name) for name in sessions]

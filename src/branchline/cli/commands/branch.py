@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import age, count
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+from branchline.views.humanize import age, count
 
 if TYPE_CHECKING:
     from branchline.session import ForkAt, Session
@@ -77,7 +78,7 @@ def _list_branches(out: Output, session: str, directory: str | None) -> None:
             return
         for branch in found:
             when = milliseconds(branch.timestamp)
-            ago = "" if when is None else age(when)
+            ago = "" if when is None else age(when, time.time())
             size = count(branch.entries, "entry", "entries")
             mark = " ← you are here" if branch.is_current else ""
             out.row(
@@ -127,11 +128,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
 @click.option("--to", "target", metavar="AGENT", help="Agent of the new session (default: the same agent).")
 @click.option("-o", "--output", metavar="PATH", help="Output file or directory, as for `convert`.")
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory of the new session (default: unchanged).",
-)
+@cwd_option("Working directory of the new session (default: unchanged).")
 @directory_option
 def fork_command(
     out: Output,

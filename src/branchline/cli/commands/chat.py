@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import command, cwd_option
 from branchline.cli.output import Output
 
 __all__ = ["chat_command"]
@@ -88,11 +88,7 @@ __all__ = ["chat_command"]
 @click.option("--no-instructions", is_flag=True, help="Load no instruction files.")
 @click.option("--name", metavar="TITLE", help="Title of the session.")
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory of the session (default: the current one).",
-)
+@cwd_option("Working directory of the session (default: the current one).")
 @click.option(
     "-p",
     "--print",

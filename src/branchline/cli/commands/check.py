@@ -11,9 +11,9 @@ import click
 from branchline.cli.options import command
 from branchline.cli.output import Output, StyleRole, paint, remark
 from branchline.cli.resolver import local_library, resolve_path
-from branchline.cli.words import count, format_size
 from branchline.clock import local_time
 from branchline.formats.suffixes import has_suffix
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.check import FileReport
@@ -114,6 +114,8 @@ def _reports(
 
 
 def _fields(report: FileReport) -> dict[str, Any]:
+    import msgspec
+
     from branchline.tree import severity
 
     return {
@@ -125,14 +127,7 @@ def _fields(report: FileReport) -> dict[str, Any]:
         "status": report.status,
         "problem": report.problem,
         "findings": [
-            {
-                "line": finding.line,
-                "offset": finding.offset,
-                "size": finding.size,
-                "kind": finding.kind,
-                "severity": severity(finding.kind),
-                "message": finding.message,
-            }
+            {**msgspec.to_builtins(finding), "severity": severity(finding.kind)}
             for finding in report.findings
         ],
         "seal": _seal_fields(report.seal),

@@ -9,8 +9,8 @@ import click
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size, tokens
 from branchline.cli.write_access import position_fields
+from branchline.views.humanize import count, format_size, tokens
 
 if TYPE_CHECKING:
     from branchline.context import Context, ProviderRequest

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size
-from branchline.cli.write_access import usage_errors
-from branchline.errors import FileExists
+from branchline.cli.write_access import existing_file, usage_errors
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.convert import ConvertedFile, ConvertRequest
@@ -51,11 +50,7 @@ _SHOWN = 3  # ids of entries that are named in a line of the report
     is_flag=True,
     help="Keep the session id; restore the original lines of a session converted from FORMAT.",
 )
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory of the new session (default: unchanged).",
-)
+@cwd_option("Working directory of the new session (default: unchanged).")
 @directory_option
 def convert_command(
     out: Output,
@@ -102,11 +97,8 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
     """Convert, and report."""
     from branchline.actions.convert import convert
 
-    try:
-        with usage_errors():
-            done = convert(live, request)
-    except FileExists as problem:
-        raise click.ClickException(f"{problem} and is left unchanged; choose another file with -o") from None
+    with existing_file(" and is left unchanged; choose another file with -o"), usage_errors():
+        done = convert(live, request)
     for file in done.files:
         for why in file.problems:
             remark(why)

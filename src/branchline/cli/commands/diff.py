@@ -10,8 +10,8 @@ import click
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count
-from branchline.errors import Ambiguous, EntryNotFound, SessionNotFound
+from branchline.errors import EntryNotFound, SessionNotFound
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["diff_command"]
 
 _WIDE = 110  # columns from which two columns can be read
-_SHOWN = 6
 
 
 class _End(NamedTuple):
@@ -156,7 +155,9 @@ def _name(end: _End, other: _End) -> str:
 def _ends(live: Session, names: Sequence[str], directory: str | None) -> tuple[_End, _End]:
     match list(names):
         case []:
-            return _only_two(live)
+            from branchline.library.branch_count import other_tip
+
+            return _End(live, live.leaf), _End(live, other_tip(live))
         case [name]:
             return _End(live, live.leaf), _other(live, name, directory)
         case [first, second]:
@@ -178,19 +179,6 @@ def _other(live: Session, name: str, directory: str | None) -> _End:
                 "`branchline tree --ids SESSION` shows the entries, `branchline ls --all` the sessions"
             ) from None
         return _End(other, other.leaf)
-
-
-def _only_two(live: Session) -> tuple[_End, _End]:
-    """The leaf, and the end of the only other branch."""
-    from branchline.library.branch_count import branch_tips
-
-    others = [tip for tip in branch_tips(live.index) if tip != live.leaf]
-    if len(others) == 1:
-        return _End(live, live.leaf), _End(live, others[0])
-    if not others:
-        raise EntryNotFound(f"{live.id} has only one branch; name another session to compare with")
-    some = ", ".join(others[:_SHOWN]) + (" …" if len(others) > _SHOWN else "")
-    raise Ambiguous(f"{live.id} has {len(others)} other branches; name one of them: {some}")
 
 
 def _position(end: _End) -> int:

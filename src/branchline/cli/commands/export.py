@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size
-from branchline.errors import FileExists
+from branchline.cli.write_access import existing_file
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from branchline.actions.export import ExportFormat, ExportRequest, Redaction
     from branchline.session import Session
 
-__all__ = ["export_command", "page_options", "printed_redactions"]
+__all__ = ["PagePart", "export_command", "page_options", "printed_redactions"]
 
 
-def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what goes into a page."""
+class PagePart(NamedTuple):
+    """The part of a session that goes into a page, as the options name it."""
+
+    branch_only: bool
+    first: str | None
+    last: str | None
+    no_tools: bool
+    no_thinking: bool
+    no_images: bool
+    portable: bool
+
+    def request(self, session: Session, **more: Any) -> ExportRequest:
+        """Return a request for this part of a session."""
+        from branchline.actions.export import ExportRequest
+
+        return ExportRequest(
+            branch=self.branch_only,
+            first=None if self.first is None else resolve_entry(session, self.first),
+            entry=None if self.last is None else resolve_entry(session, self.last),
+            tools=not self.no_tools,
+            thinking=not self.no_thinking,
+            images=not self.no_images,
+            portable=self.portable,
+            **more,
+        )
+
+
+def page_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options for a part of a session; the function gets them as one argument, ``part``."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        part = PagePart(**{name: options.pop(name) for name in PagePart._fields})
+        function(*arguments, part=part, **options)
+
     for option in reversed(
         (
             click.option(
@@ -32,9 +65,7 @@ def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--from", "first", metavar="ENTRY", help="First entry of the path (pages only)."),
             click.option("--to", "last", metavar="ENTRY", help="Last entry of the path (default: the leaf)."),
-            click.option(
-                "--no-tools", is_flag=True, help="Omit what tools were asked and said (pages only)."
-            ),
+            click.option("--no-tools", is_flag=True, help="Omit tool calls and their results (pages only)."),
             click.option("--no-thinking", is_flag=True, help="Omit thinking (pages only)."),
             click.option("--no-images", is_flag=True, help="Omit images (pages only)."),
             click.option(
@@ -44,8 +75,8 @@ def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
         )
     ):
-        function = option(function)
-    return function
+        run = option(run)
+    return run
 
 
 @command(
@@ -85,13 +116,7 @@ def export_command(
     session: str,
     kind: ExportFormat | None,
     each: str,
-    branch_only: bool,  # noqa: FBT001
-    first: str | None,
-    last: str | None,
-    no_tools: bool,  # noqa: FBT001
-    no_thinking: bool,  # noqa: FBT001
-    no_images: bool,  # noqa: FBT001
-    portable: bool,  # noqa: FBT001
+    part: PagePart,
     no_redact: bool,  # noqa: FBT001
     output: str | None,
     force: bool,  # noqa: FBT001
@@ -102,22 +127,12 @@ def export_command(
 
     Keys, tokens and passwords are replaced by [redacted:KIND]; a count is printed on stderr.
     """
-    from branchline.actions.export import ExportRequest, export, render
+    from branchline.actions.export import export, render
 
-    if each == "branch" and (output in (None, "-") or branch_only):
+    if each == "branch" and (output in (None, "-") or part.branch_only):
         raise click.UsageError("--each branch writes all branches into a directory; give one with -o DIR/")
     with resolve_session(session, directory) as live:
-        request = ExportRequest(
-            format=kind,
-            branch=branch_only,
-            first=None if first is None else resolve_entry(live, first),
-            entry=None if last is None else resolve_entry(live, last),
-            tools=not no_tools,
-            thinking=not no_thinking,
-            images=not no_images,
-            portable=portable,
-            redact=not no_redact,
-        )
+        request = part.request(live, format=kind, redact=not no_redact)
         if each == "branch":
             assert output is not None
             _export_branches(out, live, output, request, force=force, verbose=verbose)
@@ -130,10 +145,8 @@ def export_command(
             _remark_redacted(rendered.redacted, verbose=verbose)
             return
         assert output is not None
-        try:
+        with existing_file("; --force replaces it"):
             result = export(live, output, request, force=force)
-        except FileExists as problem:
-            raise click.ClickException(f"{problem}; --force replaces it") from None
     if out.json:
         fields = {"session": result.session, "format": result.format, "branch": result.branch}
         redacted = printed_redactions(result.redacted)
@@ -148,10 +161,8 @@ def _export_branches(
 ) -> None:
     from branchline.actions.export import export_branches
 
-    try:
+    with existing_file("; --force replaces it"):
         made = export_branches(live, output, request, force=force)
-    except FileExists as problem:
-        raise click.ClickException(f"{problem}; --force replaces it") from None
     if out.json:
         files = [{"path": one.path, "size": one.size, "leaf": one.leaf} for one in made]
         out.result("export", {"session": live.id, "branch": True, "files": files})
@@ -163,9 +174,7 @@ def _export_branches(
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
     """What was replaced, as JSON."""
-    if redacted is None:
-        return None
-    return [{"kind": each.kind, "count": each.count} for each in redacted]
+    return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:

@@ -6,7 +6,7 @@ import click
 
 from branchline.cli.options import command, group
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.words import count
+from branchline.views.humanize import count
 
 __all__ = ["formats_command"]
 

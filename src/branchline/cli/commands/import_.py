@@ -6,9 +6,9 @@ import shlex
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import command, cwd_option
 from branchline.cli.output import Output, remark
-from branchline.cli.words import count
+from branchline.views.humanize import count
 
 __all__ = ["import_command"]
 
@@ -23,11 +23,7 @@ __all__ = ["import_command"]
     """,
 )
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory for the copy (default: listed here, header unchanged).",
-)
+@cwd_option("Working directory for the copy (default: listed here, header unchanged).")
 @click.option("--new-id", is_flag=True, help="Give the copy a new id.")
 @click.option("--store", "--dir", "directory", metavar="STORE", help="Copy into STORE instead.")
 def import_command(

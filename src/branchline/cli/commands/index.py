@@ -12,7 +12,7 @@ from branchline.cli.commands.ls import reading_progress
 from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import everywhere_library
-from branchline.cli.words import count, format_size
+from branchline.views.humanize import count, format_size
 
 __all__ = ["index_command"]
 

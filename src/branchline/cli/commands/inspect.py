@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint
 from branchline.cli.resolver import resolve_path
-from branchline.cli.words import cost_words, count, format_size, money, tokens
 from branchline.cli.write_access import described
 from branchline.clock import local_time
+from branchline.views.humanize import cost_words, count, format_size, money, tokens
 
 if TYPE_CHECKING:
     from branchline.session import Session

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import everywhere_library, local_library
-from branchline.cli.words import count
+from branchline.cli.resolver import chosen_library, everywhere_library
 from branchline.places import NATIVE_AGENT
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
-    from branchline.library import Forest, Listing, SessionRow
+    from branchline.library import Listing, SessionRow
     from branchline.views.session_details import SessionDetails
     from branchline.views.session_lines import SessionColumns
     from branchline.views.spans import Line
@@ -47,11 +47,7 @@ _PATIENCE = 0.5  # seconds before a count of what was read is shown
     branchline ls --dir ~/.pi/agent/sessions/--home-me-shop-- --named
     """,
 )
-@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option(
-    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-)
-@agent_option
+@scope_options
 @click.option("--subagents", is_flag=True, help="Include sub-agent sessions.")
 @click.option("--deep/--shallow", default=True, help="Read whole files (default), or headers only.")
 @click.option("--named", is_flag=True, help="List only sessions with a title.")
@@ -76,10 +72,7 @@ def ls_command(
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     if named and not deep:
         raise click.UsageError("--named reads whole files, so it cannot be combined with --shallow")
-    if directory is not None:
-        library = local_library(directory)
-    else:
-        library = everywhere_library(names_of(agents), everywhere=everywhere, subagents=subagents)
+    library = chosen_library(directory, agents, everywhere=everywhere, subagents=subagents)
     listing = library.list(deep, progress=reading_progress())
     if verbose:
         for broken in library.broken_formats:
@@ -227,11 +220,7 @@ def require_one_scope(directory: str | None, *, everywhere: bool, agents: Sequen
 
 
 @command("forest", paged=True, examples="branchline forest\nbranchline forest --all --agent codex")
-@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option(
-    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-)
-@agent_option
+@scope_options
 def forest_command(
     out: Output,
     everywhere: bool,  # noqa: FBT001
@@ -242,14 +231,15 @@ def forest_command(
     require_one_scope(directory, everywhere=everywhere, agents=agents)
     from branchline.views.forest import drawn_branches
 
-    forest = _forest(directory, names_of(agents), everywhere=everywhere)
+    library = chosen_library(directory, agents, everywhere=everywhere)
+    forest = library.forest(deep=True, progress=reading_progress())
     if out.json:
         import msgspec
 
         out.result("forest", {"sessions": [msgspec.to_builtins(item) for item in forest]})
         return
     if directory is not None and not forest:
-        print_rows(out, local_library(directory).list(), [])
+        print_rows(out, library.list(), [])
         return
     columns = _columns([item.row for item in forest])
     ids: dict[str, str] = {}
@@ -264,11 +254,3 @@ def forest_command(
             paint("dim", note),
         )
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
-
-
-def _forest(directory: str | None, agents: Sequence[str] | None, *, everywhere: bool) -> Forest:
-    if directory is not None:
-        return local_library(directory).forest(deep=True)
-    return everywhere_library(agents, everywhere=everywhere, subagents=True).forest(
-        deep=True, progress=reading_progress()
-    )

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from functools import partial
 
 import click
 
-from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.options import agent_option, command
 from branchline.cli.output import Output
-from branchline.cli.resolver import everywhere_library, local_library
+from branchline.cli.resolver import chosen_library
 from branchline.errors import NotSupported
-
-if TYPE_CHECKING:
-    from branchline.library import SessionLibrary
 
 __all__ = ["mcp_command"]
 
@@ -51,11 +48,7 @@ def mcp_command(
             raise
         raise NotSupported("the MCP server needs a library: pip install 'branchline[mcp]'") from None
 
-    def open_library() -> SessionLibrary:
-        if directory is not None:
-            return local_library(directory)
-        return everywhere_library(names_of(agents), everywhere=all_projects, subagents=True)
-
+    open_library = partial(chosen_library, directory, agents, everywhere=all_projects)
     open_library()  # a wrong name is an error now, not at the first request
     server = build_server(open_library, allow_write=allow_write)
     if out.json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import command, directory_option, session_argument
+from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.write_access import (
     damage_on_path,
@@ -34,11 +34,7 @@ __all__ = ["append_command", "new_command"]
     id=$(branchline new) && branchline append $id "How do I start?"
     """,
 )
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory of the session (default: the current one).",
-)
+@cwd_option("Working directory of the session (default: the current one).")
 @click.option("--title", help="Title of the session.")
 @click.option("--id", "session_id", metavar="ID", help="Session id (default: a new UUID).")
 @click.option("--store", "--dir", "directory", metavar="STORE", help="Create the session in STORE.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,8 @@ import msgspec
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import age, count
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+from branchline.views.humanize import age, count
 
 if TYPE_CHECKING:
     from branchline.actions.graft import GraftResult
@@ -43,7 +44,7 @@ def log_command(out: Output, session: str, directory: str | None) -> None:
             return
         for each in reversed(done):
             when = milliseconds(each.timestamp)
-            ago = "" if when is None else age(when)
+            ago = "" if when is None else age(when, time.time())
             role: StyleRole = "dim" if each.undone or each.verb in ("undo", "redo") else "plain"
             out.row(
                 paint("dim", f"{ago:>5}  "),
@@ -134,23 +135,53 @@ def graft_command(
     "squash",
     examples="""
     branchline squash @last 3f2a..9c1d --summary "Tried three parsers; the second works."
+    branchline squash @last 3f2a..9c1d             the configured model writes the summary
     """,
 )
 @session_argument()
 @click.argument("part", metavar="ENTRY..ENTRY")
-@click.option("--summary", required=True, metavar="TEXT", help="What stands for the range; - reads stdin.")
+@click.option("--summary", metavar="TEXT", help="What stands for the range; - reads stdin.")
+@click.option("--model", metavar="MODEL", help="Write the summary with MODEL (default: the setting).")
 @directory_option
-def squash_command(out: Output, session: str, part: str, summary: str, directory: str | None) -> None:
+def squash_command(
+    out: Output, session: str, part: str, summary: str | None, model: str | None, directory: str | None
+) -> None:
     """Put a summary in the place of a range of the current path, on a new branch.
 
-    What follows the range is copied behind the summary. The original path stays in the tree.
+    Without --summary a model writes it. What follows the range is copied behind the summary. The original
+    path stays in the tree.
     """
     from branchline.actions.graft import squash
 
-    text = sys.stdin.read() if summary == "-" else summary
+    if summary is not None and model is not None:
+        raise click.UsageError("--model writes the summary that --summary gives; use one of them")
     with open_for_writing(session, directory) as live, usage_errors():
         first, last = _range(live, part)
+        if summary is None:
+            text = _written_summary(live, first, last or first, model)
+        else:
+            text = sys.stdin.read() if summary == "-" else summary
         _tell_graft(out, "squash", live, squash(live, first, last or first, text))
+
+
+def _written_summary(session: Session, first: str, last: str, model: str | None) -> str:
+    """A summary by the named model, or by that of the settings."""
+    import asyncio
+
+    from branchline.actions.navigate import NO_MODEL, SummaryModel
+    from branchline.settings import load
+
+    settings = load().settings
+    name = model or settings.model
+    if name is None:
+        raise ValueError(f"cannot squash: {NO_MODEL} with --summary")
+    from branchline.conductor.summary_model import summarize_range
+
+    async def told(_words: str) -> None:
+        """Nothing is shown before the summary is there."""
+
+    wanted = SummaryModel(name=name, base_url=settings.base_url)
+    return asyncio.run(summarize_range(session, first, last, wanted, told))
 
 
 def _range(session: Session, part: str) -> tuple[str, str | None]:

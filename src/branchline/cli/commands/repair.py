@@ -9,8 +9,8 @@ import click
 from branchline.cli.options import command, directory_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_path
-from branchline.cli.words import count, format_size
-from branchline.errors import FileExists
+from branchline.cli.write_access import existing_file
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.repair import RepairReport
@@ -38,10 +38,8 @@ def repair_command(out: Output, session: str, directory: str | None, output: str
     """
     from branchline.actions.repair import repair
 
-    try:
+    with existing_file(" and is left unchanged; choose a file with -o"):
         report = repair(resolve_path(session, directory), output=output)
-    except FileExists as problem:
-        raise click.ClickException(f"{problem} and is left unchanged; choose a file with -o") from None
     if out.json:
         out.result("repair", _fields(report))
     elif report.output is None:
@@ -79,9 +77,7 @@ def _fields(report: RepairReport) -> dict[str, object]:
         "unreadable": report.unreadable,
         "entries": result.entries,
         "header_made": result.header_made,
-        "changed": [
-            {"entry": change.entry, "line": change.line, "fields": change.fields} for change in result.changes
-        ],
+        "changed": [change._asdict() for change in result.changes],
         "left": [
             {"line": finding.line, "kind": finding.kind, "message": finding.message}
             for finding in report.left

@@ -11,11 +11,11 @@ import msgspec
 
 from branchline.cli.agent_runner import run_agent
 from branchline.cli.commands.browse import pick_session
-from branchline.cli.options import command, session_argument
+from branchline.cli.options import command, cwd_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
-from branchline.cli.words import format_size
 from branchline.cli.write_access import usage_errors
+from branchline.views.humanize import format_size
 from branchline.views.text import safe
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ __all__ = ["resume_command"]
 @click.option("--show", is_flag=True, help="Print the command instead of running it.")
 @click.option("--here", is_flag=True, help="Fork the session and continue in branchline chat.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="Model to use in branchline chat.")
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False),
-    help="Working directory (default: the session's).",
-)
+@cwd_option("Working directory (default: the session's).")
 def resume_command(
     out: Output,
     session: str | None,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import TEXT, agent_option, command, names_of
+from branchline.cli.options import TEXT, agent_option, command
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import everywhere_library, local_library
-from branchline.cli.words import count
+from branchline.cli.resolver import chosen_library
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     import subprocess
@@ -72,10 +72,7 @@ def search_command(
         raise click.UsageError("either --here or --dir, not both")
     if files + open_first + out.json > 1 and open_first:
         raise click.UsageError("--open reads one hit; it does not go with --files or --json")
-    if directory is not None:
-        library = local_library(directory)
-    else:
-        library = everywhere_library(names_of(agents), everywhere=not here, subagents=True)
+    library = chosen_library(directory, agents, everywhere=not here)
     try:
         if similar:
             hits = library.search_similar(" ".join(words), limit=limit, context=context)

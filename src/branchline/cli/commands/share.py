@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from branchline.cli.commands.export import page_options, printed_redactions
+from branchline.cli.commands.export import PagePart, page_options, printed_redactions
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size
-from branchline.errors import FileExists
+from branchline.cli.resolver import resolve_session
+from branchline.cli.write_access import existing_file
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,13 +54,7 @@ _ANSWERS = {
 def share_command(
     out: Output,
     session: str,
-    branch_only: bool,  # noqa: FBT001
-    first: str | None,
-    last: str | None,
-    no_tools: bool,  # noqa: FBT001
-    no_thinking: bool,  # noqa: FBT001
-    no_images: bool,  # noqa: FBT001
-    portable: bool,  # noqa: FBT001
+    part: PagePart,
     output: str | None,
     force: bool,  # noqa: FBT001
     yes: bool,  # noqa: FBT001
@@ -72,20 +66,11 @@ def share_command(
     asks about each finding. Without a terminal everything is replaced. The file opens in any browser without
     a network, and `branchline import` takes the session out of it again.
     """
-    from branchline.actions.export import Choices, ExportRequest, export
+    from branchline.actions.export import Choices, export
     from branchline.actions.review import review
 
     with resolve_session(session, directory) as live:
-        request = ExportRequest(
-            format="html",
-            branch=branch_only,
-            first=None if first is None else resolve_entry(live, first),
-            entry=None if last is None else resolve_entry(live, last),
-            tools=not no_tools,
-            thinking=not no_thinking,
-            images=not no_images,
-            portable=portable,
-        )
+        request = part.request(live, format="html")
         findings = review(live, request)
         choices = Choices()
         if findings and not yes and not out.json and sys.stdin.isatty() and sys.stdout.isatty():
@@ -93,10 +78,8 @@ def share_command(
         elif not out.json:
             _print(out, findings)
         request = msgspec.structs.replace(request, choices=choices)
-        try:
+        with existing_file("; --force replaces it"):
             result = export(live, output or os.curdir, request, force=force)
-        except FileExists as problem:
-            raise click.ClickException(f"{problem}; --force replaces it") from None
     if out.json:
         fields = {"session": result.session, "path": result.path, "size": result.size}
         out.result("share", {**fields, "redacted": printed_redactions(result.redacted)})

@@ -11,10 +11,10 @@ from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.words import count, format_size
 from branchline.cli.write_access import position_fields
 from branchline.clock import local_time
 from branchline.errors import EntryNotFound
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.session import Session

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from branchline.cli.commands.ls import reading_progress, require_one_scope
-from branchline.cli.options import agent_option, command, names_of
+from branchline.cli.options import command, scope_options
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import everywhere_library, local_library
-from branchline.cli.words import count, tokens
+from branchline.cli.resolver import chosen_library
+from branchline.views.humanize import count, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from branchline.library import SessionLibrary
     from branchline.library.stats import Statistics
     from branchline.views.stats import Dimension, Group, Stats
 
@@ -45,11 +44,7 @@ __all__ = ["stats_command"]
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV (by day unless --by is given).")
 @click.option("--since", metavar="DAY", help="Start date: 2026-11-01, 2026-11, yesterday, 7d, 2w, 3mo.")
 @click.option("--until", metavar="DAY", help="End date, inclusive.")
-@click.option("--all", "everywhere", is_flag=True, help="Include the sessions of all working directories.")
-@click.option(
-    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-)
-@agent_option
+@scope_options
 def stats_command(
     out: Output,
     by: str | None,
@@ -71,7 +66,7 @@ def stats_command(
         raise click.UsageError("choose one of --csv and --json")
     keys = _keys(by)
     first, last = _day("--since", since), _day("--until", until)
-    library = _library(directory, agents, everywhere=everywhere)
+    library = chosen_library(directory, agents, everywhere=everywhere)
     with library.statistics(since=first, until=last, progress=reading_progress()) as found:
         groups = found.groups(*keys) if keys else ()
         if as_csv:
@@ -173,13 +168,6 @@ def _fields(
         "unreadable": found.unreadable,
         "notes": found.notes,
     }
-
-
-def _library(directory: str | None, agents: tuple[str, ...], *, everywhere: bool) -> SessionLibrary:
-    """The sessions that count, those of sub-agents among them: they were paid for as well."""
-    if directory is not None:
-        return local_library(directory)
-    return everywhere_library(names_of(agents), everywhere=everywhere, subagents=True)
 
 
 def _day(option: str, words: str | None) -> date | None:

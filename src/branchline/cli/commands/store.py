@@ -6,7 +6,7 @@ import click
 
 from branchline.cli.options import command, group
 from branchline.cli.output import Output
-from branchline.cli.words import count, format_size
+from branchline.views.humanize import count, format_size
 
 __all__ = ["store_command"]
 

@@ -8,7 +8,7 @@ import click
 
 from branchline.cli.options import command
 from branchline.cli.output import Output, remark
-from branchline.cli.words import count, format_size
+from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.sync import SyncedSession

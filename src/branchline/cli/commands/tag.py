@@ -7,7 +7,7 @@ import click
 from branchline.cli.options import TEXT, command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_row
-from branchline.cli.words import count
+from branchline.views.humanize import count
 
 __all__ = ["note_command", "tag_command"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_path
-from branchline.cli.words import age, count, format_size
+from branchline.views.humanize import age, count, format_size
 
 if TYPE_CHECKING:
     from branchline.actions.remove import RemovedSession, TrashedSession
@@ -83,7 +84,7 @@ def _list_trash(out: Output, directory: str | None) -> None:
         out.result("restore", {"trash": [_trash_fields(trashed) for trashed in items]})
         return
     for item in (trashed.item for trashed in items):
-        facts = f"  {age(item.removed * 1000):>4}  {format_size(item.size):>10}  "
+        facts = f"  {age(item.removed * 1000, time.time()):>4}  {format_size(item.size):>10}  "
         out.line(paint("id", item.token), paint("dim", facts), item.key)
     remark(f"{count(len(items), 'session')} in the trash")
 
@@ -124,7 +125,7 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
         done = f"moved to the trash as {pruned.token}" if pruned.removed else "would be moved to the trash"
         out.line(
             paint("id", row.id),
-            paint("time", f"  {age(row.modified_ms):>4}  "),
+            paint("time", f"  {age(row.modified_ms, time.time()):>4}  "),
             row.title or "",
             f"  {done}",
         )

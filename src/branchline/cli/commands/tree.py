@@ -12,8 +12,8 @@ from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
 from branchline.cli.resolver import resolve_session
-from branchline.cli.words import count
 from branchline.cli.write_access import position_fields
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from branchline.session import Session

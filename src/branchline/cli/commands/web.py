@@ -6,7 +6,7 @@ import click
 
 from branchline.cli.options import command
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import everywhere_library, local_library
+from branchline.cli.resolver import chosen_library
 
 __all__ = ["web_command"]
 
@@ -43,7 +43,7 @@ def web_command(
         raise click.ClickException(
             f"the web viewer needs {problem.name}: pip install 'branchline[web]'"
         ) from None
-    library = everywhere_library(everywhere=True) if directory is None else local_library(directory)
+    library = chosen_library(directory, everywhere=True, subagents=False)
 
     def told(address: str) -> None:
         if out.json:

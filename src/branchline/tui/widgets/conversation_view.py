@@ -34,8 +34,8 @@ class ConversationView(LineView):
     class Selected(Message):
         """Another card is selected."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.conversation: Conversation[Session] | None = None
         self.selected = (0, 0)
         self.opened: set[tuple[str, int]] = set()

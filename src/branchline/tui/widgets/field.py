@@ -25,8 +25,8 @@ class Field(Widget, can_focus=True):
     class Changed(Message):
         """The text is another one now."""
 
-    def __init__(self, text: str = "", *, hint: str = "", id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self, text: str = "", *, hint: str = "") -> None:
+        super().__init__()
         self.edit = LineEdit(text)
         self._hint = hint
 

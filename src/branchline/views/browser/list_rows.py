@@ -251,12 +251,10 @@ def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool =
     return spread(make_line(*before, *text), make_line(Span(f"  {tail}" if tail else "", "dim")), room)
 
 
-def group_line(
-    project: str, directory: str, sessions: int, cost: float, columns: ScreenColumns, *, folded: bool = False
-) -> Line:
+def group_line(project: str, directory: str, sessions: int, cost: float, columns: ScreenColumns) -> Line:
     """The heading of the sessions of one project."""
     left = make_line(
-        Span(f" {'▸' if folded else '▾'} {project}", "title"),
+        Span(f" ▾ {project}", "title"),
         Span(f"  {directory}, {count(sessions, 'session')}", "dim"),
     )
     spent = cost_cell(cost) if cost else ""
