@@ -151,15 +151,16 @@ _TAIL = 1024
 _RACE_NS = 2_000_000_000
 decode_record = msgspec.msgpack.Decoder(FileRecord).decode
 """``decode_record(data)``: a record as the catalog keeps it, from :func:`record_fields` in MessagePack."""
-_ROW = SessionRow.__struct_fields__
-_DEFAULTS = dict(zip(reversed(_ROW), reversed(SessionRow.__struct_defaults__), strict=False))
+_NAMES = SessionRow.__struct_fields__
+_NO_DEFAULT = object()
+_DEFAULTS = (
+    *[_NO_DEFAULT] * (len(_NAMES) - len(SessionRow.__struct_defaults__)),
+    *SessionRow.__struct_defaults__,
+)
 
 
 def record_fields(record: FileRecord) -> dict[str, Any]:
     """A record as plain values; what a row says by default is left out, as that takes time to decode."""
-    row = {
-        name: value
-        for name, value in msgspec.structs.asdict(record.row).items()
-        if name not in _DEFAULTS or value != _DEFAULTS[name]
-    }
+    values = zip(_NAMES, msgspec.structs.astuple(record.row), _DEFAULTS, strict=True)
+    row = {name: value for name, value, default in values if value != default}
     return msgspec.structs.asdict(record) | {"row": row}
