@@ -62,6 +62,11 @@ def library(name: str, sessions: int, megabytes: int) -> Path:
     return _kept(f"{name}/library-{sessions}", write)
 
 
+def arguments(work: str, name: str, path: Path) -> list[str]:
+    """What a worker is given: a store is listed as everything that its program has in a home directory."""
+    return [str(path), name] if work == "list-deep" and name in _STORES else [str(path)]
+
+
 def size_of(path: Path) -> int:
     """The bytes of a session file, or of all files of a directory."""
     if path.is_file():
@@ -313,7 +318,7 @@ _LINES: dict[str, Callable[[Header, Iterator[Entry]], Iterator[Any]]] = {
 def _write_cline(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
     for number, (header, entries) in enumerate(conversations):
         key = f"{generate.START + number}_bench"
-        folder = target / "sessions" / key
+        folder = target / ".cline" / "data" / "sessions" / key
         folder.mkdir(parents=True)
         said = [_cline_message(entry) for entry in entries if isinstance(entry, MessageEntry)]
         about = {"version": 1, "session_id": key, "started_at": header.timestamp, "cwd": header.cwd}
@@ -358,7 +363,9 @@ CREATE INDEX part_session_idx ON part (session_id);
 
 
 def _write_opencode(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
-    with closing(sqlite3.connect(target / "opencode.db")) as connection, connection:
+    folder = target / ".local" / "share" / "opencode"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "opencode.db")) as connection, connection:
         connection.executescript(_OPENCODE)
         for number, (header, entries) in enumerate(conversations):
             key, time = f"ses_{number:06}", milliseconds(header.timestamp)

@@ -128,7 +128,7 @@ class Benchmark:
         """What a work costs with the files of each other program, over what it costs with native ones."""
         print(f"measuring: {work.name}", file=sys.stderr)
         data = {name: work.data(name) for name in (NATIVE, *work.formats)}
-        arguments = {name: [str(path)] for name, path in data.items()}
+        arguments = {name: foreign.arguments(work.work, name, path) for name, path in data.items()}
         best = best_of_each(self.runs, self.subjects[0], work.work, arguments)
         self.samples[work.name] = best
         native = best[NATIVE]

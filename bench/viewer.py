@@ -41,9 +41,11 @@ with Session.open(sys.argv[1]) as session:
         session.append_message({"role": "assistant", "content": [{"type": "text", "text": line.strip()}]})
         print(begun, flush=True)
 """
-SCROLL = """async () => {
+SCROLL_SECONDS = 420.0
+SCROLL = """async (seconds) => {
   const { tree, path } = branchline, index = new Map(path.map((at, index) => [tree.ids[at], index]));
   const seen = new Uint8Array(path.length); let wrong = 0, most = 0, steps = 0;
+  const until = performance.now() + 1000 * seconds;
   const frame = () => new Promise((next) => requestAnimationFrame(next));
   for (;;) {
     await frame(); await frame();  // the list draws in the frame after the scroll event
@@ -56,7 +58,7 @@ SCROLL = """async () => {
     }
     most = Math.max(most, document.querySelectorAll("*").length); steps++;
     if (scrollY + innerHeight >= document.documentElement.scrollHeight - 2 && seen[path.length - 1]) break;
-    if (steps > 20000) break;
+    if (performance.now() > until) break;
     scrollBy(0, innerHeight);
   }
   return { rows: path.length, seen: seen.reduce((sum, one) => sum + one, 0), wrong, most, steps };
@@ -91,9 +93,8 @@ class Server:
         return http.client.HTTPConnection(self.base.removeprefix("http://"), timeout=120)
 
     def cpu(self) -> float:
-        """Seconds that its threads have run."""
-        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+        """Seconds that its threads have run, those that have ended included."""
+        return time.clock_gettime(~self.process.pid << 3 | 2)  # the CPU clock of another process
 
     def ask(self, connection: http.client.HTTPConnection, target: str) -> bytes:
         connection.request("GET", target, headers=self.headers)
@@ -188,7 +189,7 @@ def main() -> int:
         file.parent.mkdir()
         shutil.copyfile(generate.linear(MEGABYTES), file)
         with serving(file.parent, folder / "cache") as server, chromium() as browser:
-            page = browser.new_context(viewport={"width": 1280, "height": 4000}).new_page()
+            page = browser.new_context(viewport={"width": 1280, "height": 6000}).new_page()
             page.set_default_timeout(120_000)
             page.goto(server.address)
             page.wait_for_selector(".row")
@@ -212,11 +213,12 @@ def main() -> int:
             goals["50 entries anywhere: p95 ≤ 20 ms of the server"] = percentile(found.worked, 95) <= 20
 
             begun = time.perf_counter()
-            scrolled = page.evaluate(SCROLL)
+            scrolled = page.evaluate(SCROLL, SCROLL_SECONDS)
             print(
                 f"scrolling: {scrolled['seen']:,} of {scrolled['rows']:,} rows, "
                 f"{scrolled['wrong']} out of order, at most {scrolled['most']:,} nodes, "
-                f"{scrolled['steps']:,} steps in {time.perf_counter() - begun:.0f} s"
+                f"{scrolled['steps']:,} steps in {time.perf_counter() - begun:.0f} s "
+                f"(at most {SCROLL_SECONDS:.0f})"
             )
             goals["scrolling shows every row once and in order"] = (
                 scrolled["wrong"] == 0 and scrolled["seen"] == scrolled["rows"] >= 60_000

@@ -54,12 +54,17 @@ def warm(path: str) -> Work:
     return act, lambda opened: len(opened[0].context().messages)
 
 
-def list_deep(directory: str) -> Work:
+def list_deep(directory: str, agent: str = "") -> Work:
+    """List a directory of session files, or everything that an agent keeps below a home directory."""
     from branchline import SessionLibrary
 
-    return lambda: SessionLibrary(directory).list(deep=True), lambda rows: sum(
-        row.total_messages for row in rows
-    )
+    def act() -> Any:
+        if not agent:
+            return SessionLibrary(directory).list(deep=True)
+        ours = {"BRANCHLINE_HOME": os.path.join(directory, "none")}
+        return SessionLibrary.everywhere(home=directory, environment=ours, agents=[agent]).list(deep=True)
+
+    return act, lambda rows: sum(row.total_messages for row in rows)
 
 
 def list_shallow(directory: str) -> Work:

@@ -139,6 +139,16 @@ def foreign_works() -> list[Foreign]:
             formats=foreign.PER_BYTE,
             per_byte=True,
         ),
+        Foreign(
+            name="list 2,000, deep, per byte",
+            work="list-deep",
+            data=lambda name: (
+                generate.library(2_000, 125) if name == NATIVE else foreign.library(name, 2_000, 125)
+            ),
+            shares=dict.fromkeys(foreign.PER_BYTE, 2.5),
+            formats=foreign.PER_BYTE,
+            per_byte=True,
+        ),
     ]
 
 

@@ -56,21 +56,90 @@ def test_a_page_gives_the_original_bytes_whatever_wrote_them(path: Path, world: 
             assert again.format == session.format
 
 
-READ_ONLY = [
+DOCUMENTS = [
     "cline/data/sessions/1772600000000_ab1cd/1772600000000_ab1cd.messages.json",
+    "cline/globalStorage/rooveterinaryinc.roo-cline/tasks/1772600100000/api_conversation_history.json",
+    "gemini/tmp/acme/chats/session-2025-09-01T10-00-abcdef01.json",
+    "vibe/logs/session/unified/7b1de000-5555-4a6b-9c3d-000000000005/CURRENT",
+    "goose/sessions/20250901_1.jsonl",
+]
+GOOSE = (
+    '{"working_dir":"/work/acme","description":"Lamp"}\n'
+    '{"id":"m1","role":"user","created":1756720000,"content":[{"type":"text","text":"Hello"}]}\n'
+    '{"id":"m2","role":"assistant","created":1756720009,"content":[{"type":"text","text":"Hi"}]}\n'
+)
+
+
+def document(name: str, world: Path) -> Path:
+    if not name.startswith("goose/"):
+        return CORPUS / name
+    path = world / name
+    path.parent.mkdir(parents=True)
+    path.write_text(GOOSE, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", DOCUMENTS, ids=lambda name: name.partition("/")[0])
+def test_documents_come_out_of_a_page_byte_for_byte(name: str, world: Path) -> None:
+    source = document(name, world)
+    with Session.open(source) as session:
+        keys, format_ = session.index.keys, session.format
+        export(session, "page.html", ExportRequest(redact=False))
+
+    done = import_file("page.html", directory="copies")
+    again = import_file("page.html", directory="copies")
+
+    files = [path for path in Path("copies").rglob("*") if path.is_file()]
+    root = Path(str(source).removesuffix(os.path.relpath(done.path, "copies")))
+    assert {path.read_bytes() == (root / path.relative_to("copies")).read_bytes() for path in files} == {True}
+    assert Path(done.path).name == source.name
+    assert (done.copied, again.copied) == (True, False)
+    for place in ("page.html", done.path):
+        with Session.open(place) as copy:
+            assert (copy.index.keys, copy.format) == (keys, format_)
+
+
+@pytest.mark.parametrize("damage", ["content", "planted", "outside"])
+def test_files_that_are_not_those_of_the_session_are_never_written(damage: str, world: Path) -> None:
+    with Session.open(CORPUS / DOCUMENTS[0]) as session:
+        export(session, "page.html", ExportRequest(redact=False))
+    page = (world / "page.html").read_text(encoding="utf-8")
+    name = "sessions/1772600000000_ab1cd/1772600000000_ab1cd.json"
+    if damage == "content":
+        found = re.search('id="file-1">([^<]*)<', page)
+        assert found is not None
+        page = page.replace(found[1], base64.b64encode(gzip.compress(b"{}")).decode())
+    else:
+        other = "planted.sh" if damage == "planted" else "../" + name
+        assert f'"name":"{name}"' in page
+        page = page.replace(f'"name":"{name}"', f'"name":"{other}"')
+    (world / "page.html").write_text(page, encoding="utf-8")
+
+    with pytest.raises(NotASession):
+        import_file("page.html", directory="copies")
+
+    assert not os.path.exists("copies")
+
+
+def test_a_redacted_page_has_no_original_files(world: Path) -> None:
+    with Session.open(CORPUS / DOCUMENTS[0]) as session:
+        export(session, "page.html")
+
+    assert 'id="file-0"' not in (world / "page.html").read_text(encoding="utf-8")
+
+
+READ_ONLY = [
     "copilot/session-state/0c0b1107-2222-4a6b-9c3d-000000000002/events.jsonl",
     "gemini/tmp/acme/chats/session-2026-03-04T05-08-9e313111.jsonl",
-    "gemini/tmp/acme/chats/session-2025-09-01T10-00-abcdef01.json",
     "kimi/sessions/wd_acme_000000000000/session_4b1e0000-4444-4a6b-9c3d-000000000004/agents/main/wire.jsonl",
     "qwen/projects/-home-dev-acme/chats/5e0c1b1e-1111-4a6b-9c3d-000000000001.jsonl",
-    "vibe/logs/session/unified/7b1de000-5555-4a6b-9c3d-000000000005/CURRENT",
 ]
 DATABASES = {"opencode": opencode_database, "llm": llm_database, "goose": goose_database}
 
 
 @pytest.mark.parametrize("name", [*READ_ONLY, *DATABASES], ids=lambda name: name.partition("/")[0])
 def test_sessions_that_are_only_read_come_out_of_a_page_as_they_went_in(name: str, world: Path) -> None:
-    """Of documents and databases, the lines that branchline reads them as."""
+    """Of databases, the lines that branchline reads one session as: others in the database stay there."""
     if name in DATABASES:
         DATABASES[name](world / "agent.db")
         source = str(SessionLibrary(world / "agent.db").list()[0].path)
@@ -83,7 +152,7 @@ def test_sessions_that_are_only_read_come_out_of_a_page_as_they_went_in(name: st
     done = import_file("page.html", directory="copies")
 
     assert Path(done.path).read_bytes() == lines
-    if source.endswith(".jsonl"):
+    if name not in DATABASES:
         assert lines == Path(source).read_bytes()
     for place in ("page.html", done.path):
         with Session.open(place) as again:

@@ -386,3 +386,16 @@ def test_a_name_that_no_session_has_is_told_so(run, talk, tmp_path) -> None:
     assert "which session?" in run("show", " ", code=1).stderr
     assert "no such file" in run("show", "nope.jsonl", code=1).stderr
     assert "no such directory" in run("show", "nope", "--dir", tmp_path / "none", code=1).stderr
+
+
+def test_a_squash_without_a_summary_asks_the_model_and_is_refused_without_one(run, data, talk) -> None:
+    run("append", talk, "offline: say Only questions.")
+
+    missing = run("squash", talk, "@leaf..@leaf", code=2)
+    both = run("squash", talk, "@leaf..@leaf", "--summary", "x", "--model", "offline:echo", code=2)
+    done = data("squash", talk, "@leaf..@leaf", "--model", "offline:echo")
+
+    assert "config set model" in missing.stderr
+    assert "use one of them" in both.stderr
+    shown = run("show", talk, "--at", done["leaf"]).stdout
+    assert "Only questions." in shown

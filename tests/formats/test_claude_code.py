@@ -22,8 +22,8 @@ from branchline.entries import (
 )
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import detect
-from branchline.formats.claude_code import (
-    CLAUDE_CODE,
+from branchline.formats.claude_code import CLAUDE_CODE
+from branchline.formats.claude_code.lineage import (
     SubagentFile,
     family_usage,
     find_subagents,

@@ -524,7 +524,9 @@ def test_a_file_that_grew_since_the_directory_was_read_is_read_whole(place):
     class Behind(FilesStore):
         def scan(self):
             found, hidden = super().scan()
-            return ScanResult([stored._replace(size=stored.size // 2) for stored in found], hidden)
+            return ScanResult(
+                [msgspec.structs.replace(stored, size=stored.size // 2) for stored in found], hidden
+            )
 
     (row,) = SessionLibrary(Behind(place)).list(deep=True)
 

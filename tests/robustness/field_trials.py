@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,11 +22,14 @@ from branchline.actions.check import check_file
 from branchline.actions.inspect import report
 from branchline.catalog.documents import documents_of
 from branchline.cli.app import cli
+from branchline.entries import json_codec
+from branchline.mcp.history import History
 from branchline.plugins.formats import peek
 from branchline.views.stats_lines import overview
 from support import CORPUS
+from web.kit import Viewer
 
-__all__ = ["PROBES", "SAMPLES", "VALUES", "Trial", "crash", "trials"]
+__all__ = ["COMMANDS", "PROBES", "SAMPLES", "VALUES", "Trial", "World", "crash", "trials", "words_of"]
 
 VALUES: dict[str, str] = {
     "null": "null",
@@ -215,10 +219,16 @@ class World(NamedTuple):
     """A directory for what commands write."""
 
 
+def words_of(arguments: tuple[str, ...], world: World) -> list[str]:
+    """A command line with the places of a trial in it; a name may begin a path (``OUT/page.html``)."""
+    names = {"FILE": world.file, "OTHER": world.other, "OUT": world.out, "DIR": world.file.parent}
+    parts = (word.partition("/") for word in arguments)
+    return [str(names.get(first, first)) + slash + rest for first, slash, rest in parts]
+
+
 def _command(*arguments: str) -> Callable[[World], None]:
     def call(world: World) -> None:
-        names = {"FILE": world.file, "OTHER": world.other, "OUT": world.out, "DIR": world.file.parent}
-        words = [str(names.get(word, word)) for word in arguments]
+        words = words_of(arguments, world)
         result = CliRunner().invoke(cli, words, env={"BRANCHLINE_DEBUG": "1"})
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -226,11 +236,16 @@ def _command(*arguments: str) -> Callable[[World], None]:
             assert bad not in result.stderr, result.stderr
         if "--json" in words and result.exit_code == 0:
             json.loads(result.stdout)
+        if words[0] in {"ls", "forest", "stats"}:  # one bad session hides no others
+            assert result.exit_code == 0, result.stderr
 
     return call
 
 
-WRITABLE = ("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet")
+WRITABLE = (
+    *("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet"),
+    *("claude-code", "codex", "qwen", "copilot", "opencode"),
+)
 
 _READING = [
     ["inspect", "FILE"],
@@ -240,6 +255,8 @@ _READING = [
     ["show", "FILE", "--markdown"],
     ["show", "FILE", "--full"],
     ["show", "FILE", "--raw"],
+    ["show", "FILE", "--at", "@leaf", "--last", "2"],
+    ["show", "FILE", "--branch", "~1", "--json"],
     ["tree", "FILE"],
     ["tree", "FILE", "--filter", "all"],
     ["tree", "FILE", "--json"],
@@ -255,11 +272,22 @@ _READING = [
     ["export", "FILE", "--branch"],
     ["export", "FILE", "--no-redact"],
     ["export", "FILE", "--portable"],
+    ["export", "FILE", "--format", "html", "--portable", "--no-tools", "--from", "~1"],
+    ["export", "FILE", "--format", "md", "--each", "branch", "-o", "OUT/branches/"],
     ["export", "FILE", "--format", "md"],
     ["export", "FILE", "--format", "zotsession"],
     *[["export", "FILE", "--format", name] for name in ("html", "atif", "otel", "openai", "sharegpt")],
+    ["share", "FILE", "--yes", "-o", "OUT/page.html"],
+    ["share", "FILE", "--yes", "--branch", "--portable", "-o", "OUT/page.html"],
     ["log", "FILE"],
+    ["log", "FILE", "--json"],
     ["search", "x", "--dir", "DIR"],
+    ["search", "role:user hello", "--dir", "DIR", "--json"],
+    ["search", "tool:bash", "--dir", "DIR"],
+    ["search", "file:a", "--dir", "DIR", "--json"],
+    ["search", "re:x.*y", "--dir", "DIR"],
+    ["sql", "SELECT * FROM sessions"],
+    ["sql", "SELECT * FROM entries LIMIT 5", "--json"],
     ["check", "FILE"],
     ["check", "FILE", "--json"],
     ["check", "--dir", "DIR"],
@@ -267,12 +295,24 @@ _READING = [
     ["ls", "--dir", "DIR"],
     ["ls", "--dir", "DIR", "--json"],
     ["ls", "--dir", "DIR", "--shallow", "--subagents"],
+    ["ls", "--dir", "DIR", "--verbose"],
+    ["ls", "--all"],
     ["forest", "--dir", "DIR"],
     ["forest", "--dir", "DIR", "--json"],
     ["stats", "--dir", "DIR"],
     ["stats", "--dir", "DIR", "--json", "--by", "day"],
-    ["stats", "--dir", "DIR", "--by", "model"],
+    *[
+        ["stats", "--dir", "DIR", "--by", key]
+        for key in ("model", "tool", "hour", "directory", "session,branch")
+    ],
+    ["prune", "--dir", "DIR"],
+    ["restore", "--list"],
+    ["sync", "DIR", "OUT/store.db"],
     ["resume", "FILE", "--show"],
+    *[
+        ["resume", "FILE", "--in", name, "--show"]
+        for name in ("pi", "codex", "claude-code", "zot", "opencode")
+    ],
     ["diff", "FILE"],
     ["diff", "FILE", "OTHER"],
     ["diff", "FILE", "OTHER", "--json"],
@@ -283,6 +323,7 @@ _WRITING = [
     ["repair", "FILE", "-o", "OUT"],
     ["fork", "FILE"],
     ["fork", "FILE", "--tree"],
+    ["fork", "FILE", "~1", "--before"],
     ["fork", "FILE", "--to", "branchline"],
     *[["convert", "FILE", "--to", name, "-o", "OUT"] for name in WRITABLE],
     *[["convert", "FILE", "--to", name, "-o", "OUT", "--branches"] for name in ("zot", "piglet")],
@@ -294,11 +335,22 @@ _WRITING = [
     ["branch", "FILE", "~1"],
     ["reset", "FILE"],
     ["graft", "FILE", "~1"],
+    ["graft", "FILE", "@leaf", "--from", "OTHER"],
+    ["squash", "FILE", "@leaf~1..@leaf", "--summary", "x"],
+    ["undo", "FILE"],
+    ["redo", "FILE"],
+    ["tag", "FILE", "x"],
+    ["note", "FILE", "hello"],
+    ["archive", "FILE"],
+    ["sync", "DIR", "OUT/store.db", "--yes"],
     ["label", "FILE", "@leaf", "mark"],
     ["name", "FILE", "a title"],
     ["check", "FILE", "--seal"],
     ["rm", "FILE"],
 ]
+
+
+COMMANDS = [tuple(words) for words in (*_READING, *_WRITING)]
 
 
 def _session_reads(world: World) -> None:
@@ -336,9 +388,14 @@ def _session_forks(world: World) -> None:
         made.append_message("more")
 
 
+FAILED = re.compile(r"\w+(?:Error|Exception): ")
+"""The reason that a list gives for a session whose reader raised what it must not."""
+
+
 def _library_reads(world: World) -> None:
     library = SessionLibrary(str(world.file.parent))
     for row in library.list(deep=True).rows:
+        assert not FAILED.match(row.problem or ""), row.problem
         library.describe(row)
         with contextlib.suppress(BranchlineError):
             opened = library.open(row)
@@ -372,9 +429,56 @@ def _peeks(world: World) -> None:
         peek(read, str(world.file))
 
 
+def _web_pages(world: World) -> None:
+    """Every page and every answer of the viewer; an error of the server is raised here."""
+    viewer = Viewer(SessionLibrary(str(world.file.parent)), writable=True)
+    for target in ("/", "/statistics", "/api/sessions", "/api/sessions?q=hello&sort=cost"):
+        assert viewer.get(target).status == OK, target
+    for row in viewer.get("/api/sessions").json["rows"]:
+        at = row["id"]
+        reads = ("skeleton", "pieces?at=0", "pieces?at=1", "pieces?at=2", "pieces?at=5", "find?q=x")
+        answers = {
+            **{target: viewer.get(target) for target in (f"/s/{at}", f"/s/{at}/share")},
+            **{target: viewer.get(f"/api/s/{at}/{target}") for target in reads},
+            "compare": viewer.get(f"/compare?left={at}&right={at}"),
+            **{change: viewer.post(f"/api/s/{at}/{change}", {}) for change in ("findings", "page")},
+        }
+        for target, answer in answers.items():
+            refused = answer.text if answer.status != OK else ""
+            assert not refused or not _opens(world.file) or "no such entry" in refused, (target, refused)
+        for change in ("tags", "title"):
+            viewer.post(f"/api/s/{at}/{change}", {"text": "x"})
+
+
+OK = 200
+
+
+def _opens(file: Path) -> bool:
+    try:
+        Session.open(file).close()
+    except BranchlineError:
+        return False
+    return True
+
+
+def _mcp_answers(world: World) -> None:
+    """What the tools of the MCP server answer."""
+    history = History(lambda: SessionLibrary(str(world.file.parent)))
+    json_codec.dumps(history.search("hello", limit=5), surrogates="replace")
+    for row in history.sessions(limit=20, skip=0).sessions:
+        with contextlib.suppress(BranchlineError):
+            history.document(row.id)
+        with contextlib.suppress(BranchlineError):
+            json_codec.dumps(history.tree(row.id, kind="all", skip=0), surrogates="replace")
+        with contextlib.suppress(BranchlineError):
+            read = history.read(row.id, leaf=None, last=20, before=None)
+            json_codec.dumps(read, surrogates="replace")
+            for card in read.cards:
+                json_codec.dumps(history.entry(row.id, card.entry, offset=0), surrogates="replace")
+
+
 PROBES: dict[str, Callable[[World], None]] = {
-    **{" ".join(words): _command(*words) for words in _READING},
-    **{" ".join(words): _command(*words) for words in _WRITING},
+    **{" ".join(words): _command(*words) for words in COMMANDS},
     "Session, reading": _session_reads,
     "Session, writing": _session_writes,
     "Session.fork": _session_forks,
@@ -382,6 +486,8 @@ PROBES: dict[str, Callable[[World], None]] = {
     "statistics": _counts,
     "check_file": _checks,
     "peek": _peeks,
+    "web pages": _web_pages,
+    "MCP answers": _mcp_answers,
 }
 
 

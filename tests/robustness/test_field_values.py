@@ -9,10 +9,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import click
 import pytest
 
+from branchline.cli.app import cli
 from branchline.formats import EntryLog, detect
-from robustness.field_trials import PROBES, SAMPLES, Trial, crash, trials
+from robustness.field_trials import COMMANDS, PROBES, SAMPLES, Trial, World, crash, trials, words_of
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +51,22 @@ def test_ten_thousand_bad_values_make_no_command_and_no_call_fail(format_name, s
     assert campaign(format_name, seed, 125, 3, tmp_path / "trial") == []
 
 
+def test_every_command_line_of_the_trials_is_understood(tmp_path):
+    world = World(tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path)
+    refused = []
+
+    for line in COMMANDS:
+        name, *arguments = words_of(line, world)
+        command = cli.get_command(click.Context(cli), name)
+        try:
+            assert command is not None
+            command.make_context(name, arguments)
+        except click.UsageError as problem:
+            refused.append(problem.format_message())
+
+    assert refused == []
+
+
 FOUND = [
     ("induscode", "message.timestamp", "a lone low surrogate in a text", "tree FILE --search x"),
     ("induscode", "message.role", "a list of objects", "convert FILE --to induscode -o OUT"),
@@ -74,6 +92,8 @@ FOUND = [
     ("pi", "tokensBefore", "ten to the 400th", "tree FILE"),
     ("pi", "message.usage.input", "ten to the 400th", "export FILE --format atif"),
     ("pi", "message.usage.cost.total", "ten to the 400th", "export FILE --format atif"),
+    ("vibe", "facts.ended", "beyond 64 bits", "stats --dir DIR"),
+    ("vibe", "facts.ended", "beyond 64 bits", "web pages"),
 ]
 
 

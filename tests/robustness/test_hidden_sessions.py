@@ -210,3 +210,18 @@ def test_the_hint_of_stats_names_a_check_that_says_why(world):
 
     assert f"`branchline check --dir {folder}` says why" in told
     assert "b.jsonl: not a session" in checked.stdout
+
+
+# -- ids --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", " ", "\\n\\t"])
+def test_a_session_without_an_id_is_listed_under_one_that_finds_it(world, name):
+    (file,) = sessions(world, "talk.jsonl")
+    head, *lines = file.read_text().split("\n")
+    file.write_text("\n".join([json.dumps({**json.loads(head), "id": json.loads(f'"{name}"')}), *lines]))
+
+    (row,) = json.loads(run("ls", "--dir", file.parent, "--json").stdout)["sessions"]
+
+    assert row["id"] == "talk"
+    assert run("show", row["id"], "--dir", file.parent).stdout

@@ -32,6 +32,10 @@ STEPS = st.one_of(
 )
 
 
+def stored_as(stored):
+    return stored.key, stored.size
+
+
 def act(store, step):
     """Do one step; what came of it, in words that do not depend on the store."""
     match step:
@@ -48,13 +52,13 @@ def act(store, step):
             finally:
                 log.close()
         case ("rename", key, new):
-            return store.rename(key, new)[:2]
+            return stored_as(store.rename(key, new))
         case ("remove", key):
             found = store.remove(key)
             return found and (found.key, found.size, found.draft)
         case ("restore", number):
             items = store.trashed()
-            return store.restore(items[number].token)[:2] if number < len(items) else None
+            return stored_as(store.restore(items[number].token)) if number < len(items) else None
         case ("publish", key):
             store.publish(key).close()
     return None

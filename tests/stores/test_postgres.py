@@ -190,8 +190,8 @@ def test_an_append_whose_answer_was_lost_is_found_to_be_saved(store, monkeypatch
     run = Connections._run
     lost = []
 
-    def lose(connections, doing, statement, values, settings):
-        rows = run(connections, doing, statement, values, settings)
+    def lose(connections, doing, statement, values, settings, **options):
+        rows = run(connections, doing, statement, values, settings, **options)
         if "INSERT INTO branchline.line" in statement and not lost:
             lost.append(1)
             raise store.connections._problem(doing, psycopg.OperationalError("gone"), connect_closed(store))

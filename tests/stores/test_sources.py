@@ -305,7 +305,7 @@ def test_stamps_are_the_same_in_every_process(tmp_path):
     program = (
         "import sys; sys.path[:0] = sys.argv[2:]; import test_sources as tests;"
         "from branchline.stores import DatabaseStore;"
-        "print(*DatabaseStore(sys.argv[1], tests.NOTES).scan().found[0].stamp)"
+        "print(DatabaseStore(sys.argv[1], tests.NOTES).scan().found[0].stamp)"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "a.db"), os.path.dirname(__file__), *sys.path]
     said = {

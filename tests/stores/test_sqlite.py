@@ -208,3 +208,21 @@ def test_a_session_of_which_nothing_was_said_leaves_nothing(store):
     Session.create("/p", store=store, key="one", persist="at_once").close()
 
     assert store.scan().found == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_may_begin_with_an_append(store):
+    log = store.create("talk", LINE)
+
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            code = 0 if log.try_append(len(LINE), b"{}\n") == len(LINE) else 2
+        finally:
+            os._exit(code)
+    _pid, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert log.read(0, 100) == LINE + b"{}\n"
+    assert log.try_append(len(LINE) + 3, b"{}\n") is not None

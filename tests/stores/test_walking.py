@@ -24,7 +24,7 @@ def make(root, *names):
 
 def found(root, layout, folder=None):
     walked = walk(str(root), layout, str(folder or root), stem)
-    return sorted(os.path.relpath(stored.path, root) for stored, _identity in walked.found)
+    return sorted(os.path.relpath(state.path, root) for state in walked.found)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +118,17 @@ def test_the_walk_finds_what_the_pattern_says(tmp_path_factory, folders, pattern
 
     expected = ["/".join([*folder, "x.jsonl"]) for folder in folders if matches(folder, pattern)]
     assert found(root, ["/".join([*pattern, "*.jsonl"])]) == sorted(expected)
+
+
+def test_a_file_that_did_not_change_is_found_as_it_was_known(tmp_path):
+    make(tmp_path, "a.jsonl", "b.jsonl")
+    walked = walk(str(tmp_path), ["*.jsonl"], str(tmp_path), stem)
+    known = {state.path: state._replace(number=7) for state in walked.found}
+    (tmp_path / "b.jsonl").write_bytes(b"xy")
+
+    again = walk(str(tmp_path), ["*.jsonl"], str(tmp_path), stem, known)
+
+    assert {os.path.basename(state.path): state.number for state in again.found} == {
+        "a.jsonl": 7,
+        "b.jsonl": 0,
+    }

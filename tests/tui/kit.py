@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from textual import events
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
@@ -203,21 +204,13 @@ async def settle(pilot: Pilot[int]) -> None:
         await pilot.pause()
 
 
-_KEYS = {
-    " ": "space",
-    "/": "slash",
-    ":": "colon",
-    '"': "quotation_mark",
-    "?": "question_mark",
-    "!": "exclamation_mark",
-}
-
-
 async def press(pilot: Pilot[int], *keys: str) -> None:
-    """Press keys; ``"=words"`` types words."""
+    """Press keys; ``"=words"`` presses the first letter and pastes the others, which takes one event."""
     for key in keys:
         if key.startswith("=") and len(key) > 1:
-            await pilot.press(*(_KEYS.get(letter, letter) for letter in key[1:]))
+            await pilot.press(key[1])
+            if key[2:]:
+                pilot.app.post_message(events.Paste(key[2:]))
         else:
             await pilot.press(key)
     await settle(pilot)

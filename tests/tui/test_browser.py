@@ -66,7 +66,7 @@ def test_typing_a_word_changes_nothing_but_the_search(sessions: Path) -> None:
         state = app.browser.state
         chosen = (state.scope, state.sort, state.agent, state.shape, state.grouped, state.paths)
         for words in ("deploy", "quit nausea", "xyz?!", "t"):
-            await press(pilot, f"={words}")
+            await press(pilot, *words)  # key by key
             assert app.browser.words == words
             assert app.screen is app.browser
             assert not state.marked
@@ -82,7 +82,7 @@ def test_typing_a_word_changes_nothing_but_the_search(sessions: Path) -> None:
 
 def test_letters_act_where_the_settings_say_so_and_a_search_begins_with_a_slash(sessions: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
-        await press(pilot, "slash", "=dq")
+        await press(pilot, "slash", *"dq")
         assert app.browser.words == "dq"
         await press(pilot, "backspace", "backspace", "enter", "n")
         assert all(item.row.title for item in app.browser.state.items)

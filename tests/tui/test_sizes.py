@@ -13,7 +13,10 @@ from textual.screen import ModalScreen
 from branchline.tui.app import BranchlineApp
 from tui.kit import app_on, drive, press, screen
 
-SIZES = [(60, 18), (60, 60), (80, 24), (110, 30), (160, 48), (200, 18), (200, 60)]
+SIZES = [(60, 18), (60, 60), (110, 24), (157, 36), (200, 18), (200, 60)]
+"""The smallest and the largest, each also with the height or width of the other, and two just before a column or
+a pane joins.
+"""
 KEYS: dict[str, tuple[str, ...]] = {
     "sessions": (),
     "two lines": ("alt+r", "f8"),
@@ -52,7 +55,7 @@ def test_no_screen_shows_less_at_a_larger_size(sessions: Path) -> None:
             seen = {}
             for size in SIZES:
                 await pilot.resize_terminal(*size)
-                await pilot.pause(0.1)
+                await pilot.pause()
                 seen[size] = words(app)
             for small, large in itertools.permutations(SIZES, 2):
                 if small[0] <= large[0] and small[1] <= large[1] and not seen[small] <= seen[large]:

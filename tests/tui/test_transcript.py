@@ -12,7 +12,10 @@ from branchline import Session
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.widgets.line_bar import LineBar
-from tui.kit import answer, app_on, drive, press, said, screen, settle, story, talk, user
+from branchline.views.browser.conversation import Conversation
+from branchline.views.browser.path_overview import PathOverview
+from branchline.views.spans import line_text
+from tui.kit import answer, app_on, clock, drive, press, said, screen, settle, story, talk, user
 
 
 @pytest.fixture
@@ -211,3 +214,49 @@ def test_the_selected_part_stays_selected_when_the_terminal_is_resized(sessions:
             assert " part 1 of 7" in screen(app)
 
     drive(app_on(sessions), told, (60, 18))
+
+
+def test_a_wide_screen_shows_the_tree_beside_the_text_and_a_click_there_reads_that_branch(path: Path) -> None:
+    before = path.read_bytes()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "alt+t", "right")
+        rows = [line.partition("│")[0].rstrip() for line in screen(app).split("\n")[2:7]]
+        assert rows == [
+            " ● The checkout test is red since Monday. …",
+            " ┠─▸ Freeze the clock then               2",
+            " ┠─▸ Or make the tokens longer?          2",
+            " ● branch summary: Longer tokens were trie…",
+            " ◉ This is what I see",
+        ]
+        await press(pilot, "home")
+        assert " ◉ The checkout test" in screen(app)
+        await pilot.click("#overview", offset=(8, 1))
+        await settle(pilot)
+        assert "Done: the test passes." in screen(app)
+        assert " ◉ Freeze the clock then" in screen(app)
+        assert " ● [frozen clock] Done: the test passes." in screen(app)
+        assert " ┠─▸ branch summary: Longer tokens" in screen(app)
+        await pilot.resize_terminal(157, 48)
+        await settle(pilot)
+        assert "┠─▸" not in screen(app)
+
+    drive(app_on(path.parent), told, (158, 48))
+
+    assert path.read_bytes() == before
+
+
+def test_the_tree_beside_a_text_counts_the_older_ones_of_many_branches(tmp_path: Path) -> None:
+    with Session.create("/w", directory=tmp_path, clock=clock(1)) as session:
+        first = session.append_message(user("Why?"))
+        for number in range(9):
+            session.branch(first)
+            session.append_message(answer(f"Reason {number}"))
+
+        overview = PathOverview(Conversation(session, session.leaf))
+
+        shown = [line_text(overview.line(row, 40)).rstrip() for row in range(len(overview))]
+    assert shown[:2] == [" ● Why?", f" ┠─▸ Reason 4{' ' * 25}1"]
+    assert shown[-1] == " ┠─▸ 4 older branches here"
+    assert len(shown) == 6
+    assert overview.read_at(1) == 0

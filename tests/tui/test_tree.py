@@ -201,7 +201,7 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
         await pilot.press(*"offline", "colon", "space", *"slow", "space", "1", "enter")
         await pilot.pause(1.5)
         assert isinstance(app.screen, StreamingDialog)
-        assert "nothing has moved yet" in screen(app)
+        assert "nothing is written yet" in screen(app)
         await press(pilot, "escape")
         assert isinstance(app.screen, TreeScreen)
         assert "not moved: cancelled" in said(app)

@@ -8,9 +8,11 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline import Session
+from branchline.actions.navigate import SummaryModel
 from branchline.entries import message_text
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.compare import CompareScreen
+from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen
 from tui.kit import app_on, drive, press, said, screen, story, talk
 from tui.test_tree import here, open_tree
@@ -74,12 +76,12 @@ def test_a_turn_is_grafted_undone_redone_and_the_log_shows_it(path: Path) -> Non
 def test_a_range_is_marked_squashed_or_grafted_elsewhere_and_compared(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
-        await press(pilot, "=this is what", "insert", *["backspace"] * 12, "=screenshot", "enter")
+        await press(pilot, "=this is what", "insert", "ctrl+u", "=screenshot", "enter")
         await press(pilot, "=squash", "enter")
         await press(pilot, "=Only a picture.", "enter")
         assert "squashed; the original path stays in the tree" in said(app)
         assert "[branch summary]: Only a picture." in here(app)
-        await press(pilot, "ctrl+z", "=freeze the clock then", "insert", *["backspace"] * 21)
+        await press(pilot, "ctrl+z", "=freeze the clock then", "insert", "ctrl+u")
         await press(pilot, "=longer tokens hide", "enter", "=graft the marked", "enter")
         assert "grafted 2 entries" in said(app)
         await press(pilot, "ctrl+z", "=longer tokens hide", "f6")
@@ -91,6 +93,28 @@ def test_a_range_is_marked_squashed_or_grafted_elsewhere_and_compared(path: Path
         grafts = [each for each in session.operations() if each.verb == "graft"]
         assert [len(each.entries) for each in grafts] == [2]
         assert "hide the fault" in str(session.entry(session.path(grafts[0].entries[0])[-2]))
+
+
+def test_a_model_writes_the_summary_of_a_squash_and_escape_stops_it(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await open_tree(pilot)
+        assert isinstance(app.screen, TreeScreen)
+        leaf = app.screen.session.leaf
+        await press(pilot, "=this is what", "insert", "ctrl+u", "=screenshot", "enter")
+        assert "by offline:echo" in screen(app)
+        await press(pilot, "=squash with", "enter")
+        await pilot.press(*"offline", "colon", "space", *"slow", "space", "9", "enter")
+        while not isinstance(app.screen, StreamingDialog):
+            await pilot.pause(0.02)
+        await press(pilot, "escape")
+        assert "cannot summarize: it was aborted" in said(app)
+        assert isinstance(app.screen, TreeScreen)
+        assert app.screen.session.leaf == leaf
+        await press(pilot, "enter", "=squash with", "enter", "=offline: say One picture.", "enter")
+        assert "squashed; the original path stays in the tree" in said(app)
+        assert "One picture." in here(app)
+
+    drive(app_on(path.parent, summary_model=SummaryModel(name="offline:echo")), told, (120, 40))
 
 
 def test_a_turn_comes_from_another_session(path: Path) -> None:
@@ -119,7 +143,7 @@ def test_what_cannot_be_done_is_a_sentence_and_nothing_is_written(path: Path) ->
         assert "a branch name has 1 to 120 characters" in said(app)
         await press(pilot, "home", "down", "enter", "=graft this", "enter")
         assert "is the result of a tool call that is not in the range" in said(app)
-        await press(pilot, "=this is what", "insert", *["backspace"] * 12, "=screenshot")
+        await press(pilot, "=this is what", "insert", "ctrl+u", "=screenshot")
         await press(pilot, "enter", "=squash", "enter", "enter")
         assert "a summary cannot be empty" in said(app)
         await press(pilot, "escape")

@@ -182,9 +182,11 @@ def test_an_entry_whose_request_failed_is_asked_for_again(page: Page, directory:
             route.abort()
 
     page.page.route("**/pieces?*", refuse_once)
-    with Session.open(file) as session:
-        session.append_message("Said while a request failed")
+    with Session.open(file) as session:  # an event brings the HTML of a few new entries itself, not of many
+        session.append_messages([*map(str, range(30)), "Said while a request failed"])
 
+    page.wait("branchline.tree.texts.size && [...branchline.tree.texts.values()].includes('29')")
+    page.keyboard.press("G")
     page.wait("document.querySelector('#path').textContent.includes('Said while a request failed')")
     assert refused
     page.page.unroute("**/pieces?*")

@@ -32,6 +32,7 @@ from branchline.plugins.formats import detect
 from branchline.session import Session
 from branchline.session.forks import fork_position
 from branchline.stores import MemoryStore
+from branchline.stores.original_files import original_files
 from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
 from branchline.views.html.pieces import PieceOptions
@@ -327,7 +328,8 @@ def _page(session: Session, request: ExportRequest) -> _Draft:
     omit = _omissions(request)
     branch = omit.branches
     unchanged = redactor.off and not request.portable and not _is_part(request)
-    lines = None if unchanged and not request.choices.literals else page_lines(session, request)
+    unchanged = unchanged and not request.choices.literals
+    lines = None if unchanged else page_lines(session, request)
     page = page_of(
         session,
         lines,
@@ -340,10 +342,21 @@ def _page(session: Session, request: ExportRequest) -> _Draft:
         ),
         left_out=tuple(_left_out(omit)),
         whole=not branch and not any((omit.tools, omit.thinking, omit.images)),
+        files=_documents(session) if unchanged else None,
     )
     counts = page.provenance.redacted
     redacted = None if counts is None else tuple(Redaction(kind=kind, count=n) for kind, n in counts.items())
     return _Draft("html", branch, page.pieces, redactor, redacted)
+
+
+def _documents(session: Session) -> dict[str, bytes]:
+    """The files of a session that its agent keeps in documents, for a page that gives them back."""
+    transcript = session.transcript
+    if session.file is None or transcript.format.documents is None:
+        return {}
+    return original_files(
+        session.file, transcript.format.documents, lambda: transcript.bytes_between(0, None)
+    )
 
 
 def page_lines(session: Session, request: ExportRequest) -> Iterable[bytes]:

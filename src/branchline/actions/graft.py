@@ -11,6 +11,13 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from branchline.actions.operations import OPERATION_RECORD
+from branchline.compaction import (
+    BranchCollection,
+    SummaryRequest,
+    branch_budget,
+    branch_request,
+    prepare_branch_summary,
+)
 from branchline.entries import (
     AssistantMessage,
     BranchSummary,
@@ -27,7 +34,7 @@ from branchline.entries import (
 from branchline.session import NewEntry, Session
 from branchline.tree import ROOT
 
-__all__ = ["GraftResult", "graft", "squash"]
+__all__ = ["GraftResult", "graft", "squash", "squash_request"]
 
 _CARRIED = (MessageEntry, CustomMessage, ModelChange, ThinkingLevelChange)
 
@@ -89,14 +96,7 @@ def squash(session: Session, first: str, last: str, summary: str) -> GraftResult
     if not summary.strip():
         raise ValueError("a summary cannot be empty")
     path = session.path()
-    for entry in (first, last):
-        session.index.position(entry)
-        if entry not in path:
-            raise ValueError(f"cannot squash: {entry} is not on the current path")
-    start, end = path.index(first), path.index(last)
-    if end < start:
-        raise ValueError(f"cannot squash from {first} to {last}: {last} comes before {first}")
-    _require_whole_exchanges(session.entries(path[start : end + 1]))
+    start, end = _squashable(session, path, first, last)
     copies, left_out = _copies(session.entries(path[end + 1 :]))
     parent = path[start - 1] if start else None
 
@@ -113,6 +113,39 @@ def squash(session: Session, first: str, last: str, summary: str) -> GraftResult
 
     made = session.write(build)
     return _result(session, made, 1 + len(copies), left_out)
+
+
+def squash_request(
+    session: Session, first: str, last: str, *, focus: str | None = None, window: int | None = None
+) -> SummaryRequest:
+    """The request for a model that writes the summary of a range; ``window`` is how many tokens it can read.
+
+    ValueError for what :func:`squash` would refuse, and for a range without any text.
+    """
+    path = session.path()
+    start, end = _squashable(session, path, first, last)
+    part = tuple(path[start : end + 1])
+    collection = BranchCollection(
+        common_ancestor=None, positions=tuple(map(session.index.position, part)), entries=part
+    )
+    budget = 0 if window is None else branch_budget(window)
+    request = branch_request(prepare_branch_summary(session.transcript, collection, budget), focus)
+    if request is None:
+        raise ValueError(f"cannot summarize from {first} to {last}: nothing is said there")
+    return request
+
+
+def _squashable(session: Session, path: list[str], first: str, last: str) -> tuple[int, int]:
+    """Where a range begins and ends on the current path."""
+    for entry in (first, last):
+        session.index.position(entry)
+        if entry not in path:
+            raise ValueError(f"cannot squash: {entry} is not on the current path")
+    start, end = path.index(first), path.index(last)
+    if end < start:
+        raise ValueError(f"cannot squash from {first} to {last}: {last} comes before {first}")
+    _require_whole_exchanges(session.entries(path[start : end + 1]))
+    return start, end
 
 
 def _result(session: Session, made: list[str], count: int, left_out: Sequence[str]) -> GraftResult:

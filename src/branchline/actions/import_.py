@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from branchline import places
-from branchline.actions.output_file import write_new
+from branchline.actions.output_file import require_new_path, write_new
 from branchline.clock import SystemClock, iso
 from branchline.entries import Header, splice
 from branchline.errors import InvalidId, NotASession, NotSupported
@@ -21,6 +21,8 @@ from branchline.log import create_directory
 from branchline.session import Session
 from branchline.session.ids import check_session_id
 from branchline.stores import FilesStore, LoadStore, check_key, is_address, shared_store
+from branchline.stores.original_files import require_same_lines
+from branchline.stores.sources import is_page, page_files
 
 __all__ = ["ImportResult", "import_file", "import_into"]
 
@@ -48,8 +50,9 @@ def import_file(
     """Copy a session file into the library of a working directory, or into ``directory``.
 
     The copy has the same bytes, except for these header fields with ``cwd`` or ``new_id``. A portable zot
-    file becomes a new session where zot finds it. Raises NotASession if the
-    file is not a session or has no header.
+    file becomes a new session where zot finds it. If a page holds an
+    agent's documents, they are written below ``directory``. Raises NotASession if the file is not
+    a session or has no header.
     """
     with Session.open(file) as source:
         if directory is not None and is_address(os.fspath(directory)):
@@ -59,6 +62,8 @@ def import_file(
         if source.file is not None and source.file.endswith(_PORTABLE):
             return _import_portable(source, cwd, directory)
         target = os.path.abspath(directory) if directory is not None else places.session_directory(cwd)
+        if directory is not None and not new_id and cwd is None and (files := _documents(source)):
+            return _import_documents(source, files, target)
 
         def write(key: str, data: bytes) -> str:
             path = os.path.join(target, key + source.transcript.format.traits.suffix)
@@ -99,6 +104,38 @@ def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -
 def _require_header(source: Session) -> None:
     if source.transcript.reading.header is None:
         raise NotASession(f"cannot import {source.file}: it has no header; `branchline repair` adds one")
+
+
+def _documents(source: Session) -> dict[str, bytes]:
+    """The documents that a page gives back; they must be those of the session in it."""
+    if source.file is None or not is_page(source.file):
+        return {}
+    files = page_files(source.file)
+    if files:
+        lines = source.transcript.bytes_between(0, None)
+        require_same_lines(files, source.transcript.format.documents, lines)
+    return files
+
+
+def _import_documents(source: Session, files: Mapping[str, bytes], directory: str) -> ImportResult:
+    """Write the documents of a session into the folders that its agent gives them."""
+    paths = {os.path.join(directory, *name.split("/")): data for name, data in files.items()}
+    if all(_has(path, data) for path, data in paths.items()):
+        return _result(source, next(iter(paths)), source.id, copied=False)
+    for path in paths:
+        create_directory(os.path.dirname(path))
+        require_new_path(path)
+    for path, data in reversed(paths.items()):  # the document that others are found by comes last
+        write_new(path, data)
+    return _result(source, next(iter(paths)), source.id)
+
+
+def _has(path: str, data: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(data) + 1) == data
+    except OSError:
+        return False
 
 
 def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None) -> ImportResult:

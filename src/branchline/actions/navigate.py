@@ -12,7 +12,7 @@ from branchline.session import Session
 __all__ = ["NO_MODEL", "SummaryModel", "navigate"]
 
 NO_MODEL = (
-    "no model configured that could write it, and nothing has moved: "
+    "no model configured that could write it, and nothing was written: "
     "`branchline config set model provider/model` sets one; or write the summary yourself"
 )
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from branchline.session import Session
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import copy_text
 from branchline.views.html.pieces import PieceOptions
-from branchline.views.html.single_page import Provenance, packed_frames, single_page
+from branchline.views.html.single_page import Provenance, packed_file, packed_frames, single_page
 from branchline.views.humanize import count, money
 from branchline.views.markdown import markdown
 from branchline.views.text import one_line, safe
@@ -55,12 +55,14 @@ def page_of(
     options: PieceOptions,
     left_out: tuple[str, ...] = (),
     whole: bool = True,
+    files: Mapping[str, bytes] | None = None,
 ) -> SinglePage:
     """Render the page of a session.
 
     ``lines`` is the content of a session file in blocks of whole lines; None means the file of the session
-    itself, byte for byte. ``whole`` says that they have all entries of the session. Raises NotSaved if
-    redaction would change the tree, NotSupported if the extra ``html`` is not installed.
+    itself, byte for byte. ``whole`` says that they have all entries of the session. ``files`` are the
+    documents that the session is kept in, which the page gives back. Raises NotSaved if redaction would
+    change the tree, NotSupported if the extra ``html`` is not installed.
     """
     require_html()
     if lines is None:
@@ -93,6 +95,7 @@ def page_of(
         redacted=None if replaced is None else {each.kind: each.count for each in replaced},
         size=size,
         sha256=digest,
+        files=tuple(packed_file(name, content) for name, content in (files or {}).items()),
     )
     pieces = single_page(
         content,
@@ -102,6 +105,7 @@ def page_of(
         markdown=_as_markdown(content, path, title, redactor),
         static=page_assets(),
         options=options,
+        files=(files or {}).values(),
     )
     return SinglePage(pieces, provenance)
 

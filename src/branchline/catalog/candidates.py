@@ -8,7 +8,7 @@ message more than an old one, and an abandoned branch less than the active path.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from branchline.catalog.catalog import Catalog
@@ -18,10 +18,12 @@ from branchline.views.query import Query, Term, role_name
 __all__ = [
     "Candidate",
     "Candidates",
+    "RankedEntry",
     "TitleMatch",
     "candidates",
     "documents_in",
     "documents_marked",
+    "documents_numbered",
     "files_matching",
     "is_indexable",
     "recency",
@@ -37,6 +39,7 @@ _COLUMNS = (
     "doc.id, doc.file, doc.entry, doc.position, doc.offset, doc.length, doc.role, doc.tool, doc.ms,"
     " doc.on_path, doc.mark, doc.counted"
 )
+_RANKED = "doc.id, doc.file, doc.length, doc.role, doc.ms, doc.on_path, doc.mark, doc.counted"
 _LEVELS = {"role", "tool", "in", "file", "after", "before"}
 
 
@@ -59,14 +62,23 @@ class Candidate(NamedTuple):
     """Whether this is the original of its copies."""
 
 
-_Row = tuple[Any, ...]
-"""The columns of a candidate, before it is known to be one of the best."""
+_Row = tuple[int, int, int, str, int | None, int, int, int]
+"""What decides the rank of a candidate: reading the rest of 3,000 takes longer than ranking them."""
+
+
+class RankedEntry(NamedTuple):
+    """An entry that matches, with its copies in other files."""
+
+    score: float
+    file: int
+    documents: list[int]
+    """The numbers of the documents, the one to show first."""
 
 
 class Candidates(NamedTuple):
     """Matches with their scores, best first, copies of one entry together."""
 
-    groups: Iterator[tuple[float, list[Candidate]]]
+    groups: Iterator[RankedEntry]
     total: int
     """How many groups there are."""
     at_least: bool
@@ -78,16 +90,18 @@ def is_indexable(query: Query) -> bool:
     return all(has_tokens(term.text) for term in query.terms if term.field is None) and query.pattern is None
 
 
-def candidates(catalog: Catalog, query: Query, files: Collection[int] | None, *, now_ms: int) -> Candidates:
-    """The documents that match; ``files`` are those that count, None for all."""
+def candidates(catalog: Catalog, query: Query, files: Collection[int], *, now_ms: int) -> Candidates:
+    """The documents of these files that match."""
     with catalog.guarded():
         run = catalog.connection.execute
         conditions, values = _conditions(query)
-        if files is not None:
-            run("CREATE TEMP TABLE IF NOT EXISTS allowed (file INTEGER PRIMARY KEY)")
-            run("DELETE FROM temp.allowed")
-            catalog.connection.executemany("INSERT INTO temp.allowed VALUES (?)", ((file,) for file in files))
-            conditions.append("doc.file IN temp.allowed")
+        others = catalog.numbers().difference(files)
+        if others:
+            few = min(others, files, key=len)
+            run("CREATE TEMP TABLE IF NOT EXISTS few (file INTEGER PRIMARY KEY)")
+            run("DELETE FROM temp.few")
+            catalog.connection.executemany("INSERT INTO temp.few VALUES (?)", ((file,) for file in few))
+            conditions.append(f"doc.file {'NOT IN' if few is others else 'IN'} temp.few")
         words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
         if not words:
             found = _rows(run, "doc", conditions, values, "doc.id")
@@ -113,6 +127,14 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
         return list(map(Candidate._make, rows))
 
 
+def documents_numbered(catalog: Catalog, numbers: Sequence[int]) -> list[Candidate]:
+    """The documents with these numbers, in this order; those that another process dropped are left out."""
+    query = f"SELECT {_COLUMNS} FROM doc WHERE id IN ({','.join(map(str, numbers))})"
+    with catalog.guarded():
+        found = {one.id: one for one in map(Candidate._make, catalog.connection.execute(query))}
+    return [found[number] for number in numbers if number in found]
+
+
 def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate]:
     """The documents with these marks: messages and all their copies."""
     wanted = list(marks)
@@ -135,7 +157,7 @@ def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
     words = [term.text for term in query.terms if term.field is None]
     if not words or any(term.field in _LEVELS or term.text == "abandoned" for term in query.terms):
         return []
-    where = " AND ".join(["title_folded LIKE ? ESCAPE '\\'"] * len(words))
+    where = " AND ".join(["title_folded IS NOT NULL", *["title_folded LIKE ? ESCAPE '\\'"] * len(words)])
     with catalog.guarded():
         rows = catalog.connection.execute(
             f"SELECT id, leaf, title, active_ms FROM file WHERE {where} AND leaf IS NOT NULL"
@@ -235,7 +257,7 @@ def _match(words: list[Term], column: str | None, *, prefix: bool) -> str:
 def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order: str) -> list[_Row]:
     where = " AND ".join(conditions) or "1"
     found: list[_Row] = run(
-        f"SELECT {_COLUMNS} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
+        f"SELECT {_RANKED} FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT {_NEWEST}",
         values,
     ).fetchall()
     return found
@@ -255,29 +277,16 @@ def _ranked(found: list[_Row], said: frozenset[int], exact: Iterable[_Row], now_
     first: dict[int, _Row] = {}
     copies: dict[int, list[_Row]] = {}
     for one in found:
-        mark = one[10]
+        mark = one[6]
         if mark in first:
             copies.setdefault(mark, [first[mark]]).append(one)
         else:
             first[mark] = one
     for mark, group in copies.items():
-        group.sort(key=lambda one: (-one[9], -one[11], one[0]))  # on the path, the original, the oldest
+        group.sort(key=lambda one: (-one[5], -one[7], one[0]))  # on the path, the original, the oldest
         first[mark] = group[0]
     scored: list[tuple[float, int, int]] = []
-    for (
-        number,
-        _file,
-        _entry,
-        _position,
-        _offset,
-        length,
-        role,
-        _tool,
-        ms,
-        on_path,
-        mark,
-        _counted,
-    ) in first.values():
+    for number, _file, length, role, ms, on_path, mark, _counted in first.values():
         age = 0.0 if ms is None else now_ms - ms
         score = 1.0 if age <= 0.0 else max(0.02, math.exp2(-age / _HALF_LIFE))
         if number in said:
@@ -291,7 +300,7 @@ def _ranked(found: list[_Row], said: frozenset[int], exact: Iterable[_Row], now_
         scored.append((score / (1.0 + 0.2 * math.log1p(length / 4000)), number, mark))
     scored.sort(reverse=True)
     groups = (
-        (score, list(map(Candidate._make, copies.get(mark) or (first[mark],))))
+        RankedEntry(score, first[mark][1], [one[0] for one in copies.get(mark) or (first[mark],)])
         for score, _number, mark in scored
     )
     return Candidates(groups, len(scored), len(found) >= _NEWEST)

@@ -26,8 +26,15 @@ from branchline.catalog.database import (
     is_damage,
     release,
 )
-from branchline.catalog.record import CatalogFile, FileUpdate, TextUpdate
-from branchline.stores import FileStamp, gone
+from branchline.catalog.record import (
+    CatalogFile,
+    FileRecord,
+    FileUpdate,
+    TextUpdate,
+    decode_record,
+    record_fields,
+)
+from branchline.stores import FileStamp, FileState, gone
 
 if TYPE_CHECKING:
     import sqlite3
@@ -126,18 +133,34 @@ class Catalog:
             made = CatalogFile._make
             return {row[-1]: made(row[:-1]) for row in rows}
 
-    def latest(self) -> Iterator[tuple[str, CatalogFile]]:
-        """What is known of all files, the one that changed last first; they may have changed since."""
-        with self.guarded():
-            query = f"SELECT {_FILE} FROM file ORDER BY modified_ns DESC"
-            for row in self.connection.execute(query):
-                yield row[-1], CatalogFile._make(row[:-1])
+    def states(self, *, with_text: bool = False) -> dict[str, FileState]:
+        """The files by path as they were when they were read; files that may have changed since are left out.
 
-    def count(self) -> int:
-        """How many files are known."""
+        With ``with_text`` only those whose text is in the index.
+        """
+        query = "SELECT path, settled, id FROM file WHERE settled IS NOT NULL"
+        if with_text:
+            query += " AND indexed = consumed"
         with self.guarded():
-            (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
-            return int(count)
+            return {state.path: state for state in map(FileState._make, self.connection.execute(query))}
+
+    def latest(self) -> Iterator[tuple[str, FileRecord]]:
+        """Paths and records of all files, the one that changed last first; they may have changed since."""
+        with self.guarded():
+            query = "SELECT path, record FROM file ORDER BY modified_ns DESC"
+            for path, record in self.connection.execute(query):
+                yield path, decode_record(record)
+
+    def records(self, numbers: Iterable[int]) -> dict[int, FileRecord]:
+        """The records of the files with these numbers, by number."""
+        query = f"SELECT id, record FROM file WHERE id IN ({','.join(map(str, numbers))})"
+        with self.guarded():
+            return {number: decode_record(record) for number, record in self.connection.execute(query)}
+
+    def numbers(self) -> set[int]:
+        """The numbers of all files."""
+        with self.guarded():
+            return {number for (number,) in self.connection.execute("SELECT id FROM file")}
 
     def reading_of(self, file: CatalogFile) -> bytes | None:
         """The saved index of a log as far as its text is in the catalog; None where there is none."""
@@ -180,12 +203,13 @@ class Catalog:
         ready = []
         for update in updates:
             if not self.excludes(update.path):
+                fields = record_fields(update.record)
                 try:
-                    record = _encode(update.record)
+                    record = _encode(fields)
                 except (UnicodeEncodeError, OverflowError):
                     # Half a surrogate pair, or a huge number: lists read such a file every time.
                     update = update._replace(checked_ns=0)  # noqa: PLW2901
-                    record = _encode(_cleaned(msgspec.to_builtins(update.record)))
+                    record = _encode(_cleaned(fields))
                 ready.append((update, record, _prepared(update.text)))
         if not ready:
             return
@@ -485,6 +509,7 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
         "modified_ns": update.stamp.modified_ns,
         "changed_ns": update.stamp.changed_ns,
         "checked_ns": update.checked_ns,
+        "settled": update.settled,
         "consumed": update.consumed,
         "tail": update.tail,
         "leaf": _clean(update.leaf),

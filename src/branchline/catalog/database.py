@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA_VERSION",
+    "CatalogMissing",
     "CatalogOff",
     "CatalogUnavailable",
     "connect",
@@ -31,7 +32,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
@@ -44,6 +45,7 @@ CREATE TABLE file (
     path TEXT NOT NULL UNIQUE,
     device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL,
     modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL, checked_ns INTEGER NOT NULL,
+    settled BLOB,
     consumed INTEGER NOT NULL DEFAULT 0, tail BLOB NOT NULL DEFAULT x'',
     indexed INTEGER NOT NULL DEFAULT -1, entries INTEGER NOT NULL DEFAULT 0,
     shape BLOB NOT NULL DEFAULT x'',
@@ -56,6 +58,9 @@ CREATE TABLE file (
 );
 CREATE INDEX file_inode ON file (inode, device);
 CREATE INDEX file_modified ON file (modified_ns);
+CREATE INDEX file_settled ON file (path, settled, indexed, consumed) WHERE settled IS NOT NULL;
+CREATE INDEX file_subagent ON file (id) WHERE is_subagent;
+CREATE INDEX file_title ON file (title_folded) WHERE title_folded IS NOT NULL;
 CREATE TABLE doc (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL, entry TEXT NOT NULL, position INTEGER NOT NULL,
@@ -135,6 +140,10 @@ class CatalogOff(CatalogUnavailable):
     """The person turned the catalog off."""
 
 
+class CatalogMissing(CatalogUnavailable):
+    """There is no catalog yet."""
+
+
 def database_path(directory: str) -> str:
     """The file of the catalog in a cache directory."""
     return os.path.join(directory, f"catalog-{SCHEMA_VERSION}.db")
@@ -208,7 +217,7 @@ def connect(directory: str, *, create: bool = True) -> sqlite3.Connection:
     if (kept := _kept(path)) is not None:
         return kept
     if not create and not os.path.exists(path):
-        raise CatalogUnavailable("there is none yet")
+        raise CatalogMissing("there is none yet")
     if (warning := filesystem_warning(directory)) is not None:
         raise CatalogUnavailable(warning.partition(":")[0] + ", where SQLite cannot share a database safely")
     try:

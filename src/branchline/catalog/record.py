@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from branchline.catalog.documents import Document, Spending
     from branchline.tree import Tree
 
-__all__ = ["CatalogFile", "FileRecord", "FileUpdate", "TextUpdate", "shape_hash", "tail_hash"]
+__all__ = [
+    "CatalogFile",
+    "FileRecord",
+    "FileUpdate",
+    "TextUpdate",
+    "decode_record",
+    "record_fields",
+    "shape_hash",
+    "tail_hash",
+]
 
 
 class FileRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -54,7 +63,7 @@ class CatalogFile(NamedTuple):
     @property
     def stamp(self) -> FileStamp:
         """The state of the file when it was read."""
-        return FileStamp._make(self[1:6])
+        return FileStamp(*self[1:6])
 
     def is_current(self, stamp: FileStamp | None) -> bool:
         """Whether the file with this stamp is the one that was read.
@@ -62,7 +71,7 @@ class CatalogFile(NamedTuple):
         A file that changed less than two seconds before it was read may have changed again without a new
         time, so it is read once more.
         """
-        return self[1:6] == stamp and self.changed_ns + _RACE_NS < self.checked_ns
+        return self.stamp == stamp and self.changed_ns + _RACE_NS < self.checked_ns
 
     @property
     def is_indexed(self) -> bool:
@@ -75,7 +84,7 @@ class CatalogFile(NamedTuple):
 
     def decoded(self) -> FileRecord:
         """The record itself."""
-        return _decode(self.record)
+        return decode_record(self.record)
 
 
 class TextUpdate(NamedTuple):
@@ -114,6 +123,13 @@ class FileUpdate(NamedTuple):
     reading: bytes | None = None
     """The index of the log (:meth:`EntryLog.save`), so that only the tail of a file that grows is read."""
 
+    @property
+    def settled(self) -> bytes | None:
+        """The packed stamp, None where the file may have changed since without a new one."""
+        if self.stamp.changed_ns + _RACE_NS >= self.checked_ns:
+            return None
+        return self.stamp.packed or None
+
 
 def shape_hash(tree: Tree, end: int) -> bytes:
     """A hash of the names and types of the first entries of a tree."""
@@ -133,4 +149,17 @@ def tail_hash(read: Read, end: int) -> bytes:
 
 _TAIL = 1024
 _RACE_NS = 2_000_000_000
-_decode = msgspec.msgpack.Decoder(FileRecord).decode
+decode_record = msgspec.msgpack.Decoder(FileRecord).decode
+"""``decode_record(data)``: a record as the catalog keeps it, from :func:`record_fields` in MessagePack."""
+_ROW = SessionRow.__struct_fields__
+_DEFAULTS = dict(zip(reversed(_ROW), reversed(SessionRow.__struct_defaults__), strict=False))
+
+
+def record_fields(record: FileRecord) -> dict[str, Any]:
+    """A record as plain values; what a row says by default is left out, as that takes time to decode."""
+    row = {
+        name: value
+        for name, value in msgspec.structs.asdict(record.row).items()
+        if name not in _DEFAULTS or value != _DEFAULTS[name]
+    }
+    return msgspec.structs.asdict(record) | {"row": row}

@@ -22,6 +22,7 @@ def main() -> None:
         open_streams()
         print(f"branchline {__version__}")  # noqa: T201  needs no filter
         return
+    gc.disable()  # looking for garbage takes a tenth of the time that loading takes; there is none
     try:
         from branchline.cli.app import cli
     except KeyboardInterrupt:  # later ones are handled by the app

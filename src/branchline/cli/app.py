@@ -7,6 +7,7 @@ an exit code, never a traceback.
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -21,6 +22,8 @@ from branchline.cli.streams import open_streams, stop_writing
 
 __all__ = ["cli"]
 
+_GARBAGE = 50_000
+"""Objects that a command makes before garbage is looked for the first time; most make fewer."""
 OK, FAILURE, USAGE_ERROR, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _FAMILIES: dict[str, dict[str, tuple[str, str]]] = {
@@ -159,6 +162,9 @@ class _Commands(ProgramGroup):
                 formatter.write_dl([(name, about) for name, (_, about) in commands.items()], col_spacing=3)
 
     def invoke(self, ctx: click.Context) -> Any:
+        gc.freeze()
+        gc.set_threshold(_GARBAGE)
+        gc.enable()
         try:
             made = super().invoke(ctx)
             sys.stdout.flush()

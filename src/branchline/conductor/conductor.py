@@ -17,17 +17,12 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from branchline.compaction import (
-    BranchCollection,
-    Summary,
-    SummaryRequest,
-    branch_request,
-    prepare_branch_summary,
-)
+from branchline.actions.graft import squash_request
+from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.events import Event, MessageAppended, TurnEnded
 from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
-from branchline.conductor.run import Run, interruptible, stream_events
+from branchline.conductor.run import Run, stream_events, summary_text
 from branchline.conductor.state import ConversationState
 from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
 from branchline.context import ModelRef
@@ -35,7 +30,6 @@ from branchline.entries import AssistantMessage, Content, Message
 from branchline.errors import FlowError, ModelError
 from branchline.flows import (
     NO_HOOKS,
-    Aborted,
     Chooser,
     CompactResult,
     Flow,
@@ -236,21 +230,7 @@ class Conductor(ConversationState):
 
         ValueError for entries that are not on the path or say nothing, FlowError or ModelError without one.
         """
-        path, tree = self._session.path(), self._session.index
-        if first not in path or last not in path or path.index(last) < path.index(first):
-            raise ValueError(
-                f"cannot summarize from {first} to {last}: they are not on the path in this order"
-            )
-        part = path[path.index(first) : path.index(last) + 1]
-        collection = BranchCollection(
-            common_ancestor=None,
-            positions=tuple(tree.position(entry) for entry in part),
-            entries=tuple(part),
-        )
-        transcript = self._session.transcript
-        request = branch_request(prepare_branch_summary(transcript, collection), focus)
-        if request is None:
-            raise ValueError(f"cannot summarize from {first} to {last}: nothing is said there")
+        request = squash_request(self._session, first, last, focus=focus)
 
         async def told(text: str) -> None:
             if on_progress is not None:
@@ -258,13 +238,7 @@ class Conductor(ConversationState):
 
         with self._busy("summarize") as run:
             work = write_summary(self.required_model(), request, self.policy, told)
-            try:
-                written = await interruptible(run.abort, work)
-            except Aborted:
-                raise FlowError("cannot summarize: it was aborted") from None
-        if (why := written.why_unusable()) is not None:
-            raise FlowError(f"cannot summarize: {why}")
-        return written.text
+            return await summary_text(run.abort, work)
 
     def reset(self) -> None:
         """Move before the first entry: the next prompt starts a new root in the same session."""

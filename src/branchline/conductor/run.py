@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, TypeVar
 
+from branchline.compaction import Summary
 from branchline.conductor.events import Event
 from branchline.context import UsageSum
+from branchline.errors import FlowError
 from branchline.flows import Aborted, AbortSignal
 
-__all__ = ["Run", "interruptible", "stream_events"]
+__all__ = ["Run", "interruptible", "stream_events", "summary_text"]
 
 T = TypeVar("T")
 
@@ -110,6 +112,17 @@ async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
         raise
     finally:
         undo()
+
+
+async def summary_text(abort: AbortSignal, work: Coroutine[Any, Any, Summary]) -> str:
+    """The text of a summary that is being written; FlowError if it is aborted or cannot be used."""
+    try:
+        written = await interruptible(abort, work)
+    except Aborted:
+        raise FlowError("cannot summarize: it was aborted") from None
+    if (why := written.why_unusable()) is not None:
+        raise FlowError(f"cannot summarize: {why}")
+    return written.text
 
 
 async def _settled(task: asyncio.Task[None]) -> None:

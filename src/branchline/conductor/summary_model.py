@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from branchline.actions.graft import squash_request
 from branchline.actions.navigate import SummaryModel
 from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.policy import Policy
+from branchline.conductor.run import summary_text
 from branchline.conductor.turn_runner import write_summary
-from branchline.flows import Summarizer
+from branchline.flows import AbortSignal
 from branchline.models import ModelRegistry
+from branchline.session import Session
 from branchline.settings import load
 
-__all__ = ["OpenSummarizer", "open_summarizer"]
+__all__ = ["OpenSummarizer", "open_summarizer", "summarize_range"]
 
 
 class OpenSummarizer(NamedTuple):
     """A summarizer, and how many tokens it can read."""
 
-    write: Summarizer
+    write: Callable[[SummaryRequest], Coroutine[Any, Any, Summary]]
     window: int | None
 
 
@@ -40,3 +43,24 @@ async def open_summarizer(
         yield OpenSummarizer(write, writer.context_window)
     finally:
         await writer.aclose()
+
+
+async def summarize_range(
+    session: Session,
+    first: str,
+    last: str,
+    model: SummaryModel,
+    told: Callable[[str], Awaitable[None]],
+    *,
+    focus: str = "",
+    abort: AbortSignal | None = None,
+) -> str:
+    """A summary of a part of the path, written by the model; nothing is appended.
+
+    ValueError for a range that cannot be squashed, FlowError or ModelError without a summary.
+    """
+    squash_request(session, first, last)  # refused before a model is loaded
+    async with open_summarizer(model, told) as summarizer:
+        focused = focus.strip() or None
+        request = squash_request(session, first, last, focus=focused, window=summarizer.window)
+        return await summary_text(abort or AbortSignal(), summarizer.write(request))

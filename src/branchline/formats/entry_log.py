@@ -51,6 +51,8 @@ class EntryLog(Generic[IndexT_co]):
         self.name = name
         self._facts = SessionFacts()
         self._read = read
+        self.read_lines: Callable[[Sequence[tuple[int, int]]], list[bytes]] | None = None
+        """Reads many ranges of a log that finds them in one step."""
         self._mark = (0, b"")  # where reading stopped, and the bytes before it
         reader = format.reader.log_reader(name)
         self.is_restored = saved is not None and load(reader, memoryview(saved))
@@ -142,6 +144,7 @@ class EntryLog(Generic[IndexT_co]):
     def rebind(self, read: Callable[[int, int], bytes], name: str) -> None:
         """Read the same lines from another place, after a draft was published or a file replaced."""
         self._read = self.reading.read = read
+        self.read_lines = None
         self.name = name
 
     def adopt(self, other: EntryLog[IndexT_co]) -> None:
@@ -181,25 +184,33 @@ class EntryLog(Generic[IndexT_co]):
 
     def raws(self, positions: Sequence[int]) -> list[bytes]:
         """The lines of many entries, in this order; lines that are near each other are read together."""
-        spans = self.reading.spans(positions)
-        order = sorted(range(len(spans)), key=spans.__getitem__)
-        found = [b""] * len(spans)
+        ranges = self.reading.ranges(positions)
+        lines = (self.read_lines or self._gather)(ranges)
+        return [
+            line if len(line) == end - start else self.raw(position)
+            for line, (start, end), position in zip(lines, ranges, positions, strict=True)
+        ]
+
+    def _gather(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Read those together that are near each other."""
+        order: Sequence[int] = range(len(ranges))
+        if any(map(gt, ranges, ranges[1:])):
+            order = sorted(order, key=ranges.__getitem__)
+        found = [b""] * len(ranges)
         done = 0
         while done < len(order):
-            start = end = spans[order[done]].offset
             first = done
+            origin = until = ranges[order[done]][0]
             while done < len(order):
-                offset, size = spans[order[done]]
-                stop = offset + size
-                if done > first and (offset - end > _GAP or stop - start > _GATHER):
+                start, end = ranges[order[done]]
+                if done > first and (start - until > _GAP or end - origin > _GATHER):
                     break
-                end = max(end, stop)
+                until = max(until, end)
                 done += 1
-            data = self._read(start, end - start)
+            data = self._read(origin, until - origin)
             for number in order[first:done]:
-                offset, size = spans[number]
-                line = data[offset - start : offset - start + size]
-                found[number] = line if len(line) == size else self.raw(positions[number])
+                start, end = ranges[number]
+                found[number] = data[start - origin : end - origin]
         return found
 
     def entry(self, position: int) -> Entry:
@@ -244,8 +255,9 @@ class EntryLog(Generic[IndexT_co]):
                 return _taken(records, wanted, first)
         found = []
         for position in wanted:
-            start = ends[position - first - 1] + 1 if position > first else 0
-            line = data[start : ends[position - first]]
+            offset, size = block.span(position - first)
+            offset -= block.offset
+            line = data[offset : offset + size]
             if self.is_restored:
                 self._require_line(position, line)
             found.append(decode(json_codec.bounded(line), reading, position))

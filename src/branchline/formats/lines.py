@@ -17,6 +17,7 @@ import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -35,6 +36,7 @@ __all__ = [
     "Lines",
     "each_line",
     "head_lines",
+    "holders",
     "split_records",
 ]
 
@@ -321,20 +323,32 @@ class LineReader:
                 self.gap = False
         elif not reading.linker.extend(ids, parents, types, times, roles, quiet):
             return False
-        self.locate(first, lines, counts)
+        self.locate(first, lines, None if counts is None else holders(counts))
         return True
 
-    def locate(self, first: int, lines: Lines, counts: Sequence[int] | None = None) -> None:
-        """Record the byte ranges of the entries from ``first`` on: one per line, or ``counts`` of them."""
+    def locate(self, first: int, lines: Lines, held_by: Sequence[int] | None = None) -> None:
+        """Record the byte ranges of the entries from ``first`` on.
+
+        ``held_by`` says for each entry which of these lines it is in, where each line is not one entry.
+        """
         reading = self.reading
         ends = lines.ends
         if lines.alone:
-            for position in range(first, first + (1 if counts is None else counts[0])):
+            for position in range(first, first + (1 if held_by is None else len(held_by))):
                 reading.add_range(position, lines.offset, ends[0], lines.number)
-        elif counts is None:
+        elif held_by is None:
             reading.blocks.append(LineChunk(first, lines.offset, lines.number, array("q", ends)))
-        else:
-            reading.blocks += _chunks(first, lines.offset, lines.number, ends, counts)
+        elif held_by:
+            starts = [0, *map((1).__add__, ends)]
+            chunk = LineChunk(
+                first,
+                lines.offset,
+                lines.number,
+                array("q", map(ends.__getitem__, held_by)),
+                array("q", map(starts.__getitem__, held_by)),
+                array("q", held_by),
+            )
+            reading.blocks.append(chunk)
 
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
@@ -397,30 +411,11 @@ class LineReader:
             reading.add_finding("glued", message, line=reading.lines, offset=offset, size=len(line))
 
 
-def _chunks(
-    first: int, offset: int, number: int, ends: list[int], counts: Sequence[int]
-) -> Iterator[LineChunk]:
-    """Runs of lines with one entry each, and each entry of any other line by itself."""
-    done, size = 0, len(counts)
-    while done < size:
-        count = counts[done]
-        if not count:
-            done += 1
-            continue
-        start = ends[done - 1] + 1 if done else 0
-        if count == 1:
-            alike = done + 1
-            while alike < size and counts[alike] == 1:
-                alike += 1
-            inside = [end - start for end in ends[done:alike]] if alike - done > 1 else (ends[done] - start,)
-            yield LineChunk(first, offset + start, number + done, array("q", inside))
-            first += alike - done
-            done = alike
-            continue
-        for _ in range(count):
-            yield LineChunk(first, offset + start, number + done, array("q", (ends[done] - start,)))
-            first += 1
-        done += 1
+def holders(counts: Sequence[int]) -> list[int] | None:
+    """For each entry the line that it is in, if lines hold so many entries; None if each holds one."""
+    if counts.count(1) == len(counts):
+        return None
+    return list(chain.from_iterable(map(repeat, range(len(counts)), counts)))
 
 
 # -- lines that hold something else than one record -------------------------------------------------------

@@ -29,7 +29,7 @@ class ByteRange(NamedTuple):
 
 
 class LineChunk(NamedTuple):
-    """Lines that follow each other directly, one entry each."""
+    """Lines that are read together: one entry each, unless ``lines`` says otherwise."""
 
     first: int
     """Position of the first entry."""
@@ -39,6 +39,17 @@ class LineChunk(NamedTuple):
     """The number of that line."""
     ends: array[int]
     """For each entry where its line ends, counted from ``offset``."""
+    starts: array[int] | None = None
+    """For each entry where its line starts, unless every line holds exactly one entry."""
+    lines: array[int] | None = None
+    """For each entry the number of its line, counted from ``line``, as far as ``starts`` are there."""
+
+    def span(self, number: int) -> ByteRange:
+        """The byte range of one of these entries in the log."""
+        if self.starts is not None:
+            return ByteRange(self.offset + self.starts[number], self.ends[number] - self.starts[number])
+        start = self.ends[number - 1] + 1 if number else 0
+        return ByteRange(self.offset + start, self.ends[number] - start)
 
 
 class LabelState(msgspec.Struct, frozen=True, gc=False):
@@ -94,35 +105,36 @@ class LogIndex:
     def span(self, position: int) -> ByteRange:
         """The byte range of an entry."""
         block = self.block_of(position)
-        number = position - block.first
-        start = block.ends[number - 1] + 1 if number else 0
-        return ByteRange(block.offset + start, block.ends[number] - start)
+        return block.span(position - block.first)
 
-    def spans(self, positions: Iterable[int]) -> list[ByteRange]:
-        """The byte ranges of many entries, in this order."""
+    def ranges(self, positions: Iterable[int]) -> list[tuple[int, int]]:
+        """Where the lines of many entries begin and end, in this order."""
         found = []
         first = last = offset = 0
         ends: Sequence[int] = ()
+        starts: Sequence[int] = ()
         for position in positions:
             if not first <= position < last:  # most are neighbours
-                first, offset, _line, ends = self.block_of(position)
+                block = self.block_of(position)
+                first, offset, ends, starts = block.first, block.offset, block.ends, block.starts or ()
                 last = first + len(ends)
             number = position - first
-            start = ends[number - 1] + 1 if number else 0
-            found.append(ByteRange(offset + start, ends[number] - start))
+            start = starts[number] if starts else ends[number - 1] + 1 if number else 0
+            found.append((offset + start, offset + ends[number]))
         return found
 
     def line_of(self, position: int) -> int:
         """The line number of an entry, counted from 1."""
         block = self.block_of(position)
-        return block.line + position - block.first
+        number = position - block.first
+        return block.line + (number if block.lines is None else block.lines[number])
 
     def add_range(self, position: int, offset: int, size: int, line: int) -> None:
         """Record the byte range of the entry that was just added."""
         if self.blocks:
-            _, start, first_line, ends = self.blocks[-1]
+            _, start, first_line, ends, starts, _lines = self.blocks[-1]
             end = ends[-1]
-            follows = first_line + len(ends) == line and start + end + 1 == offset
+            follows = starts is None and first_line + len(ends) == line and start + end + 1 == offset
             if follows and end < _BLOCK:
                 ends.append(offset - start + size)
                 return

@@ -8,8 +8,9 @@ is left out, everything else of the line is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress, count
 from types import UnionType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -52,10 +53,13 @@ class ReplayReader(TypedReader[RowT]):
         super().__init__(reading)
         self.tip = ROOT
         """The parent of the next entry."""
-        self._times: list[str | float | None] = []  # of the entries of the rows that are taken now
+        # Of the rows that are taken now: which of them it is, and of each entry the row and the time.
+        self._row = 0
+        self._held_by: list[int] = []
+        self._times: list[str | float | None] = []
 
-    def replay(self, row: RowT, number: int, lines: Lines, index: int) -> None:
-        """Take the row at this place among the lines, with its number in the file; calls :meth:`add`."""
+    def replay(self, row: RowT, lines: Lines, index: int) -> None:
+        """Take the row of one of these lines; calls :meth:`add` for each entry that it is."""
         raise NotImplementedError
 
     def are_regular(self, rows: Sequence[RowT]) -> bool:
@@ -66,17 +70,14 @@ class ReplayReader(TypedReader[RowT]):
         if not lines.alone and not self.are_regular(rows):
             return False
         tree = self.reading.tree
-        keys, replay = tree.keys, self.replay
-        first = before = len(keys)
-        counts = []
-        self._times = []
-        for index, (number, row) in enumerate(enumerate(rows, lines.number)):
-            replay(row, number, lines, index)
-            after = len(keys)
-            counts.append(after - before)
-            before = after
+        first = len(tree.keys)
+        self._times, self._held_by = [], []
+        replay = self.replay
+        for index, row in enumerate(rows):
+            self._row = index
+            replay(row, lines, index)
         tree.extend_times(map(_time_text, self._times))
-        self.locate(first, lines, counts)
+        self.locate(first, lines, self._held_by)
         return True
 
     def add(
@@ -91,13 +92,12 @@ class ReplayReader(TypedReader[RowT]):
         A time in milliseconds is written as text when it is first needed.
         """
         tree = self.reading.tree
-        name, count = key, 1
-        while name in tree.positions:
-            count += 1
-            name = f"{key}#{count}"
+        if key in tree.positions:
+            key = next(name for number in count(2) if (name := f"{key}#{number}") not in tree.positions)
         self._times.append(time)
-        self.tip = tree.add(name, self.tip, type=type, time=None, role=role)
-        return self.tip
+        self._held_by.append(self._row)
+        position = self.tip = tree.add(key, self.tip, type=type, time=None, role=role)
+        return position
 
     def move_to(self, position: int, key: str, time: str | float | None = "") -> None:
         """Go back to an entry, and record that in an entry of its own."""
@@ -113,18 +113,12 @@ def _time_text(time: str | float | None) -> str:
     return time if isinstance(time, str) else iso_time(time)
 
 
-class RowPlace(NamedTuple):
-    """The place of a row in the tree, and its kind of entry."""
+RowPlace = tuple[str, str | msgspec.UnsetType | None, str, str, str | None, bool]
+"""The place of a row in the tree, and its kind of entry. A plain tuple, because there is one for each row.
 
-    id: str
-    """"" if the row has none."""
-    parent: str | msgspec.UnsetType | None
-    """None for a root; UNSET if the row has none: it then follows the entry before it."""
-    type: str
-    time: str = ""
-    role: str | None = None
-    quiet: bool = False
-    """Whether it is an answer without text."""
+The id, "" if the row has none; the parent, None for a root, UNSET if the row names none and so follows the
+entry before it; the type, the time and the role of the entry; whether it is an answer without text.
+"""
 
 
 class LinkedReader(TypedReader[RowT]):
@@ -141,15 +135,14 @@ class LinkedReader(TypedReader[RowT]):
         """The row is in the tree, at this position."""
 
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
-        places = list(map(self.place, rows))
         tree = self.reading.tree
-        if not lines.alone and not all(one.id and one.parent is not msgspec.UNSET for one in places):
+        ids, parents, types, times, roles, quiet = map(list, zip(*map(self.place, rows), strict=True))
+        if not lines.alone and ("" in ids or msgspec.UNSET in parents):
             return False
-        ids, parents, types, times, roles, quiet = map(list, zip(*places, strict=True))
         if lines.alone and parents[0] is msgspec.UNSET:
             parents[0] = tree.keys[-1] if len(tree) else None
         first = len(tree)
-        silent = [position for position, one in enumerate(quiet, first) if one]
+        silent = list(compress(count(first), quiet))
         if not self.link(lines, ids, parents, types=types, times=times, roles=roles, quiet=silent):
             return False
         for position, row in enumerate(rows, first):
@@ -158,7 +151,7 @@ class LinkedReader(TypedReader[RowT]):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         row = row_from(fields, self.row_type)
-        if not self.place(row).id:
+        if not self.place(row)[0]:
             self.note_not_an_entry("an object without an id", line, offset)
             self.gap = True  # what follows it names a parent that is not there
             return

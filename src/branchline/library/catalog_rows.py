@@ -7,14 +7,16 @@ a catalog every file is read; ``problem`` says why.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol
 
 from branchline.catalog import (
     Catalog,
     CatalogFile,
+    CatalogMissing,
     CatalogOff,
     CatalogUnavailable,
+    FileRecord,
     FileUpdate,
     TextUpdate,
 )
@@ -34,38 +36,52 @@ from branchline.views.session_row import SessionRow
 __all__ = ["CatalogRows", "OpenCatalog", "file_update"]
 
 _TOGETHER = 512  # files in one transaction; opening the catalog costs as much as writing fifty
+_RECORDS = 2_000  # records that are read at once
 _MOST_ENTRIES = 20_000
 _RECENT_NS = 3_600_000_000_000
-OpenCatalog = Callable[[], Catalog]
+
+
+class OpenCatalog(Protocol):
+    """Opens the catalog; CatalogUnavailable where it cannot."""
+
+    def __call__(self, *, create: bool = True) -> Catalog: ...
 
 
 class CatalogRows:
     """Returns the row of a file when called. Call :meth:`flush` after the last file."""
 
-    def __init__(self, scanner: Scanner[Any], files: Sequence[Any], open_catalog: OpenCatalog) -> None:
+    def __init__(self, scanner: Scanner[Any], open_catalog: OpenCatalog) -> None:
         self._scanner = scanner
         self._open = open_catalog
         self._updates: list[FileUpdate] = []
         self._known: dict[str, CatalogFile] = {}
+        self._records: dict[int, FileRecord] = {}
         self._checked_ns = time.time_ns()
         self.problem: CatalogUnavailable | None = None
         """Why the catalog was not used."""
-        paths = [path for file in files if (path := scanner.stored_log(file).path) is not None]
-        if paths:
-            try:
-                with open_catalog() as catalog:
-                    self._known = catalog.files(paths)
-            except CatalogUnavailable as problem:
-                self.problem = problem
+        try:
+            with open_catalog(create=False) as catalog:
+                files, numbers, hidden = compared = scanner.compare(catalog.states())
+                paths = (scanner.stored_log(file).path for file in compared.changed)
+                self._known = catalog.files([path for path in paths if path is not None])
+        except CatalogUnavailable as problem:
+            self.problem = None if isinstance(problem, CatalogMissing) else problem
+            files, hidden = scanner.scan()
+            numbers = [0] * len(files)
+        self.files = list(zip(numbers, files, strict=True))
+        """Each with the number of its record in the catalog; 0 where that is not to be used."""
+        self.hidden = hidden
+        self._unchanged = (number for number in numbers if number)
 
-    def __call__(self, file: Any) -> SessionRow | SkippedFile:
-        stored = self._scanner.stored_log(file)
-        known = self._known.get(stored.path or "")
-        if known is not None and known.is_current(stored.stamp):
-            record = known.decoded()
+    def __call__(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
+        number, file = item
+        record = self._record(number) if number else None
+        if record is not None and record.row.path == file.path:  # not so if the catalog was just made again
             row = self._scanner.row_of(file, record)
             if record.deep or isinstance(row, SkippedFile):
                 return row
+        stored = self._scanner.stored_log(file)
+        known = self._known.get(stored.path or "")
         seen: list[FileUpdate] = []
 
         def see(one: SeenFile) -> None:
@@ -81,6 +97,18 @@ class CatalogRows:
         if len(self._updates) >= _TOGETHER:
             self.flush()
         return row
+
+    def _record(self, number: int) -> FileRecord | None:
+        """The record of an unchanged file, which are asked for in order: many are read at once."""
+        if number not in self._records and self.problem is None:
+            self._records = {}
+            wanted = [number, *islice(self._unchanged, _RECORDS)]
+            try:
+                with self._open() as catalog:
+                    self._records = catalog.records(wanted)
+            except CatalogUnavailable as problem:
+                self.problem = problem
+        return self._records.get(number)
 
     @property
     def notes(self) -> list[str]:

@@ -159,18 +159,18 @@ class SessionLibrary(LibraryShortcuts):
         """Iterate over rows as they are read, the file that changed last first; at most ``limit`` rows."""
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  searches need none of it
 
-        files, hidden = self._scanner.scan()
         notes = annotations_of(self._scanner)
         if not deep:
+            files, hidden = self._scanner.scan()
             return LazyListing(files, notes.applying(self._scanner.shallow_row), hidden, limit=limit)
         from branchline.library.catalog_rows import CatalogRows  # noqa: PLC0415  searches need none of it
 
-        rows = CatalogRows(self._scanner, files, self._open_catalog)
+        rows = CatalogRows(self._scanner, self._open_catalog)
         told = [] if notes.problem is None else [notes.problem]
         return LazyListing(
-            files,
+            rows.files,
             notes.applying(rows),
-            hidden,
+            rows.hidden,
             limit=limit,
             done=rows.flush,
             notes=lambda: [*rows.notes, *told],
@@ -207,7 +207,7 @@ class SessionLibrary(LibraryShortcuts):
 
         try:
             with self._open_catalog() as catalog:
-                found = (scanner.known_row(path, file) for path, file in catalog.latest())
+                found = (scanner.known_row(path, record) for path, record in catalog.latest())
                 rows = builtins.list(islice((row for row in found if row is not None), limit))
         except CatalogUnavailable:
             return []
@@ -631,11 +631,11 @@ class SessionLibrary(LibraryShortcuts):
             raise SessionNotFound(f"no session named {id!r} in {self.name}")
         return row
 
-    def _open_catalog(self) -> Catalog:
+    def _open_catalog(self, *, create: bool = True) -> Catalog:
         scanner = self._scanner
         if isinstance(scanner, MachineScanner):
-            return Catalog.open(environment=scanner.environment, home=scanner.home)
-        return Catalog.open()
+            return Catalog.open(environment=scanner.environment, home=scanner.home, create=create)
+        return Catalog.open(create=create)
 
     def _open(self, row: SessionRow) -> Session:
         return self._scanner.open(row, durability=self._durability, clock=self._clock)

@@ -15,6 +15,7 @@ from branchline.context import ModelRef, milliseconds
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect, format_named
@@ -243,7 +244,7 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
     """Make a row from the directory entry, the header and the given columns."""
     return SessionRow(
         key=stored.key,
-        id=shallow_row(stored).id if header is None else header.id,
+        id=header.id if header is not None and header.id.strip() else shallow_row(stored).id,
         path=stored.path,
         size=stored.size,
         modified_ms=round(stored.modified * 1000),
@@ -306,8 +307,9 @@ def _count(tree: Tree, path: list[int]) -> int:
 
 def _last_activity(transcript: EntryLog, modified: int) -> int:
     reading, tree = transcript.reading, transcript.tree
-    if reading.last_message_time is not None:
-        return round(reading.last_message_time)
+    last = reading.last_message_time
+    if last is not None and 0 <= last <= LAST_INSTANT:
+        return round(last)
     times = [time for time, role in zip(tree.times, tree.roles, strict=True) if role in ACTIVITY_ROLES]
     if reading.header is not None:
         times = times or [reading.header.timestamp]

@@ -7,14 +7,15 @@ a row with a problem; it never raises.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from branchline import places
-from branchline.catalog.record import CatalogFile, FileRecord
+from branchline.catalog.record import FileRecord
 from branchline.clock import Clock
 from branchline.entries import SIDE_TYPES, Header
 from branchline.errors import (
@@ -44,6 +45,8 @@ from branchline.plugins.formats import BrokenFormat, format_named, peek
 from branchline.stores import (
     DatabaseStore,
     FilesStore,
+    FileStamp,
+    FileState,
     Read,
     SkippedFile,
     Store,
@@ -56,7 +59,7 @@ from branchline.stores import (
     snapshot_of,
     stored_at,
 )
-from branchline.stores.protocol import by_newest
+from branchline.stores.protocol import PACKED_IDENTITY
 from branchline.stores.walker import WalkResult, walk
 from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, OTHER_AGENT, SessionRow
@@ -64,7 +67,16 @@ from branchline.views.session_row import ELSEWHERE, OTHER_AGENT, SessionRow
 if TYPE_CHECKING:
     from branchline.session import Session
 
-__all__ = ["FoundFile", "MachineScanner", "Scanner", "See", "SeenFile", "StoreScanner", "StoredSession"]
+__all__ = [
+    "ComparedFiles",
+    "FoundFile",
+    "MachineScanner",
+    "Scanner",
+    "See",
+    "SeenFile",
+    "StoreScanner",
+    "StoredSession",
+]
 
 _Path = str | os.PathLike[str]
 _T = TypeVar("_T")
@@ -79,6 +91,7 @@ _ROLLOUT = "rollout-"  # name prefix of files of which several may be one sessio
 _ID_IN_NAME = 8  # characters of an id that every agent puts into its file names
 _LARGEST_TITLES = 1 << 26
 _DAY_MS = 86_400_000
+_NOTHING: Mapping[str, FileState] = {}
 
 
 class StoredSession(NamedTuple):
@@ -103,6 +116,28 @@ class SeenFile(NamedTuple):
 See = Callable[[SeenFile], None]
 
 
+class ComparedFiles(NamedTuple, Generic[_T]):
+    """The files of a scan, and which of them are as the catalog knows them."""
+
+    files: Sequence[_T]
+    """Newest first."""
+    numbers: Sequence[int]
+    """For each file the number that the catalog knows it by; 0 for one that is new or not as it was."""
+    hidden: Sequence[SkippedFile]
+
+    @property
+    def unchanged(self) -> dict[int, _T]:
+        """The files that are as they were, by number."""
+        found = dict(zip(self.numbers, self.files, strict=True))
+        found.pop(0, None)
+        return found
+
+    @property
+    def changed(self) -> list[_T]:
+        """The files that are new or not as they were."""
+        return [file for number, file in zip(self.numbers, self.files, strict=True) if not number]
+
+
 class Scanner(Protocol[_T]):
     """The source of a library's sessions; ``_T`` is a file that is not read yet."""
 
@@ -118,6 +153,10 @@ class Scanner(Protocol[_T]):
 
     def scan(self) -> tuple[Sequence[_T], Sequence[SkippedFile]]:
         """Return the files, newest first, and hidden ones with reasons. Opens nothing."""
+        ...
+
+    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[_T]:
+        """The files of a scan, told apart by whether they are as they were; nothing is opened."""
         ...
 
     def earlier_parts(self) -> Sequence[_T]:
@@ -200,6 +239,10 @@ class StoreScanner:
             return found, hidden
         passed = [SkippedFile(_name(stored), _CONTINUED) for stored in found if stored.key in earlier]
         return [stored for stored in found if stored.key not in earlier], [*hidden, *passed]
+
+    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[StoredLog]:
+        files, hidden = self.scan()
+        return ComparedFiles(files, [_number(file, known) for file in files], hidden)
 
     def earlier_parts(self) -> Sequence[StoredLog]:
         return _continued(self.store.scan().found)
@@ -344,19 +387,31 @@ class StoreScanner:
 class FoundFile(NamedTuple):
     """A file that looks like a session, and where it was found."""
 
-    stored: StoredLog
+    state: FileState
     place: places.Place
     others: tuple[places.Place, ...] = ()
     """Session directories of other agents with the same file."""
+    log: StoredLog | None = None
+    """What its store says about it, where it is more than a file: a session of a database, a document."""
 
     @property
     def path(self) -> str:
-        assert self.stored.path is not None
-        return self.stored.path
+        return self.state.path
+
+    @property
+    def stored(self) -> StoredLog:
+        """Return the stored log of a file."""
+        if self.log is not None:
+            return self.log
+        path, stamp = self.state.path, FileStamp.unpacked(self.state.stamp)
+        key = self.place.format.traits.key_of(path)
+        return StoredLog(key, stamp.size, stamp.modified_ns / 1e9, path, stamp)
 
 
 def _owner(file: FoundFile, record: FileRecord) -> places.Place:
     """The place of the agent that owns a file, if several agents share a directory."""
+    if not file.others:
+        return file.place
     return next((one for one in file.others if one.agent == record.format), file.place)
 
 
@@ -399,6 +454,7 @@ class MachineScanner:
         self.broken_formats: list[BrokenFormat] = known.broken
         self._titles: dict[str, Mapping[str, str]] = {}
         self._days_kept: dict[str, float | None] = {}
+        self._place_at: dict[str, places.Place | None] = {}
 
     @property
     def name(self) -> str:
@@ -408,49 +464,64 @@ class MachineScanner:
         files, hidden, _earlier = self._scan()
         return files, hidden
 
+    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[FoundFile]:
+        files, hidden, _earlier = self._scan(known)
+        return ComparedFiles(files, [file.state.number for file in files], hidden)
+
     def earlier_parts(self) -> Sequence[FoundFile]:
         if all(place.format.splitting is None for place in self.places):
             return []
         return sorted(self._scan()[2], key=lambda file: file.path)
 
-    def _scan(self) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
-        found: dict[tuple[object, ...], FoundFile] = {}
+    def _scan(
+        self, known: Mapping[str, FileState] = _NOTHING
+    ) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
+        found: dict[object, FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
-            for walked in self._walked(place):
+            for walked in self._walked(place, known):
                 hidden.update({item.name: item for item in walked.hidden})
-                for stored, identity in self._opened(place, walked, hidden):
-                    before = found.get(identity)
-                    if before is None:
-                        found[identity] = FoundFile(stored, place)
-                    elif place.agent not in {one.agent for one in (before.place, *before.others)}:
+                for identity, file in self._opened(place, walked, hidden, known):
+                    before = found.setdefault(identity, file)
+                    if before is not file and place.agent not in {
+                        one.agent for one in (before.place, *before.others)
+                    }:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = list(_unpacked_first(_originals_first(found.values(), hidden), hidden))
+        files = _unpacked_first(list(_originals_first(found.values(), hidden)), hidden)
         earlier = self._earlier(files)
-        hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
-        passed = {file.path for file in earlier}
-        files = [file for file in files if file.path not in passed]
-        files.sort(key=lambda file: by_newest(file.stored))
+        if earlier:
+            hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
+            passed = {file.path for file in earlier}
+            files = [file for file in files if file.path not in passed]
+        files.sort(key=attrgetter("state.stamp"), reverse=True)
         return files, list(hidden.values()), earlier
 
     @staticmethod
     def _opened(
-        place: places.Place, walked: WalkResult, hidden: dict[str, SkippedFile]
-    ) -> Iterator[tuple[StoredLog, tuple[object, ...]]]:
+        place: places.Place,
+        walked: WalkResult,
+        hidden: dict[str, SkippedFile],
+        known: Mapping[str, FileState],
+    ) -> Iterator[tuple[object, FoundFile]]:
         """Yield the files found; a database is replaced by its sessions, a document gets all its files.
 
-        A database that cannot be read is yielded itself; reading it reports the reason.
+        Each comes with its identity. A database that cannot be read is yielded itself; reading it reports the
+        reason.
         """
         format_, documents = place.format, place.format.documents
-        for stored, identity in walked.found:
-            path = stored.path
-            if documents is not None and path is not None and documents.recognizes(path):
-                yield stored_at(path, stored.key) or stored, identity
+        if documents is None and format_.database is None:
+            yield from ((state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found)
+            return
+        for state in walked.found:
+            path, identity = state.path, state.stamp[PACKED_IDENTITY]
+            if documents is not None and documents.recognizes(path):
+                log = stored_at(path, format_.traits.key_of(path))
+                yield identity, FoundFile(state, place) if log is None else _logged(log, place, known)
                 continue
-            if format_.database is None or path is None or has_suffix(path):
-                yield stored, identity
+            if format_.database is None or has_suffix(path):
+                yield identity, FoundFile(state, place)
                 continue
-            if not stored.size:
+            if not FileStamp.unpacked(state.stamp).size:
                 hidden[path] = SkippedFile(path, "empty")
                 continue
             store = DatabaseStore(path, format_)
@@ -460,36 +531,41 @@ class MachineScanner:
                     continue
                 sessions, unlisted = store.scan()
             except (BranchlineError, OSError):
-                yield stored, identity
+                yield identity, FoundFile(state, place)
                 continue
             hidden.update({item.name: item for item in unlisted})
             for session in sessions:
-                yield session, (*identity, session.key)
+                yield (identity, session.key), _logged(session, place, known)
 
     @staticmethod
     def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
         """The files that another file continues as the same session."""
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
-            by_format.setdefault(file.place.agent, []).append(file)
+            if file.place.format.splitting is not None:
+                by_format.setdefault(file.place.agent, []).append(file)
         found: list[FoundFile] = []
         for group in by_format.values():
-            if (splitting := group[0].place.format.splitting) is not None:
-                superseded = splitting.superseded(file.path for file in group)
-                found += [file for file in group if file.path in superseded]
+            splitting = group[0].place.format.splitting
+            assert splitting is not None
+            superseded = splitting.superseded(file.path for file in group)
+            found += [file for file in group if file.path in superseded]
         return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:
         return [file for file in files if text[:_ID_IN_NAME] in file.stored.key]
 
-    def _walked(self, place: places.Place) -> list[WalkResult]:
+    def _walked(self, place: places.Place, known: Mapping[str, FileState]) -> list[WalkResult]:
         format_ = place.format
+        if format_.documents is not None or format_.database is not None:
+            known = _NOTHING  # one file does not tell whether these changed
         try:
             layout = [
                 *format_.traits.file_patterns,
                 *(format_.traits.subagent_patterns if self.subagents else ()),
             ]
-            return [walk(place.root, layout, folder, format_.traits.key_of) for folder in place.folders]
+            key_of = format_.traits.key_of
+            return [walk(place.root, layout, folder, key_of, known) for folder in place.folders]
         except Exception as problem:  # noqa: BLE001  third-party formats may raise anything
             reason = f"the format {place.agent} failed here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
@@ -530,7 +606,7 @@ class MachineScanner:
         if (self.cwd is not None and file.place.is_shared) or not self._is_wanted(file.place.agent):
             format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
-            if self._reason(file, record) is not None:
+            if self._reason(file, record, _agent_of(_owner(file, record), record)) is not None:
                 if see is not None:
                     see(SeenFile(record, None, read))
                 return record
@@ -542,41 +618,42 @@ class MachineScanner:
 
     def row_of(self, file: FoundFile, record: FileRecord) -> SessionRow | SkippedFile:
         """Add to the row what only its location tells: agent, title kept elsewhere, parent."""
-        if (reason := self._reason(file, record)) is not None:
+        place = _owner(file, record)
+        agent = _agent_of(place, record)
+        if (reason := self._reason(file, record, agent)) is not None:
             return SkippedFile(file.path, reason)
         row, starter = record.row, record.starter
-        place = _owner(file, record)
         return msgspec.structs.replace(
             row,
-            key=file.stored.key,
-            agent=_agent_of(place, record),
+            key=row.key if row.path == file.path else file.stored.key,
+            agent=agent,
             cwd=row.cwd or self._cwd_of_folder(file, record),
             title=self._title_elsewhere(file, place, row) or row.title,
             parent_session=row.parent_session or starter or None,
             subagent=starter is not None,
             archived=place.is_archive,
-            expires_ms=None if place.is_archive else self._expiry(place, file.stored),
+            expires_ms=None if place.is_archive else self._expiry(place, row),
         )
 
-    def known_row(self, path: str, known: CatalogFile) -> SessionRow | None:
+    def known_row(self, path: str, record: FileRecord) -> SessionRow | None:
         """Return the row of a file from the catalog; None if it is not in scope."""
-        place = next(
-            (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
-        )
-        record = known.decoded()
+        folder = path.rpartition("/")[0]
+        if folder not in self._place_at:
+            self._place_at[folder] = next(
+                (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
+            )
+        place = self._place_at[folder]
         if place is None or not record.deep:
             return None
-        key = place.format.traits.key_of(path)
-        stored = StoredLog(key, known.size, known.modified_ns / 1e9, path, known.stamp)
-        row = self.row_of(FoundFile(stored, place), record)
-        return None if isinstance(row, SkippedFile) else row
+        row = self.row_of(FoundFile(FileState(path, b""), place), record)
+        return row if isinstance(row, SessionRow) else None
 
-    def _expiry(self, place: places.Place, stored: StoredLog) -> int | None:
+    def _expiry(self, place: places.Place, row: SessionRow) -> int | None:
         """When the agent deletes a session, by its settings."""
         days = self._days_kept.get(place.root, -1.0)
         if days == -1.0:
             days = self._days_kept[place.root] = places.days_kept(place)
-        return None if days is None else round(stored.modified * 1000 + days * _DAY_MS)
+        return None if days is None else row.modified_ms + round(days * _DAY_MS)
 
     def stored_log(self, file: FoundFile) -> StoredLog:
         return file.stored
@@ -607,9 +684,9 @@ class MachineScanner:
             return SkippedFile(file.path, f"{_UNKNOWN_CWD}, as it cannot be read: {row.problem}")
         return msgspec.structs.replace(row, agent=file.place.agent)
 
-    def _reason(self, file: FoundFile, record: FileRecord) -> str | None:
+    def _reason(self, file: FoundFile, record: FileRecord, agent: str) -> str | None:
         """Why a session is not in scope; None if it is."""
-        if not self._is_wanted(_agent_of(_owner(file, record), record)):
+        if not self._is_wanted(agent):
             return OTHER_AGENT
         if not self.subagents and record.starter is not None:
             return _SUBAGENT
@@ -692,6 +769,20 @@ class MachineScanner:
     def own_stores(self) -> Sequence[StoreScanner]:
         roots = [place for place in self.places if place.agent == places.NATIVE_AGENT]
         return [StoreScanner(FilesStore(path)) for place in roots for path in _directories(place)]
+
+
+def _number(stored: StoredLog, known: Mapping[str, FileState]) -> int:
+    """The number of a file that is as it was; 0 for every other."""
+    before = known.get(stored.path or "")
+    if before is None or stored.stamp is None or before.stamp != stored.stamp.packed:
+        return 0
+    return before.number
+
+
+def _logged(log: StoredLog, place: places.Place, known: Mapping[str, FileState]) -> FoundFile:
+    """What a store found in a file or beside it."""
+    stamp = b"" if log.stamp is None else log.stamp.packed
+    return FoundFile(FileState(log.path or "", stamp, _number(log, known)), place, log=log)
 
 
 def _directories(place: places.Place) -> list[str]:
@@ -789,9 +880,8 @@ def _is_only_ours(file: FoundFile) -> bool:
     return file.place.agent == places.NATIVE_AGENT and not file.place.is_shared
 
 
-def _originals_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
+def _originals_first(files: Collection[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
     """Yield the files without archived copies of existing ones."""
-    files = list(files)
     if not any(file.place.is_archive for file in files):
         yield from files
         return
@@ -807,15 +897,14 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
     return file.place.agent, os.path.relpath(file.path, file.place.root)
 
 
-def _unpacked_first(files: Iterable[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
+def _unpacked_first(files: list[FoundFile], hidden: dict[str, SkippedFile]) -> list[FoundFile]:
     """Yield the files without compressed copies of files in the same directory."""
-    files = list(files)
+    if not any(file.path.endswith(".zst") for file in files):
+        return files
     paths = {file.path for file in files}
-    for file in files:
-        if file.path.endswith(".zst") and file.path.removesuffix(".zst") in paths:
-            hidden[file.path] = SkippedFile(file.path, "an uncompressed copy of this session exists")
-        else:
-            yield file
+    copies = {path for path in paths if path.endswith(".zst") and path.removesuffix(".zst") in paths}
+    hidden.update({path: SkippedFile(path, "an uncompressed copy of this session exists") for path in copies})
+    return [file for file in files if file.path not in copies]
 
 
 def _read_titles(place: places.Place) -> Mapping[str, str]:

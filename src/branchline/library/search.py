@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable
+from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.candidates import (
     Candidate,
+    RankedEntry,
     candidates,
     documents_in,
     documents_marked,
+    documents_numbered,
     files_matching,
     is_indexable,
     recency,
@@ -61,13 +63,6 @@ class _Found(NamedTuple):
     on_path: bool
     places: tuple[HitPlace, ...]
     snippet: Callable[[], Snippet]
-
-
-class _Known(NamedTuple):
-    """An indexed file of the scan."""
-
-    file: Any
-    known: CatalogFile
 
 
 def search(
@@ -130,7 +125,10 @@ class _Run:
         self.notes: list[str] = []
         self.searched = 0
         self.ended = ""
-        self.files, _hidden = scanner.scan()
+        self.catalog: Catalog | None = None
+        self.covered: dict[int, Any] = {}
+        """The files whose text is in the index, by number."""
+        self.rows: dict[int, SessionRow | None] = {}
         self.annotations: Annotations | None = None
         if any(term.field == "tag" for term in query.terms):
             from branchline.library.annotations import annotations_of  # noqa: PLC0415  few searches ask for tags
@@ -145,82 +143,116 @@ class _Run:
         self.found.clear()
         self.notes = [f"the index cannot be used: {reason}"]
         self.searched = 0
+        files, _hidden = self.scanner.scan()
         self._begin()
-        self._read_files(self.files)
-        return self._hits(len(self.files), at_least=False, total=len(self.found), unindexed=0)
+        self._read_files(files)
+        return self._hits(len(files), at_least=False, total=len(self.found), unindexed=0)
 
     def with_index(self, catalog: Catalog) -> Hits:
-        paths = [path for file in self.files if (path := self.scanner.stored_log(file).path) is not None]
-        known = catalog.files(paths)
-        stale = stale_files(self.scanner, self.files, known, catalog)
-        if stale and sum(one.bytes for one in stale) <= _AT_ONCE:
-            index_text(self.scanner, stale, catalog)
-            known |= catalog.files([self._path(one.file) for one in stale])
-            again = stale_files(self.scanner, self.files, known, catalog)
-            # Files that are still unknown cannot be read.
-            stale = [one for one in again if one.known is not None and not one.is_covered(self.scanner)]
-        missing = {self._path(one.file) for one in stale}
-        covered: dict[int, _Known] = {}
-        left: list[Any] = [file for file in self.files if self._path(file) in missing]
-        for file in self.files:
-            path = self._path(file)
-            one = known.get(path)
-            if path not in missing and one is not None and one.indexed >= 0:
-                covered[one.id] = _Known(file, one)
-            elif path and path not in missing and catalog.excludes(path):
-                left.append(file)
-        allowed = self._allowed(catalog, covered)
+        self.catalog = catalog
+        compared = self.scanner.compare(catalog.states(with_text=True))
+        self.covered = compared.unchanged
+        left, missing = self._catch_up(catalog, compared.changed)
+        allowed = self._allowed(catalog)
         total, at_least, found = 0, False, False
         if self.pattern is None and is_indexable(self.query):
-            total, at_least, found = self._ask_index(catalog, covered, allowed)
-        self.searched = len(covered)
+            total, at_least, found = self._ask_index(catalog, allowed)
+        self.searched = len(self.covered)
         self._begin()
         shown = len(self.found)
         self._read_files(left)
         if not found and shown == len(self.found) and (self.words or self.pattern is not None):
-            self.searched -= len(covered)
-            inside = [covered[file] for file in covered if allowed is None or file in allowed]
+            self.searched -= len(self.covered)
+            inside = [number for number in self.covered if allowed is None or number in allowed]
             if self.column is not None:  # a line alone does not tell the column
-                self._read_files([one.file for one in inside])
+                self._read_files([self.covered[number] for number in inside])
             else:
                 self._read_lines(catalog, inside)
         total += len(self.found) - shown
-        return self._hits(len(covered) + len(left), at_least=at_least, total=total, unindexed=len(missing))
+        return self._hits(len(self.covered) + len(left), at_least=at_least, total=total, unindexed=missing)
+
+    def _catch_up(self, catalog: Catalog, changed: Sequence[Any]) -> tuple[list[Any], int]:
+        """Index files that changed, if that is quick: what is left to read, and how many are not indexed yet.
+
+        Files that the user excluded are left, too.
+        """
+        known = catalog.files(self._paths(changed))
+        stale = stale_files(self.scanner, changed, known, catalog)
+        if stale and sum(one.bytes for one in stale) <= _AT_ONCE:
+            index_text(self.scanner, stale, catalog)
+            known |= catalog.files([self._path(one.file) for one in stale])
+            again = stale_files(self.scanner, changed, known, catalog)
+            # Files that are still unknown cannot be read.
+            stale = [one for one in again if one.known is not None and not one.is_covered(self.scanner)]
+        waiting = {self._path(one.file) for one in stale}
+        left: list[Any] = []
+        fresh: dict[int, Any] = {}
+        for file in changed:
+            path = self._path(file)
+            one = known.get(path)
+            if path in waiting:
+                left.append(file)
+            elif one is not None and one.indexed >= 0:
+                fresh[one.id] = file
+            elif path and catalog.excludes(path):
+                left.append(file)
+        self.covered = fresh | self.covered  # newest first
+        return left, len(waiting)
 
     def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
-        paths = [path for file in self.files if (path := self._path(file))]
-        known = catalog.files(paths)
-        covered = {}
-        for file in self.files:
+        self.catalog = catalog
+        compared = self.scanner.compare(catalog.states(with_text=True))
+        self.covered = compared.unchanged
+        known = catalog.files(self._paths(compared.changed))
+        for file in compared.changed:
             one = known.get(self._path(file))
             if one is not None and one.is_indexed and one.stamp == self.scanner.stored_log(file).stamp:
-                covered[one.id] = _Known(file, one)
+                self.covered[one.id] = file
         groups: dict[int, list[Candidate]] = {}
         for found in documents_marked(catalog, scores):
-            if found.file in covered:
+            if found.file in self.covered:
                 groups.setdefault(found.mark, []).append(found)
         for mark, group in groups.items():
             group.sort(key=lambda one: (-one.on_path, -one.counted, one.id))
-            self._take(scores[mark], group, covered)
-        self.searched = len(covered)
+            self._take(scores[mark], group)
+        self.searched = len(self.covered)
         return self._hits(
-            len(covered), at_least=False, total=len(self.found), unindexed=len(self.files) - len(covered)
+            len(self.covered),
+            at_least=False,
+            total=len(self.found),
+            unindexed=len(compared.files) - len(self.covered),
         )
 
     def _begin(self) -> None:
         self.deadline = time.monotonic() + self.budget
 
     def _path(self, file: Any) -> str:
-        return self.scanner.stored_log(file).path or ""
+        return file.path or ""
 
-    def _row(self, one: _Known) -> SessionRow | None:
-        row = self.scanner.row_of(one.file, one.known.decoded())
-        return None if isinstance(row, SkippedFile) else self._annotated(row)
+    def _paths(self, files: Sequence[Any]) -> list[str]:
+        return [path for file in files if (path := self._path(file))]
+
+    def _row(self, number: int) -> SessionRow | None:
+        """The row of a file whose text is in the index; None where it does not count."""
+        if number not in self.rows:
+            self._load_rows([number])
+        return self.rows[number]
+
+    def _load_rows(self, numbers: Collection[int]) -> None:
+        assert self.catalog is not None
+        records = self.catalog.records(numbers)
+        for number in numbers:
+            record, file = records.get(number), self.covered[number]
+            row = None if record is None else self.scanner.row_of(file, record)
+            if row is None or isinstance(row, SkippedFile) or row.path != file.path:
+                self.rows[number] = None
+            else:
+                self.rows[number] = self._annotated(row)
 
     def _annotated(self, row: SessionRow) -> SessionRow:
         return row if self.annotations is None else self.annotations.applied(row)
 
-    def _allowed(self, catalog: Catalog, covered: dict[int, _Known]) -> set[int] | None:
+    def _allowed(self, catalog: Catalog) -> set[int] | None:
         """The files that match the scope and the terms about whole sessions; None for all."""
         allowed: set[int] | None = None
         for term in self.query.terms:
@@ -231,52 +263,47 @@ class _Run:
                 allowed = some if allowed is None else allowed & some
         named = [term for term in self.query.terms if _is_about_row(term)]
         if self.scanner.restricts and self.scanner.cwd is None and not named:  # only sub-agents are left out
-            started = subagent_files(catalog)
-            return (covered.keys() if allowed is None else allowed & covered.keys()) - started
-        if named or self.scanner.restricts:
-            rows = (
-                (file, self._row(one)) for file, one in covered.items() if allowed is None or file in allowed
-            )
-            allowed = {file for file, row in rows if row is not None and _is_named(named, row)}
-        return allowed if allowed is None else allowed & covered.keys()
+            if started := subagent_files(catalog):
+                return (self.covered.keys() if allowed is None else allowed & self.covered.keys()) - started
+        elif named or self.scanner.restricts:
+            inside = self.covered.keys() if allowed is None else allowed & self.covered.keys()
+            self._load_rows(inside)
+            rows = ((number, self.rows[number]) for number in inside)
+            allowed = {number for number, row in rows if row is not None and _is_named(named, row)}
+        return allowed if allowed is None else allowed & self.covered.keys()
 
     # -- the index ------------------------------------------------------------------------------------
 
-    def _ask_index(
-        self, catalog: Catalog, covered: dict[int, _Known], allowed: set[int] | None
-    ) -> tuple[int, bool, bool]:
+    def _ask_index(self, catalog: Catalog, allowed: set[int] | None) -> tuple[int, bool, bool]:
         """Return the number of hits, whether there may be more, and whether any is not a title."""
-        scope: set[int] | None = allowed
-        if scope is None and len(covered) < catalog.count():
-            scope = set(covered)
+        covered = self.covered
+        scope: Collection[int] = covered if allowed is None else allowed
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
         total = answer.total
         taken: dict[int, int] = {}
-        later: list[tuple[float, list[Candidate]]] = []
-        for score, group in answer.groups:
+        later: list[RankedEntry] = []
+        for one in answer.groups:
             if len(self.found) >= self.limit:
                 break
-            if taken.get(group[0].file, 0) >= _PER_SESSION:
-                later.append((score, group))
+            if taken.get(one.file, 0) >= _PER_SESSION:
+                later.append(one)
                 continue
-            taken[group[0].file] = taken.get(group[0].file, 0) + 1
-            self._take(score, group, covered)
-        for score, group in later[: max(0, self.limit - len(self.found))]:
-            self._take(score, group, covered)
+            taken[one.file] = taken.get(one.file, 0) + 1
+            self._take(one.score, documents_numbered(catalog, one.documents))
+        for one in later[: max(0, self.limit - len(self.found))]:
+            self._take(one.score, documents_numbered(catalog, one.documents))
         named = [
-            one
-            for one in titles(catalog, self.query)
-            if one.file in covered and (scope is None or one.file in scope)
+            match for match in titles(catalog, self.query) if match.file in covered and match.file in scope
         ]
         total += len(named)
-        for one in named[: self.limit]:  # ranked by recency
-            self._take_title(one, covered[one.file])
+        for match in named[: self.limit]:  # the latest first, as they are ranked
+            self._take_title(match)
         return total, answer.at_least, answer.total > 0
 
-    def _take(self, score: float, group: list[Candidate], covered: dict[int, _Known]) -> None:
+    def _take(self, score: float, group: list[Candidate]) -> None:
         places = []
         for one in group:
-            row = self._row(covered[one.file]) if one.file in covered else None
+            row = self._row(one.file) if one.file in self.covered else None
             if row is not None:
                 places.append((one, row))
         if not places:
@@ -296,8 +323,8 @@ class _Run:
             )
         )
 
-    def _take_title(self, one: Any, known: _Known) -> None:
-        row = self._row(known)
+    def _take_title(self, one: Any) -> None:
+        row = self._row(one.file)
         if row is not None:
             score = 6.0 * recency(one.active_ms, self.now_ms)
             self._add(
@@ -341,29 +368,29 @@ class _Run:
 
     # -- files ----------------------------------------------------------------------------------------
 
-    def _read_lines(self, catalog: Catalog, files: Sequence[_Known]) -> None:
+    def _read_lines(self, catalog: Catalog, numbers: Sequence[int]) -> None:
         """Search the lines of indexed files, newest first."""
-        if not files:
+        if not numbers:
             return
         from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
 
-        total = len(files)
+        total = len(numbers)
         with _worker(self.pattern) as worker:
-            for number, one in enumerate(sorted(files, key=lambda one: -one.known.modified_ns)):
+            for done, number in enumerate(numbers):  # the newest first, as they were scanned
                 if time.monotonic() > self.deadline:
                     self.ended = (
-                        f"the search ended after {self.budget:g} s: {number} of {total} sessions were read"
+                        f"the search ended after {self.budget:g} s: {done} of {total} sessions were read"
                     )
                     break
                 try:
-                    hits = list(self._lines_of(catalog, one, worker))
+                    hits = list(self._lines_of(catalog, number, worker))
                 except RegexTimeout:
                     self.ended = "the pattern took too long and was stopped; try a simpler one"
                     break
                 self.searched += 1
                 if not hits:
                     continue
-                row = self._row(one)
+                row = self._row(number)
                 if row is None:
                     continue
                 for document, texts, span in hits:
@@ -379,21 +406,22 @@ class _Run:
                     )
 
     def _lines_of(
-        self, catalog: Catalog, one: _Known, worker: RegexWorker | None
+        self, catalog: Catalog, number: int, worker: RegexWorker | None
     ) -> Iterator[tuple[Candidate, list[str], _Span | None]]:
         from branchline.library.search_text import may_hold, needles  # noqa: PLC0415  as above
 
-        path = self._path(one.file)
-        if path.endswith(".zst") or one.known.size > _LARGEST_FILE:
+        stored = self.scanner.stored_log(self.covered[number])
+        path = stored.path or ""
+        if path.endswith(".zst") or stored.size > _LARGEST_FILE:
             return
         try:
             with snapshot_of(path) as read:
-                data = read(0, one.known.size)
+                data = read(0, stored.size)
         except Exception:  # noqa: BLE001  gone in this moment
             return
         if worker is None and not may_hold(self.words, data):
             return
-        documents = documents_in(catalog, one.known.id, self.query)
+        documents = documents_in(catalog, number, self.query)
         if worker is not None:
             chunk = [(each, line_texts(data[each.offset : each.offset + each.length])) for each in documents]
             spans = worker.spans(["\n".join(texts) for _each, texts in chunk])

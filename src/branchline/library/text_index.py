@@ -24,6 +24,7 @@ __all__ = [
     "IndexResult",
     "IndexStatus",
     "StaleFile",
+    "changed_files",
     "index_status",
     "index_text",
     "stale_files",
@@ -98,6 +99,13 @@ def stale_files(
                 stale.append(StaleFile(file, one, stored.size - max(0, one.indexed)))
     stale.reverse()  # scans return the newest first
     return stale
+
+
+def changed_files(scanner: Scanner[Any], catalog: Catalog) -> list[StaleFile]:
+    """The files that the index does not cover, oldest first."""
+    changed = scanner.compare(catalog.states(with_text=True)).changed
+    paths = [path for file in changed if (path := scanner.stored_log(file).path) is not None]
+    return stale_files(scanner, changed, catalog.files(paths), catalog)
 
 
 def index_text(
@@ -187,14 +195,13 @@ def update_index(
     rebuild: bool = False,
 ) -> IndexResult:
     """Update the index; rebuild it on request, or if half of its documents are dead."""
-    files, _hidden = scanner.scan()
     catalog = open_catalog()
     if rebuild or catalog.wants_rebuild:
         catalog.close()
         delete_database(catalog.directory or "")
         catalog = open_catalog()
     with catalog:
-        stale = stale_files(scanner, files, catalog.files(), catalog)
+        stale = changed_files(scanner, catalog)
         done = index_text(scanner, stale, catalog, progress=progress)
         if scanner.cwd is None:
             catalog.forget_gone()  # after moved files have been found
@@ -208,8 +215,7 @@ def index_status(scanner: Scanner[Any], open_catalog: Callable[[], Catalog], wan
     try:
         with open_catalog() as catalog:
             held = catalog.status()
-            files, _hidden = scanner.scan()
-            stale = stale_files(scanner, files, catalog.files(), catalog)
+            stale = changed_files(scanner, catalog)
     except CatalogUnavailable as problem:
         return IndexStatus(enabled=wanted.index, problem=str(problem), exclude=wanted.index_exclude)
     return IndexStatus(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -12,6 +12,7 @@ __all__ = [
     "Durability",
     "FollowableLog",
     "IndexedLog",
+    "LinesLog",
     "Log",
     "RemovableLog",
     "TornTail",
@@ -86,6 +87,15 @@ class CompareAndAppendLog(Log, Protocol):
         None, and nothing written, if another writer was faster or the last line is torn: take the lock then.
         Raises what :meth:`Writer.append` raises.
         """
+        ...
+
+
+@runtime_checkable
+class LinesLog(Log, Protocol):
+    """A log that finds many lines in one step, wherever they are."""
+
+    def read_lines(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The bytes from the first offset of each range up to its second one."""
         ...
 
 

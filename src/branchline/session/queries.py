@@ -138,7 +138,7 @@ class SessionQueries:
         """The records of these entries; of all, in file order, when none are named."""
         if entry_ids is None:
             return self.transcript.entries(range(len(self.index)))
-        return self.transcript.entries([self.index.position(entry_id) for entry_id in entry_ids])
+        return self.transcript.entries(list(map(self.index.position, entry_ids)))
 
     def raw(self, entry_id: str) -> bytes:
         """The line of an entry, byte for byte."""
@@ -146,7 +146,7 @@ class SessionQueries:
 
     def raws(self, entry_ids: Iterable[str]) -> list[bytes]:
         """The lines of many entries as they are in the log, read in few pieces."""
-        return self.transcript.raws([self.index.position(entry_id) for entry_id in entry_ids])
+        return self.transcript.raws(list(map(self.index.position, entry_ids)))
 
     def path(self, entry_id: str | None = None, *, limit: int | None = None) -> list[str]:
         """The conversation from a root to an entry (default: the leaf), side records left out.

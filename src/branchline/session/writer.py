@@ -20,6 +20,7 @@ from branchline.log import (
     CompareAndAppendLog,
     Durability,
     FileLog,
+    LinesLog,
     Log,
     MemoryLog,
     RemovableLog,
@@ -78,6 +79,7 @@ class SessionWriter:
         else:
             self._lock_as_the_program_does(log)
             self.transcript = open_entry_log(format, log)
+            self._read_lines_of(log)
 
     # -- asking ---------------------------------------------------------------------------------------
 
@@ -336,8 +338,13 @@ class SessionWriter:
         self._conditional = _conditional(log)
         self._lock_as_the_program_does(log)
         self.transcript.rebind(log.read, log.name)
+        self._read_lines_of(log)
         if old is not None:
             old.close()
+
+    def _read_lines_of(self, log: Log) -> None:
+        if isinstance(log, LinesLog):
+            self.transcript.read_lines = log.read_lines
 
     def _upgrade(self) -> None:
         """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""

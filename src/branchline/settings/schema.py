@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -168,7 +169,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pins: Annotated[tuple[str, ...], _says("Ids of sessions pinned to the top of the browser.")] = ()
 
 
-_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 _DEFAULTS = Settings()
 _TABLES: dict[str, type[ProviderSettings | McpServerSettings]] = {
     "providers": ProviderSettings,
@@ -178,7 +178,13 @@ _TABLES: dict[str, type[ProviderSettings | McpServerSettings]] = {
 
 def names() -> tuple[str, ...]:
     """The names of all settings, in the order in which they are shown."""
-    return tuple(_FIELDS)
+    return Settings.__struct_fields__
+
+
+@cache
+def _fields() -> dict[str, msgspec.structs.FieldInfo]:
+    """The settings with their types; evaluating these takes longer than reading a file."""
+    return {field.name: field for field in msgspec.structs.fields(Settings)}
 
 
 def describe_setting(name: str) -> str:
@@ -187,18 +193,18 @@ def describe_setting(name: str) -> str:
 
 
 def _meta(name: str) -> msgspec.Meta:
-    (meta,) = [part for part in _FIELDS[name].type.__metadata__ if isinstance(part, msgspec.Meta)]
+    (meta,) = [part for part in _fields()[name].type.__metadata__ if isinstance(part, msgspec.Meta)]
     return meta
 
 
 def validate(name: str, value: Any) -> Any:
     """The value of a setting, if it can have this one; ValueError says what it can be."""
-    if value == "" and _FIELDS[name].default is None:
+    if value == "" and _fields()[name].default is None:
         return None  # TOML has no word for nothing
     if is_table(name) and not isinstance(value, dict):
         raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}")
     try:
-        return msgspec.convert(value, _FIELDS[name].type, strict=True)
+        return msgspec.convert(value, _fields()[name].type, strict=True)
     except msgspec.ValidationError:
         raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}") from None
 
@@ -246,7 +252,7 @@ def _plain(words: str, noun: str, kind: type[msgspec.Struct]) -> str:
 
 def describe_type(name: str) -> str:
     """What a setting can be, in words."""
-    kind = _FIELDS[name].type.__origin__
+    kind = _fields()[name].type.__origin__
     if is_table(name):
         return f"a table for each of them, as [{name}.NAME]"
     choices = getattr(kind, "__args__", ())
@@ -267,7 +273,7 @@ def format_value(value: Any) -> str:
 
 def parse_value(name: str, words: str) -> Any:
     """The value that a person wrote on a command line or in the environment; ValueError for a wrong one."""
-    kind = _FIELDS[name].type.__origin__
+    kind = _fields()[name].type.__origin__
     if is_table(name):
         raise ValueError(f"{name} cannot be set in one line; write [{name}.NAME] into the file")
     if kind is bool:
@@ -312,7 +318,7 @@ def toml_text(value: Any) -> str:
 def template() -> str:
     """A file with every setting in it, each switched off and explained."""
     parts = ["# Settings of branchline. A line without # in front is in force.\n"]
-    for name in _FIELDS:
+    for name in _fields():
         default = getattr(_DEFAULTS, name)
         parts.append(f"\n# {describe_setting(name)}\n# {name} = {toml_text(default)}\n")
     return "".join(parts)

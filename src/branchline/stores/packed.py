@@ -4,13 +4,14 @@ One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed dat
 
 - no more than ``max_unpacked``;
 - no more than 1/64 of it (32 MiB) plus 100 times its compressed size, and beyond 1/4 of it (512 MiB) no more
-  than 20 times its compressed size;
+  than 4 times its compressed size;
 - no more than one line for each KiB, and one JSON array or object for each 64 bytes, of the above;
 - no line longer than 1/64 of ``max_unpacked`` (32 MiB).
 
 Real sessions compress 5 to 20 times, rarely 100 times; decompression bombs 10,000 times and more. Lines and
 values are limited too, since each costs far more memory and time than its bytes. Half a gigabyte of ordinary
-content is what every command reads in 20 seconds and 1.5 GB; only a file that is large itself may hold more.
+content is what every command reads in 20 seconds and 1.5 GB; only a file that is itself larger than 128 MiB
+may hold more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
 
 _MIB = 1 << 20
 _ANY_RATIO, _RATIO = 64, 100
-_MUCH, _RATIO_OF_MUCH = 4, 20
+_MUCH, _RATIO_OF_MUCH = 4, 4
 _PER_LINE, _PER_VALUE = 1024, 64
 _LONGEST_LINE = 64
 _LISTED = 8

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import msgspec
 
 from branchline.entries import Header
 from branchline.errors import InvalidId, NotSupported
@@ -18,10 +21,12 @@ from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
 __all__ = [
+    "PACKED_IDENTITY",
     "AddressedStore",
     "ClosableStore",
     "DraftStore",
     "FileStamp",
+    "FileState",
     "LoadStore",
     "Read",
     "ScanResult",
@@ -36,6 +41,7 @@ __all__ = [
     "close_store",
     "drafts_in",
     "hashed",
+    "pack_stamp",
     "page_of",
     "trash_of",
 ]
@@ -44,7 +50,7 @@ Read = Callable[[int, int], bytes]
 """``read(offset, size)``: bytes of a log, fewer than ``size`` only at its end."""
 
 
-class FileStamp(NamedTuple):
+class FileStamp(msgspec.Struct, frozen=True, gc=False):
     """What tells one state of a file from another without reading it."""
 
     device: int
@@ -59,8 +65,39 @@ class FileStamp(NamedTuple):
         """The stamp in the status of a file."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
+    @property
+    def packed(self) -> bytes:
+        """The stamp as bytes that sort by the time of the last change; empty where a number is too large."""
+        try:
+            return pack_stamp(self.modified_ns, self.device, self.inode, self.size, self.changed_ns)
+        except struct.error:
+            return b""
 
-class StoredLog(NamedTuple):
+    @classmethod
+    def unpacked(cls, packed: bytes) -> FileStamp:
+        """The stamp in these bytes."""
+        modified_ns, device, inode, size, changed_ns = _STAMP.unpack(packed)
+        return cls(device, inode, size, modified_ns, changed_ns)
+
+
+_STAMP = struct.Struct(">qQQQq")
+pack_stamp = _STAMP.pack
+"""``pack_stamp(modified_ns, device, inode, size, changed_ns)``: the bytes of a :class:`FileStamp`."""
+PACKED_IDENTITY = slice(8, 24)
+"""Where a packed stamp holds device and inode, by which one file under two names is known."""
+
+
+class FileState(NamedTuple):
+    """A file as it was when somebody looked at it."""
+
+    path: str
+    stamp: bytes
+    """The packed :class:`FileStamp`."""
+    number: int = 0
+    """The number that the catalog knows it by; 0 where it does not, or where the file changed since."""
+
+
+class StoredLog(msgspec.Struct, frozen=True, gc=False):
     """One log as the store sees it, without opening it."""
 
     key: str

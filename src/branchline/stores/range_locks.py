@@ -46,22 +46,37 @@ class RangeLocks:
     @contextmanager
     def hold(self, number: int, name: str) -> Iterator[None]:
         """Hold one lock for a ``with`` block. LockTimeout, with the name of the log, if it is taken."""
-        end = time.monotonic() + self._timeout
-        threads = self._thread_lock(number)
+        if (holder := self.acquire(number, self._timeout)) is not None:
+            raise LockTimeout(
+                f"cannot append to {name}: the lock is held by {holder}; tried for {self._timeout:.1f} s"
+            )
         try:
-            if not threads.acquire(timeout=min(self._timeout, threading.TIMEOUT_MAX)):
-                raise self._timed_out(name, f"another thread of this program (pid {os.getpid()})")
-            try:
-                descriptor = self._open()
-                self._wait(descriptor, number, end, name)
-                try:
-                    yield
-                finally:
-                    self._set(descriptor, number, fcntl.F_UNLCK)
-            finally:
-                threads.release()
+            yield
         finally:
+            self.release(number)
+
+    def acquire(self, number: int, timeout: float) -> str | None:
+        """Take one lock; who holds it, if it did not become free in time."""
+        end = time.monotonic() + timeout
+        if not self._thread_lock(number).acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
             self._forget(number)
+            return f"another thread of this program (pid {os.getpid()})"
+        try:
+            is_free = self._wait(self._open(), number, end)
+        except BaseException:
+            self._leave(number)
+            raise
+        if is_free:
+            return None
+        self._leave(number)
+        return "another program"
+
+    def release(self, number: int) -> None:
+        """Free a lock that was acquired."""
+        try:
+            self._set(self._open(), number, fcntl.F_UNLCK)
+        finally:
+            self._leave(number)
 
     def is_held(self, number: int) -> bool:
         """Whether a thread or a process holds this lock now. Does not wait."""
@@ -86,6 +101,10 @@ class RangeLocks:
             self._users[number] = self._users.get(number, 0) + 1
             return self._threads.setdefault(number, threading.Lock())
 
+    def _leave(self, number: int) -> None:
+        self._threads[number].release()
+        self._forget(number)
+
     def _forget(self, number: int) -> None:
         with self._guard:
             left = self._users.get(number, 1) - 1
@@ -109,7 +128,8 @@ class RangeLocks:
                 self._descriptor = os.open(self._path, flags, 0o600)
             return self._descriptor
 
-    def _wait(self, descriptor: int, number: int, end: float, name: str) -> None:
+    def _wait(self, descriptor: int, number: int, end: float) -> bool:
+        """Wait for the lock among processes; whether it is held now."""
         sleep = _FIRST_SLEEP
         while True:
             try:
@@ -117,20 +137,15 @@ class RangeLocks:
             except (BlockingIOError, PermissionError):
                 left = end - time.monotonic()
                 if left <= 0:
-                    raise self._timed_out(name, "another program") from None
+                    return False
                 time.sleep(min(sleep, left))
                 sleep = min(sleep * 2, _LONGEST_SLEEP)
             else:
-                return
+                return True
 
     @staticmethod
     def _set(descriptor: int, number: int, kind: int) -> None:
         fcntl.fcntl(descriptor, _SET, _record(kind, number))
-
-    def _timed_out(self, name: str, holder: str) -> LockTimeout:
-        return LockTimeout(
-            f"cannot append to {name}: the lock is held by {holder}; tried for {self._timeout:.1f} s"
-        )
 
 
 def _record(kind: int, number: int) -> bytes:

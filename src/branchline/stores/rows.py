@@ -7,10 +7,10 @@ a torn last line, and the parts of a line that is longer than a database likes i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-__all__ = ["APPLICATION", "LogRow", "cut", "rows_of", "window"]
+__all__ = ["APPLICATION", "LogRow", "cut", "rows_of"]
 
 APPLICATION = 0x424C4E31
 """By which a SQLite file says that it has the tables of branchline."""
@@ -55,15 +55,6 @@ def cut(pieces: Iterable[bytes]) -> Iterator[list[LogRow]]:
         waiting, size = [data[end:]], size - end
     if size:
         yield rows_of(b"".join(waiting), start)
-
-
-def window(rows: Sequence[tuple[int, bytes]], offset: int, size: int) -> bytes:
-    """The bytes from an offset on, out of rows without a gap of which the first begins at or before it."""
-    if not rows:
-        return b""
-    skip = offset - rows[0][0]
-    data = b"".join([row[1] for row in rows])
-    return data if not skip and len(data) <= size else data[skip : skip + size]
 
 
 def _is_plain(data: bytes) -> bool:

@@ -29,7 +29,7 @@ from branchline.errors import (
     SessionNotFound,
     TooLarge,
 )
-from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, Format, SessionVersion
+from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, DocumentFiles, Format, SessionVersion
 from branchline.formats.detect import builtin_format
 from branchline.formats.suffixes import has_suffix
 from branchline.log import Durability, FileLog, Log, Spool, Writer
@@ -62,10 +62,13 @@ __all__ = [
     "SessionAddress",
     "address_in",
     "addressed_store",
+    "companion_reader",
     "database_at",
     "gone",
+    "is_page",
     "open_log",
     "open_store",
+    "page_files",
     "snapshot_of",
     "stored_at",
 ]
@@ -505,6 +508,12 @@ def _document_snapshot(path: str, format_: Format) -> Iterator[Read]:
 def _document_content(path: str, format_: Format) -> Spool:
     documents = format_.documents
     assert documents is not None
+    with FileLog(path, writable=False) as log:
+        return Spool(documents.lines(log, path, companion_reader(path, documents)), _IN_MEMORY)
+
+
+def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], bytes | None]:
+    """Reads the other files of a session in documents, and no files elsewhere."""
     allowed = frozenset(documents.companions(path))
     own = os.path.dirname(path) + "/"
 
@@ -518,8 +527,7 @@ def _document_content(path: str, format_: Format) -> Spool:
             return None
         return data if len(data) <= _LARGEST_COMPANION else None
 
-    with FileLog(path, writable=False) as log:
-        return Spool(documents.lines(log, path, companion), _IN_MEMORY)
+    return companion
 
 
 # -- pages ------------------------------------------------------------------------------------------------
@@ -537,6 +545,13 @@ def _page_content(path: str) -> Spool:
     with _page_reader(path) as (pages, read):
         size = os.path.getsize(path)
         return Spool(Allowance().check(pages.packed_lines(read), size))
+
+
+def page_files(path: str) -> dict[str, bytes]:
+    """The files that a page gives back, by name. NotASession if they were changed."""
+    with _page_reader(path) as (pages, read):
+        files: dict[str, bytes] = pages.packed_files(read, Allowance().limit)
+        return files
 
 
 def _page_key(path: str) -> str:

@@ -42,7 +42,7 @@ from branchline.stores.protocol import (
     hashed,
 )
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of, window
+from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
@@ -134,17 +134,17 @@ class SqliteStore:
             values += [prefix, prefix + _LAST]
         select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
         rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
-        return ScanResult([self._stored(row) for row in rows], [])
+        return ScanResult(self._stored(rows), [])
 
     def stat(self, key: str) -> StoredLog | None:
         # The second condition tells SQLite that the partial index covers it.
         select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
         rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
-        return self._stored(rows[0]) if rows else None
+        return self._stored(rows)[0] if rows else None
 
     def drafts(self) -> list[StoredLog]:
         select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
-        return [self._stored(row) for row in self._ask(f"list the drafts in {self.path}", select)]
+        return self._stored(self._ask(f"list the drafts in {self.path}", select))
 
     def path_of(self, key: str) -> str:
         """How a session is addressed."""
@@ -259,7 +259,7 @@ class SqliteStore:
                 raise absent
             self._require_free(connection, f"restore {token!r} from the trash", row[1])
             connection.execute("UPDATE session SET state = was WHERE id = ?", (int(number),))
-        return self._stored(row)
+        return self._stored([row])[0]
 
     def close(self) -> None:
         while self._idle:
@@ -271,6 +271,7 @@ class SqliteStore:
     @contextmanager
     def reading(self, doing: str) -> Iterator[_Connection]:
         """A connection for a ``with`` block. What the database raises becomes an error of ours."""
+        self._after_fork()
         connection = self._take(doing)
         try:
             yield connection
@@ -282,18 +283,26 @@ class SqliteStore:
     @contextmanager
     def writing(self, doing: str, durability: Durability = "fsync") -> Iterator[_Connection]:
         """A transaction for a ``with`` block: committed at its end, or nothing of it is there."""
+        self._after_fork()
         self._create()
-        with self._turn_of_writers(doing), self.reading(doing) as connection:
-            connection.use(durability)
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    with contextlib.suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                raise
+        if not self._turn.acquire(timeout=min(self.lock_timeout + 1, threading.TIMEOUT_MAX)):
+            raise LockTimeout(
+                f"cannot {doing}: another thread is writing; tried for {self.lock_timeout:.1f} s"
+            )
+        try:
+            with self.reading(doing) as connection:
+                connection.use(durability)
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        with contextlib.suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
+                    raise
+        finally:
+            self._turn.release()
 
     def modified_at(self, doing: str, number: int) -> tuple[int, bool] | None:
         """The size of a log and whether its last line lacks its newline; None if the log is gone."""
@@ -331,11 +340,19 @@ class SqliteStore:
         with self.reading(doing) as connection:
             return connection.execute(select, values).fetchall()
 
-    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
-        number, key, size, modified = row
+    def _stored(self, rows: list[tuple[Any, ...]]) -> list[StoredLog]:
+        device, start = self._device, self.path_of("")
         # A log only grows, so that its number and its size say what is in it.
-        stamp = FileStamp(self._device, number, size, modified * 1_000_000, size)
-        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
+        return [
+            StoredLog(
+                key,
+                size,
+                modified / 1000,
+                start + key,
+                FileStamp(device, number, size, modified * 1_000_000, size),
+            )
+            for number, key, size, modified in rows
+        ]
 
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
         if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
@@ -349,24 +366,15 @@ class SqliteStore:
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"no session named {key!r} in {self.path}")
 
-    @contextmanager
-    def _turn_of_writers(self, doing: str) -> Iterator[None]:
-        if not self._turn.acquire(timeout=min(self.lock_timeout + 1, threading.TIMEOUT_MAX)):
-            raise LockTimeout(
-                f"cannot {doing}: another thread is writing; tried for {self.lock_timeout:.1f} s"
-            )
-        try:
-            yield
-        finally:
-            self._turn.release()
-
     # -- connections ----------------------------------------------------------------------------------
 
-    def _take(self, doing: str) -> _Connection:
+    def _after_fork(self) -> None:
+        """Leave the connections to the parent process: a child must neither use nor close them."""
         if self._pid != os.getpid():
-            # A connection must not be used, nor closed, in a child process.
             self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
             self._turn = threading.Lock()
+
+    def _take(self, doing: str) -> _Connection:
         try:
             return self._idle.pop()
         except IndexError:
@@ -500,13 +508,13 @@ class SqliteLog:
         # Joined by SQLite, in the order of the row ids: an object for each line would cost more than decoding
         # it. Neither cast changes a byte.
         select = (
-            "SELECT min(at), CAST(group_concat(CAST(data AS TEXT), '') AS BLOB) FROM line "
-            "WHERE at >= coalesce("
+            "SELECT substr(CAST(group_concat(CAST(data AS TEXT), '') AS BLOB), ? - min(at) + 1, ?) "
+            "FROM line WHERE at >= coalesce("
             "(SELECT max(at) FROM line WHERE at BETWEEN ? AND ?), ?) AND at < ?"
         )
-        values = (base, base + offset, base + offset, base + end)
-        start, data = _one(connection, select, *values) or (None, b"")
-        return b"" if start is None else window([(start, data)], base + offset, size)
+        start = base + offset
+        row = _one(connection, select, start, size, base, start, start, base + end)
+        return (row and row[0]) or b""
 
     @contextmanager
     def exclusive(self) -> Iterator[SqliteWriter]:
@@ -537,29 +545,35 @@ class SqliteLog:
     def __repr__(self) -> str:
         return f"SqliteLog({self.name!r})"
 
+    def try_append(self, expected_end: int, data: bytes) -> int | None:
+        require_lines(data)
+        locks = self._store.locks
+        if locks.acquire(self._number, 0) is not None:
+            return None
+        try:
+            with self._store.writing(f"append to {self.name}", self._durability) as connection:
+                return expected_end if self._insert(connection, data, expected_end) else None
+        finally:
+            locks.release(self._number)
+
     def append(self, data: bytes, expected: int) -> TornTail | None:
         """Append lines to a log that ends where it is expected to; the torn tail that this closed."""
-        doing = f"append to {self.name}"
-        base = self._number << _OFFSET_BITS
-        with self._store.writing(doing, self._durability) as connection:
-            update = (
-                "UPDATE session SET size = size + ?, torn = 0, modified = ? WHERE id = ? AND size = ? "
-                "AND torn = 0"
-            )
-            values = (len(data), _now(), self._number, expected)
-            torn = None
-            if not connection.execute(update, values).rowcount:
+        torn = None
+        with self._store.writing(f"append to {self.name}", self._durability) as connection:
+            if not self._insert(connection, data, expected):
                 torn, data = self._closed(connection, data, expected)
-                connection.execute(
-                    "UPDATE session SET size = ?, torn = 0, modified = ? WHERE id = ?",
-                    (expected + len(data), _now(), self._number),
-                )
-            rows = rows_of(data, base + expected)
-            if len(rows) == 1:
-                connection.execute("INSERT INTO line VALUES (?, ?)", rows[0])
-            else:
-                connection.executemany("INSERT INTO line VALUES (?, ?)", rows)
+                connection.execute("UPDATE session SET torn = 0 WHERE id = ?", (self._number,))
+                self._insert(connection, data, expected)
         return torn
+
+    def _insert(self, connection: sqlite3.Connection, data: bytes, expected: int) -> bool:
+        """Append to a log that ends there with a whole line; False, and nothing written, otherwise."""
+        update = "UPDATE session SET size = size + ?, modified = ? WHERE id = ? AND size = ? AND torn = 0"
+        values = (len(data), time.time_ns() // 1_000_000, self._number, expected)
+        if not connection.execute(update, values).rowcount:
+            return False
+        insert_rows(connection, self._number, rows_of(data, expected))
+        return True
 
     def _closed(
         self, connection: sqlite3.Connection, data: bytes, expected: int
@@ -623,7 +637,11 @@ def _write_schema(path: str) -> None:
 def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow]) -> None:
     """Insert the rows of a log."""
     base = number << _OFFSET_BITS
-    connection.executemany("INSERT INTO line VALUES (?, ?)", ((base + start, data) for start, data in rows))
+    insert = "INSERT INTO line VALUES (?, ?)"
+    if len(rows) == 1:  # in half the time
+        connection.execute(insert, (base + rows[0].start, rows[0].data))
+    else:
+        connection.executemany(insert, ((base + start, data) for start, data in rows))
 
 
 def _delete(connection: sqlite3.Connection, number: int) -> None:

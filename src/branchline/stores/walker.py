@@ -8,32 +8,39 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from branchline.log.system import describe_oserror
 from branchline.stores.files import why_hidden
-from branchline.stores.protocol import FileStamp, SkippedFile, StoredLog
+from branchline.stores.protocol import FileState, SkippedFile, pack_stamp
 from branchline.stores.sync_conflicts import cloud_placeholder
 
 __all__ = ["WalkResult", "walk"]
 
 _Pattern = tuple[str, ...]
+_NONE: Mapping[str, FileState] = {}
 
 
 class WalkResult(NamedTuple):
     """What lies below a folder, and what was seen but is not a session."""
 
-    found: list[tuple[StoredLog, tuple[int, int]]]
-    """Each with device and inode, by which one file under two names is known."""
+    found: list[FileState]
     hidden: list[SkippedFile]
 
 
-def walk(root: str, layout: Sequence[str], folder: str, key_of: Callable[[str], str]) -> WalkResult:
+def walk(
+    root: str,
+    layout: Sequence[str],
+    folder: str,
+    key_of: Callable[[str], str],
+    known: Mapping[str, FileState] = _NONE,
+) -> WalkResult:
     """The sessions in ``folder``, which is ``root`` or lies below it; the layout counts from the root.
 
-    A folder that is not there holds nothing. One that cannot be read is told as hidden.
+    A folder that is not there holds nothing. One that cannot be read is told as hidden. A file that is as it
+    was in ``known`` is found as it is there.
     """
     walked = WalkResult([], [])
     patterns = _opened(tuple(one.split("/")) for one in layout)
@@ -46,16 +53,16 @@ def walk(root: str, layout: Sequence[str], folder: str, key_of: Callable[[str], 
         at, patterns = waiting.pop()
         if not patterns or (at != folder and not _enter(at, entered)):
             continue
-        is_file = [_matcher(pattern[0]) for pattern in patterns if len(pattern) == 1]
+        is_file = _any_matcher(frozenset(pattern[0] for pattern in patterns if len(pattern) == 1))
         deeper = any(len(pattern) > 1 for pattern in patterns)
         try:
             with os.scandir(at) as listing:
                 for item in listing:
-                    if is_file and any(matches(item.name) for matches in is_file):
-                        _sort_in(item, walked, key_of)
+                    if is_file is not None and is_file(item.name):
+                        _sort_in(item, walked, key_of, known)
                     elif deeper and not item.name.startswith(".") and _is_folder(item):
                         waiting.append((item.path, _below(patterns, item.name)))
-                    elif is_file and (reason := cloud_placeholder(item.name)) is not None:
+                    elif is_file is not None and (reason := cloud_placeholder(item.name)) is not None:
                         walked.hidden.append(SkippedFile(item.path, reason))
         except FileNotFoundError:
             continue
@@ -97,6 +104,15 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
     return lambda name: fnmatch.fnmatchcase(name, pattern)
 
 
+@cache
+def _any_matcher(patterns: frozenset[str]) -> Callable[[str], bool] | None:
+    """Whether a name is like one of these; None where there are none."""
+    if len(patterns) < 2:
+        return _matcher(*patterns) if patterns else None
+    matchers = [_matcher(pattern) for pattern in patterns]
+    return lambda name: any(matches(name) for matches in matchers)
+
+
 def _enter(folder: str, entered: set[tuple[int, int]]) -> bool:
     """Whether this folder was not entered before, under this or another name."""
     try:
@@ -117,15 +133,20 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
         return False
 
 
-def _sort_in(item: os.DirEntry[str], walked: WalkResult, key_of: Callable[[str], str]) -> None:
+def _sort_in(
+    item: os.DirEntry[str], walked: WalkResult, key_of: Callable[[str], str], known: Mapping[str, FileState]
+) -> None:
+    path = item.path
     try:
         status = item.stat()
     except OSError as problem:
-        walked.hidden.append(SkippedFile(item.path, f"cannot be read: {describe_oserror(problem)}"))
+        walked.hidden.append(SkippedFile(path, f"cannot be read: {describe_oserror(problem)}"))
         return
-    key = key_of(item.path)
-    if (reason := why_hidden(key, status)) is None:
-        stored = StoredLog(key, status.st_size, status.st_mtime, item.path, FileStamp.of(status))
-        walked.found.append((stored, (status.st_dev, status.st_ino)))
+    stamp = pack_stamp(status.st_mtime_ns, status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+    before = known.get(path)
+    if before is not None and before.stamp == stamp:
+        walked.found.append(before)
+    elif (reason := why_hidden(key_of(path), status)) is None:
+        walked.found.append(FileState(path, stamp))
     else:
-        walked.hidden.append(SkippedFile(item.path, reason))
+        walked.hidden.append(SkippedFile(path, reason))

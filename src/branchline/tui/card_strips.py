@@ -35,7 +35,7 @@ _SUMMARY_MOST = 1_000
 _LINES_MOST = 400
 _OPENED_MOST = 40_000
 """Characters that are broken into lines: nobody waits here for a megabyte, the tree shows it whole."""
-_MEASURE = 88
+_MEASURE = 80
 _MARGIN = 24
 _NAMES: dict[str, tuple[str, StyleRole]] = {
     "user": ("you", "user"),
@@ -132,7 +132,9 @@ def _spoken(
     if card.label:
         chip = make_line(mark, " ", Span(f"[{card.label}]", "label"))
         rows.append(CardLine(_strip(chip, look), number))
-    for place, facts in enumerate(_margin(card, look, first=first)[: len(rows)]):
+    beside = _margin(card, look, first=first)
+    rows += [CardLine(_strip((mark,), look), number) for _ in beside[len(rows) :]]
+    for place, facts in enumerate(beside):
         strip = rows[place].strip.crop(0, look.columns - line_width(facts) - 1)
         end = to_strip(facts, line_width(facts) + 1, look.styles, look.ground)
         rows[place] = rows[place]._replace(strip=Strip.join([strip, end]))

@@ -56,7 +56,7 @@ def _marked(mark: _Mark, lines: list[str]) -> Iterator[tuple[_Mark, str]]:
 
 
 def _changes(left: list[str], right: list[str]) -> Iterator[tuple[_Mark, str]]:
-    if len(left) * len(right) > _LONGEST:
+    if len(left) * len(right) > _LONGEST or set(left).isdisjoint(right):
         yield from _marked("-", left)
         yield from _marked("+", right)
         return

@@ -23,9 +23,11 @@ __all__ = ["follow"]
 
 _FILE_SECONDS = 1.0
 _SERVER_SECONDS = 0.2
-_STEP_MS = 40
+_STEP_MS = 60
 """How often watchfiles looks for notifications: more often is more work while nothing happens."""
 _PING_SECONDS = 25.0
+_MOST_PIECES = 20
+"""Rows whose HTML an event brings. If there are more, the page asks for those that it shows."""
 
 
 async def follow(
@@ -59,10 +61,15 @@ def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | 
             return None, known
         first = session.position_after(known) if session.generation == before else 0
         skeleton = session.skeleton(first)
+        changed = session.rows_changed_since(first)
+        rows = [*changed, *range(first, first + len(skeleton.ids))]
+        if len(rows) > _MOST_PIECES:
+            rows = []
         news = {
             "generation": session.generation,
             "skeleton": msgspec.to_builtins(skeleton, str_keys=True),
-            "changed": session.rows_changed_since(first),
+            "changed": changed,
+            "pieces": [(row, str(piece)) for row, piece in zip(rows, session.pieces(rows), strict=True)],
         }
         return news, session.offset
 

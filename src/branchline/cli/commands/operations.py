@@ -135,23 +135,53 @@ def graft_command(
     "squash",
     examples="""
     branchline squash @last 3f2a..9c1d --summary "Tried three parsers; the second works."
+    branchline squash @last 3f2a..9c1d             the configured model writes the summary
     """,
 )
 @session_argument()
 @click.argument("part", metavar="ENTRY..ENTRY")
-@click.option("--summary", required=True, metavar="TEXT", help="What stands for the range; - reads stdin.")
+@click.option("--summary", metavar="TEXT", help="What stands for the range; - reads stdin.")
+@click.option("--model", metavar="MODEL", help="Write the summary with MODEL (default: the setting).")
 @directory_option
-def squash_command(out: Output, session: str, part: str, summary: str, directory: str | None) -> None:
+def squash_command(
+    out: Output, session: str, part: str, summary: str | None, model: str | None, directory: str | None
+) -> None:
     """Put a summary in the place of a range of the current path, on a new branch.
 
-    What follows the range is copied behind the summary. The original path stays in the tree.
+    Without --summary a model writes it. What follows the range is copied behind the summary. The original
+    path stays in the tree.
     """
     from branchline.actions.graft import squash
 
-    text = sys.stdin.read() if summary == "-" else summary
+    if summary is not None and model is not None:
+        raise click.UsageError("--model writes the summary that --summary gives; use one of them")
     with open_for_writing(session, directory) as live, usage_errors():
         first, last = _range(live, part)
+        if summary is None:
+            text = _written_summary(live, first, last or first, model)
+        else:
+            text = sys.stdin.read() if summary == "-" else summary
         _tell_graft(out, "squash", live, squash(live, first, last or first, text))
+
+
+def _written_summary(session: Session, first: str, last: str, model: str | None) -> str:
+    """A summary by the named model, or by that of the settings."""
+    import asyncio
+
+    from branchline.actions.navigate import NO_MODEL, SummaryModel
+    from branchline.settings import load
+
+    settings = load().settings
+    name = model or settings.model
+    if name is None:
+        raise ValueError(f"cannot squash: {NO_MODEL} with --summary")
+    from branchline.conductor.summary_model import summarize_range
+
+    async def told(_words: str) -> None:
+        """Nothing is shown before the summary is there."""
+
+    wanted = SummaryModel(name=name, base_url=settings.base_url)
+    return asyncio.run(summarize_range(session, first, last, wanted, told))
 
 
 def _range(session: Session, part: str) -> tuple[str, str | None]:

@@ -43,9 +43,8 @@ class ClineReader(ReplayReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.role or row.cline or row.spent for row in rows)
 
-    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
-        del lines, index
-        key = row.id or f"line-{number}"
+    def replay(self, row: Row, lines: Lines, index: int) -> None:
+        key = row.id or f"line-{lines.number + index}"
         if row.cline:
             self._head = row
         elif row.spent is not None and not row.role:

@@ -36,7 +36,7 @@ from branchline.formats.codex.rows import (
     item_type,
     row_from,
 )
-from branchline.formats.lines import LineReader, Lines
+from branchline.formats.lines import LineReader, Lines, holders
 from branchline.formats.log_index import first_after_fork
 from branchline.tree import ROOT, Tree
 
@@ -173,7 +173,7 @@ class CodexReader(LineReader):
         first = len(self.reading.tree)
         counts = list(map(self._take_row, rows, range(lines.number, lines.number + len(rows))))
         self._flush()
-        self.locate(first, lines, None if len(self.reading.tree) - first == len(rows) else counts)
+        self.locate(first, lines, holders(counts))
         return True
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:

@@ -18,7 +18,19 @@ from branchline.formats.typed_rows import LinkedReader, RowPlace
 
 __all__ = ["CopilotReader"]
 
-_NOTICES = frozenset({"session.error", "session.warning", "session.info"})
+_DATA = ("custom", None)
+_KINDS: dict[str, tuple[str, str | None]] = {
+    "session.usage_record": ("usage", None),
+    "user.message": ("message", "user"),
+    "assistant.message": ("message", "assistant"),
+    "tool.execution_complete": ("message", "toolResult"),
+    "session.compaction_complete": ("compaction", None),
+    "session.model_change": ("model_change", None),
+    "session.error": ("custom_message", None),
+    "session.warning": ("custom_message", None),
+    "session.info": ("custom_message", None),
+}
+"""The entry that an event is, by its type; all others are data."""
 _IDS = re.compile(rb'"id":"([0-9A-Za-z-]{1,64})","timestamp":"[^"\\]*","parentId":(?:null|"([^"\\]*)")')
 
 READ_ONLY = "sessions of Copilot CLI are read-only; fork it into a native session to continue"
@@ -40,41 +52,33 @@ class CopilotReader(LinkedReader[Row]):
         self._origin: str | None = None
 
     def place(self, row: Row) -> RowPlace:
-        kind, role, quiet = "custom", None, False
         data = row.data
-        match row.type:
-            case "session.usage_record":
-                kind = "usage"
-            case _ if row.agent_id is not None or data is None:
-                pass
-            case "user.message":
-                if data.source is None or not data.source.startswith("agent-"):
-                    kind, role = "message", "user"
-            case "assistant.message":
-                kind, role, quiet = "message", "assistant", not (data.content or "").strip()
-            case "tool.execution_complete":
-                kind, role = "message", "toolResult"
-            case "session.compaction_complete" if data.success is not False:
-                kind = "compaction"
-            case "session.model_change":
-                kind = "model_change"
-            case name if name in _NOTICES:
-                kind = "custom_message"
-            case _:
-                pass
-        return RowPlace(row.id, row.parent_id, kind, row.timestamp, role, quiet)
+        kind, role = _KINDS.get(row.type, _DATA)
+        quiet = False
+        if data is None or row.agent_id is not None:
+            if kind != "usage":
+                kind, role = _DATA
+        elif role == "assistant":
+            quiet = not data.content or data.content.isspace()
+        elif (role == "user" and (data.source or "").startswith("agent-")) or (
+            kind == "compaction" and data.success is False
+        ):
+            kind, role = _DATA
+        return row.id, row.parent_id, kind, row.timestamp, role, quiet
 
     def note(self, row: Row, position: int) -> None:
-        role, data = self.reading.tree.roles[position], row.data
-        if role in ("user", "assistant"):
-            self._spoken = max(self._spoken, row.timestamp)
+        data = row.data
         if data is None:
             return
-        names = self.reading.tool_names
+        role = self.reading.tree.roles[position]
+        if (role == "assistant" or role == "user") and row.timestamp > self._spoken:  # noqa: PLR1714  for speed
+            self._spoken = row.timestamp
         if data.tool_requests:
-            names.update((one.tool_call_id, one.name) for one in data.tool_requests)
+            names = self.reading.tool_names
+            for one in data.tool_requests:
+                names[one.tool_call_id] = one.name
         elif data.tool_name and data.tool_call_id:
-            names.setdefault(data.tool_call_id, data.tool_name)
+            self.reading.tool_names.setdefault(data.tool_call_id, data.tool_name)
         if role == "user" and not self._prompt:
             self._prompt = (data.content or "").strip()
         if row.type == "session.start" and row.agent_id is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from branchline.formats.log_index import ByteRange, LogIndex
+from branchline.formats.log_index import LogIndex
 
 __all__ = ["EntrySource", "GeminiLogIndex", "parent_of"]
 
@@ -26,8 +26,8 @@ class GeminiLogIndex(LogIndex):
 
     def __init__(self) -> None:
         super().__init__("gemini")
-        self.versions: dict[int, ByteRange] = {}
-        """The line with the newest version of an entry."""
+        self.versions: dict[int, tuple[int, int]] = {}
+        """Offset and size of the line with the newest version of an entry."""
         self.sources: dict[int, EntrySource] = {}
 
 

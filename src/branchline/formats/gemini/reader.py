@@ -8,9 +8,8 @@ unless it repeats the old one, as it does whenever a session is resumed: then th
 from __future__ import annotations
 
 import posixpath
-from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header
@@ -33,17 +32,6 @@ _WHOLE = EntrySource()
 _Said = tuple[str, str]
 
 
-class _Item(NamedTuple):
-    """One message of the list."""
-
-    said: _Said | None
-    """Who said what, of prompts and answers; None for everything else."""
-    position: int
-    """Its entry."""
-    before: int
-    """What it hangs from."""
-
-
 class GeminiReader(ReplayReader[Row]):
     """Reads one session; its path tells the parent of a sub-agent."""
 
@@ -55,10 +43,11 @@ class GeminiReader(ReplayReader[Row]):
     def __init__(self, path: str = "") -> None:
         super().__init__(GeminiLogIndex())
         self._path = path
-        self._list: list[_Item] = []
+        # The list, in columns: a record for each message would cost the garbage collector much time.
+        self._entries: list[int] = []
+        self._parents: list[int] = []  # of the first entry of each message
+        self._said: list[_Said | None] = []
         self._places: dict[str, int] = {}  # of messages in the list, by id
-        self._said: list[tuple[int, _Said]] = []  # the prompts and answers of the list, and their places
-        self._where: dict[_Said, list[int]] = {}
         self._results: set[str] = set()  # the calls whose results have entries
         self._session = self._time = self._kind = self._cwd = ""
         self._summary = self._prompt = self._spoken = ""
@@ -79,13 +68,14 @@ class GeminiReader(ReplayReader[Row]):
             for row in rows
         )
 
-    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
-        if row.change is not None:
-            self._summary = row.change.summary or self._summary
-            if row.change.messages is not None:
-                self._take_list(row.change.messages, number)
+    def replay(self, row: Row, lines: Lines, index: int) -> None:
+        change = row.change
+        if change is not None:
+            self._summary = change.summary or self._summary
+            if change.messages is not None:
+                self._take_list(change.messages, lines.number + index)
         elif row.rewind_to is not None:
-            self._rewind(row.rewind_to, number)
+            self._rewind(row.rewind_to, lines.number + index)
         elif row.session_id and not row.type:
             self._session = self._session or row.session_id
             self._time = self._time or row.start_time
@@ -95,15 +85,15 @@ class GeminiReader(ReplayReader[Row]):
                 self._cwd = row.directories[0]
         else:
             known = self._places.get(row.id) if row.id else None
-            if known is not None and self._is_version(row, self._list[known]):
+            if known is not None and self._is_version(row, self._entries[known]):
                 self._replace(row, known, lines.span(index))
             else:
-                self._take_message(row, row.id or f"line-{number}")
+                self._take_message(row, row.id or f"line-{lines.number + index}")
 
     def _take_list(self, messages: Sequence[MessageRow], number: int) -> None:
         """A list of messages in place of the one before."""
         spoken = [(place, said) for place, one in enumerate(messages) if (said := _said(one))]
-        old = self._said
+        old = self._spoken_before()
         if len(spoken) >= len(old) and [said for _, said in spoken[: len(old)]] == [said for _, said in old]:
             self._rename(messages, spoken, [place for place, _ in old])
             start = spoken[len(old)][0] if len(spoken) > len(old) else len(messages)
@@ -112,23 +102,14 @@ class GeminiReader(ReplayReader[Row]):
                     key = message.id or f"line-{number}.{place}"
                     if message.id not in self._places:
                         self._take_message(message, key, EntrySource(message=place))
-        elif (kept := self._repeated([said for _, said in spoken])) is not None:
+        elif (kept := _repeated(old, [said for _, said in spoken])) is not None:
             self._rename(messages, spoken, kept)
         else:
             self._compact(messages, number)
 
-    def _repeated(self, new: Sequence[_Said]) -> list[int] | None:
-        """Where a new list stands in the old one, in the same order; None if it has anything else."""
-        found: list[int] = []
-        last = -1
-        for said in new:
-            places = self._where.get(said, ())
-            number = bisect_right(places, last)
-            if number == len(places):
-                return None
-            last = places[number]
-            found.append(last)
-        return found
+    def _spoken_before(self) -> list[tuple[int, _Said]]:
+        """The prompts and answers of the list, with their places."""
+        return [(place, said) for place, said in enumerate(self._said) if said is not None]
 
     def _rename(
         self, messages: Sequence[MessageRow], spoken: Sequence[tuple[int, _Said]], known: Sequence[int]
@@ -141,41 +122,39 @@ class GeminiReader(ReplayReader[Row]):
     def _compact(self, messages: Sequence[MessageRow], number: int) -> None:
         """The whole list was replaced by another one, which stands in this line."""
         position = self._add(f"line-{number}", "compaction", messages[-1].timestamp if messages else "")
-        self._list, self._places, self._said, self._where = [], {}, [], {}
+        self._entries, self._parents, self._said, self._places = [], [], [], {}
         for message in messages:
-            self._remember(message.id, _Item(_said(message), position, position))
+            self._remember(message.id, _said(message), position, position)
 
     def _rewind(self, target: str, number: int) -> None:
         """Cut the list before a message; an unknown one empties it."""
         place = self._places.get(target, 0)
-        before = self._list[place].before if self._list else self.tip
+        before = self._parents[place] if self._parents else self.tip
         if target not in self._places:
             before = ROOT
-        del self._list[place:]
+        del self._entries[place:], self._parents[place:], self._said[place:]
         self._places = {key: one for key, one in self._places.items() if one < place}
-        while self._said and self._said[-1][0] >= place:
-            self._where[self._said.pop()[1]].pop()
         self.move_to(before, f"line-{number}")
 
     def _take_message(self, message: MessageRow, key: str, source: EntrySource = _WHOLE) -> None:
-        before, texts, calls = self.tip, message.texts, message.answered_calls
+        before = self.tip
+        texts, calls = message.said()
         position = self._add_message(message, key, source, texts, calls)
-        said = None if calls else _said_by(message.type, texts)
-        self._remember(message.id, _Item(said, position, before))
+        self._remember(message.id, None if calls else _said_by(message.type, texts), position, before)
 
-    def _is_version(self, message: MessageRow, item: _Item) -> bool:
+    def _is_version(self, message: MessageRow, position: int) -> bool:
         """Whether this is the message in the list again, and not a result, which may have the same id."""
-        role = self.reading.tree.roles[item.position]
+        role = self.reading.tree.roles[position]
         return (role == "assistant") == (message.type == "gemini")
 
     def _replace(self, message: MessageRow, place: int, span: ByteRange) -> None:
         """A newer version of a message; results that it brings follow."""
-        reading, item = self.reading, self._list[place]
-        reading.versions[item.position] = span
-        if reading.tree.roles[item.position] == "assistant":
-            if any(map(str.strip, message.texts)):
-                reading.tree.textless.discard(item.position)
-            self._add_results(message, reading.tree.keys[item.position], _WHOLE)
+        reading, position = self.reading, self._entries[place]
+        reading.versions[position] = (span.offset, span.size)
+        if reading.tree.roles[position] == "assistant":
+            if not all(map(str.isspace, message.said()[0])):
+                reading.tree.textless.discard(position)
+            self._add_results(message, reading.tree.keys[position], _WHOLE)
 
     def _add_message(
         self, message: MessageRow, key: str, source: EntrySource, texts: list[str], calls: list[str]
@@ -188,7 +167,7 @@ class GeminiReader(ReplayReader[Row]):
             self._results.update(fresh)
             for number, call in enumerate(fresh):
                 name = key if not number else f"{key}.{number + 1}"
-                self._add(name, "message", time, "toolResult", source._replace(result_of=call))
+                self._add(name, "message", time, "toolResult", EntrySource(source.message, call))
             return self.tip
         match message.type:
             case "user" if texts and texts[0].startswith(CONTEXT_BEGINS):
@@ -200,7 +179,7 @@ class GeminiReader(ReplayReader[Row]):
             case "gemini":
                 self._spoken = max(self._spoken, time)
                 position = self._add(key, "message", time, "assistant", source)
-                if not any(map(str.strip, texts)):
+                if all(map(str.isspace, texts)):
                     self.reading.tree.textless.add(position)
                 self._add_results(message, key, source)
                 return position
@@ -213,7 +192,7 @@ class GeminiReader(ReplayReader[Row]):
         for call in message.finished_calls:
             if call not in self._results:
                 self._results.add(call)
-                about = source._replace(result_of=call)
+                about = EntrySource(source.message, call)
                 self._add(f"{key}:{call}", "message", message.timestamp, "toolResult", about)
 
     def _add(
@@ -224,19 +203,16 @@ class GeminiReader(ReplayReader[Row]):
         role: str | None = None,
         source: EntrySource = _WHOLE,
     ) -> int:
-        position = self.add(key, type, time, role)
         if source is not _WHOLE:
-            self.reading.sources[position] = source
-        return position
+            self.reading.sources[len(self.reading.tree.keys)] = source
+        return self.add(key, type, time, role)
 
-    def _remember(self, key: str, item: _Item) -> None:
-        place = len(self._list)
+    def _remember(self, key: str, said: _Said | None, position: int, before: int) -> None:
         if key:
-            self._places.setdefault(key, place)
-        if item.said is not None:
-            self._said.append((place, item.said))
-            self._where.setdefault(item.said, []).append(place)
-        self._list.append(item)
+            self._places.setdefault(key, len(self._entries))
+        self._entries.append(position)
+        self._parents.append(before)
+        self._said.append(said)
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -262,9 +238,22 @@ class GeminiReader(ReplayReader[Row]):
         )
 
 
+def _repeated(old: Sequence[tuple[int, _Said]], new: Sequence[_Said]) -> list[int] | None:
+    """Where a new list stands in the old one, in the same order; None if it has anything else."""
+    found: list[int] = []
+    rest = iter(old)
+    for said in new:
+        place = next((place for place, one in rest if one == said), None)
+        if place is None:
+            return None
+        found.append(place)
+    return found
+
+
 def _said(message: MessageRow) -> _Said | None:
     """Who said what; None for results, context and notices."""
-    return None if message.answered_calls else _said_by(message.type, message.texts)
+    texts, calls = message.said()
+    return None if calls else _said_by(message.type, texts)
 
 
 def _said_by(speaker: str, texts: list[str]) -> _Said | None:

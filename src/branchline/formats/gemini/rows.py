@@ -35,26 +35,19 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
     content: str | tuple[_Part, ...] | _Part | None = None
     tool_calls: tuple[_Call, ...] | None = None
 
-    @property
-    def parts(self) -> tuple[_Part, ...]:
+    def said(self) -> tuple[list[str], list[str]]:
+        """The words in it, without thoughts, and the calls whose results it carries as its parts."""
         content = self.content
-        if content is None or isinstance(content, str):
-            return () if content is None else (_Part(text=content),)
-        return content if isinstance(content, tuple) else (content,)
-
-    @property
-    def texts(self) -> list[str]:
-        """The words in it, without thoughts."""
-        if isinstance(self.content, str):
-            return [self.content] if self.content else []
-        return [part.text for part in self.parts if part.text and not part.thought]
-
-    @property
-    def answered_calls(self) -> list[str]:
-        """The calls whose results the message carries as its parts."""
-        if isinstance(self.content, str):
-            return []
-        return [part.function_response.id or "" for part in self.parts if part.function_response is not None]
+        if isinstance(content, str):
+            return [content] if content else [], []
+        texts: list[str] = []
+        calls: list[str] = []
+        for part in () if content is None else content if isinstance(content, tuple) else (content,):
+            if part.text and not part.thought:
+                texts.append(part.text)
+            if part.function_response is not None:
+                calls.append(part.function_response.id or "")
+        return texts, calls
 
     @property
     def finished_calls(self) -> list[str]:

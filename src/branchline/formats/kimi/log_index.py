@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from array import array
 from typing import NamedTuple
 
 from branchline.context import ModelRef
-from branchline.formats.log_index import ByteRange, LogIndex
+from branchline.formats.log_index import LogIndex
 
 __all__ = ["KimiLogIndex", "WirePath", "wire_path"]
 
@@ -18,8 +19,8 @@ class KimiLogIndex(LogIndex):
 
     def __init__(self) -> None:
         super().__init__("kimi")
-        self.pieces: dict[int, list[ByteRange]] = {}
-        """The lines that continue an answer, by its entry."""
+        self.pieces: dict[int, array[int]] = {}
+        """Offset and size of each line that continues an answer, one behind the other, by its entry."""
         self.models: dict[int, ModelRef] = {}
         """The models of answers."""
         self.tool_names: dict[str, str] = {}

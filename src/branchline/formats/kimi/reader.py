@@ -7,6 +7,7 @@ the undone turns are a branch. An answer is one entry, although its texts and ca
 from __future__ import annotations
 
 import posixpath
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ _BOOKKEEPING = frozenset(
     }
 )
 """The most frequent of the events that say nothing about the conversation."""
+_STEP_LIMITS = frozenset({"step.begin", "step.end"})
 
 
 class KimiReader(ReplayReader[Row]):
@@ -71,12 +73,15 @@ class KimiReader(ReplayReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return "" not in [row.type for row in rows]
 
-    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
-        if row.type in _BOOKKEEPING:
+    def replay(self, row: Row, lines: Lines, index: int) -> None:
+        kind = row.type
+        if kind in _BOOKKEEPING:
             return
-        match row.type:
+        number = lines.number + index
+        match kind:
             case "context.append_loop_event" if row.event is not None:
-                self._take_event(row, number, lines, index)
+                if row.event.type not in _STEP_LIMITS:
+                    self._take_event(row, number, lines, index)
             case "turn.prompt":
                 self._prompt_id = row.prompt_id
                 self._take_prompt(row, number, _words(row.input))
@@ -85,7 +90,8 @@ class KimiReader(ReplayReader[Row]):
             case "usage.record":
                 self._add("usage", row, number)
             case "llm.request":
-                self._model = ModelRef(provider=row.provider or "", id=row.model or "")
+                if (row.provider, row.model) != (self._model.provider, self._model.id):
+                    self._model = ModelRef(provider=row.provider or "", id=row.model or "")
             case "context.apply_compaction":
                 kept = min(max(row.kept_user_message_count or 0, 0), len(self._prompts))
                 position = self._add("compaction", row, number)
@@ -150,7 +156,11 @@ class KimiReader(ReplayReader[Row]):
             reading.tree.textless.add(position)
             self._speak(row)
         else:
-            reading.pieces.setdefault(position, []).append(lines.span(index))
+            pieces = reading.pieces.get(position)
+            if pieces is None:
+                reading.pieces[position] = array("q", lines.span(index))
+            else:
+                pieces.extend(lines.span(index))
         part = event.part
         if part is not None and part.type == "text" and part.text and not part.text.isspace():
             reading.tree.textless.discard(position)
@@ -167,8 +177,9 @@ class KimiReader(ReplayReader[Row]):
         return self.add(f"line-{number}", type, row.time, role)
 
     def _speak(self, row: Row) -> None:
-        if row.time is not None and 0 < row.time <= LAST_INSTANT:
-            self._spoken = row.time if self._spoken is None else max(self._spoken, row.time)
+        time = row.time
+        if time is not None and 0 < time <= LAST_INSTANT and (self._spoken is None or time > self._spoken):
+            self._spoken = time
 
     # -- the end --------------------------------------------------------------------------------------
 

@@ -102,7 +102,8 @@ def _message(fields: dict[str, Any], reading: KimiLogIndex, position: int, time:
             *map(_call, map(dict_of, list_of(message.get("toolCalls")))),
         )
     else:
-        lines = (json_codec.bounded(reading.read(*span)) for span in reading.pieces.get(position, ()))
+        pieces = iter(reading.pieces.get(position, ()))
+        lines = (json_codec.bounded(reading.read(*span)) for span in zip(pieces, pieces, strict=True))
         events = [fields, *map(json_codec.loads_object, lines)]
         blocks = tuple(_answer(dict_of(dict_of(event).get("event")) for event in events))
     model = reading.models.get(position)

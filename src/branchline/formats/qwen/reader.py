@@ -54,7 +54,7 @@ class QwenReader(LinkedReader[Row]):
                 kind = _SYSTEM.get(row.subtype or "", "custom")
             case _:
                 pass
-        return RowPlace(row.uuid, row.parent_uuid, kind, row.timestamp, role, quiet)
+        return row.uuid, row.parent_uuid, kind, row.timestamp, role, quiet
 
     def note(self, row: Row, position: int) -> None:
         reading = self.reading

@@ -45,9 +45,8 @@ class VibeReader(ReplayReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.message or row.vibe or row.facts for row in rows)
 
-    def replay(self, row: Row, number: int, lines: Lines, index: int) -> None:
-        del lines, index
-        key = f"line-{number}"
+    def replay(self, row: Row, lines: Lines, index: int) -> None:
+        key = f"line-{lines.number + index}"
         if row.message is None:
             if row.vibe:
                 self._head = row

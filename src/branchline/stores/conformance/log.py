@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from branchline.errors import LockTimeout
-from branchline.log import CompareAndAppendLog, FollowableLog, Log, follow
+from branchline.log import CompareAndAppendLog, FollowableLog, LinesLog, Log, follow
 
 __all__ = ["LogContract"]
 
@@ -254,6 +255,24 @@ class LogContract:
 
             assert appended in ([], [None])
             assert _whole(log) == b'{}\n{"n":2}\n'
+
+    def test_many_lines_are_read_at_once_as_one_by_one(self) -> None:
+        lines = [b'{"n":%d}' % number for number in range(100)] + [b"\r", b"", b"{}\r", b'{"torn']
+        data = b"\n".join(lines)
+        ends = itertools.accumulate(len(line) + 1 for line in lines)
+        ranges = [(end - len(line) - 1, end - 1) for line, end in zip(lines, ends, strict=True)]
+        with self.new(data) as log:
+            if not isinstance(log, LinesLog):
+                return
+
+            assert log.read_lines(ranges[::-1]) == lines[::-1]
+            assert log.read_lines([(0, 20), (3, 8), ranges[7], ranges[7]]) == [
+                data[:20],
+                data[3:8],
+                lines[7],
+                lines[7],
+            ]
+            assert log.read_lines([]) == []
 
     def test_a_follower_learns_each_new_end_once(self) -> None:
         with self.new(b"{}\n") as log:

@@ -26,6 +26,7 @@ VERSION = 1
 """The schema that this branchline reads and writes."""
 _MOST = 20
 _CONNECT_SECONDS = 10
+_CHUNK = 64
 
 
 class ConnectionLost(LogError):
@@ -81,36 +82,44 @@ class Connections:
         values: Sequence[Any] | dict[str, Any] = (),
         *,
         settings: dict[str, str] | None = None,
+        large: bool = False,
     ) -> list[tuple[Any, ...]]:
         """Run one statement in a transaction of its own, in one round trip, and return its rows.
 
         A look is made again, once, if the connection was lost: the server may have been restarted since.
+        ``large`` says that the rows are megabytes together.
         """
         try:
-            return self._run(doing, statement, values, settings)
+            return self._run(doing, statement, values, settings, large=large)
         except ConnectionLost:
             if not statement.startswith("SELECT"):
                 raise
-            return self._run(doing, statement, values, settings)
+            return self._run(doing, statement, values, settings, large=large)
 
     def _run(
-        self, doing: str, statement: str, values: Any, settings: dict[str, str] | None
+        self, doing: str, statement: str, values: Any, settings: dict[str, str] | None, *, large: bool
     ) -> list[tuple[Any, ...]]:
         with self.take(doing) as connection:
             if not (settings or self.is_secured):
-                return _rows(connection.execute(statement, values, binary=True))
+                return _rows(connection, statement, values, large=large)
             with connection.pipeline():
                 self.begin(connection, settings)
                 cursor = connection.execute(statement, values, binary=True)
                 connection.execute("COMMIT")
-            return _rows(cursor)
+            return cursor.fetchall() if cursor.description is not None else []
 
     def run_in(
-        self, connection: Connection, doing: str, statement: str, values: Sequence[Any] = ()
+        self,
+        connection: Connection,
+        doing: str,
+        statement: str,
+        values: Sequence[Any] = (),
+        *,
+        large: bool = False,
     ) -> list[tuple[Any, ...]]:
         """Run one statement in a transaction that is open, and return its rows."""
         with self._translated(doing, connection):
-            return _rows(connection.execute(statement, values, binary=True))
+            return _rows(connection, statement, values, large=large)
 
     @contextlib.contextmanager
     def transaction(self, doing: str, settings: dict[str, str] | None = None) -> Iterator[Connection]:
@@ -236,7 +245,11 @@ class Connections:
         return LogError(f"cannot {doing}: {_first(problem)}")
 
 
-def _rows(cursor: Any) -> list[tuple[Any, ...]]:
+def _rows(connection: Connection, statement: str, values: Any, *, large: bool) -> list[tuple[Any, ...]]:
+    if large and driver().capabilities.has_stream_chunked():
+        # Taken over some at a time: the driver's memory for a whole result costs half as much again.
+        return list(connection.cursor().stream(statement, values, binary=True, size=_CHUNK))
+    cursor = connection.execute(statement, values, binary=True)
     return cursor.fetchall() if cursor.description is not None else []
 
 

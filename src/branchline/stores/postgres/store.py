@@ -33,7 +33,7 @@ __all__ = ["PostgresStore"]
 _LOG, _DRAFT, _TRASH = 0, 1, 2
 _LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
 _LOW = (1 << 62) - 1  # the random bits of an id
-_COLUMNS = "id, key, size, modified"
+_COLUMNS = "id::text, key, size, modified"  # an id as text is read in a third of the time
 _CREATE = f"""
 WITH made AS (
   INSERT INTO branchline.session (tenant, id, store, key, state, size, torn, created, modified, touched)
@@ -110,20 +110,18 @@ class PostgresStore:
         if limit is not None:
             select, values = select + " LIMIT %s", [*values, limit]
         rows = self._run(f"list the sessions in {self.name}", select, values)
-        return ScanResult([self._stored(row) for row in rows], [])
+        return ScanResult(self._stored(rows), [])
 
     def stat(self, key: str) -> StoredLog | None:
         row = self._find(key, "state = 0")
-        return None if row is None else self._stored(row)
+        return None if row is None else self._stored([row])[0]
 
     def drafts(self) -> list[StoredLog]:
         select = (
             f"SELECT {_COLUMNS} FROM branchline.session "
             "WHERE tenant = %s AND store = %s AND state = 1 ORDER BY modified DESC, key"
         )
-        return [
-            self._stored(row) for row in self._run(f"list the drafts in {self.name}", select, self._scope)
-        ]
+        return self._stored(self._run(f"list the drafts in {self.name}", select, self._scope))
 
     def path_of(self, key: str) -> str:
         """How a session is addressed. A password is not part of it."""
@@ -189,7 +187,7 @@ class PostgresStore:
         rows = self._run(
             f"publish the draft {key!r} in {self.name}",
             "UPDATE branchline.session SET state = 0 "
-            "WHERE tenant = %s AND store = %s AND key = %s AND state = 1 RETURNING id",
+            "WHERE tenant = %s AND store = %s AND key = %s AND state = 1 RETURNING id::text",
             (*self._scope, key),
         )
         if not rows:
@@ -222,7 +220,7 @@ class PostgresStore:
         )
         if row is None:
             raise self._no_session(key)
-        return self._stored(row)
+        return self._stored([row])[0]
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         rows = self._run(
@@ -259,7 +257,7 @@ class PostgresStore:
             )
         if row is None:
             raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
-        return self._stored(row)
+        return self._stored([row])[0]
 
     # -- searching ------------------------------------------------------------------------------------
 
@@ -279,10 +277,10 @@ class PostgresStore:
     def _run(self, doing: str, statement: str, values: Any) -> list[tuple[Any, ...]]:
         return self.connections.run(doing, statement, values)
 
-    def _log(self, number: uuid.UUID | str, key: str, durability: Durability = "fsync") -> PostgresLog:
+    def _log(self, number: str, key: str, durability: Durability = "fsync") -> PostgresLog:
         return PostgresLog(
             self.connections,
-            str(number),
+            number,
             key,
             durability=durability,
             lock_timeout=self._lock_timeout,
@@ -352,11 +350,21 @@ class PostgresStore:
         with connection.cursor() as cursor, cursor.copy(copy) as stream:
             stream.write(_SIGNATURE + body + _END)
 
-    def _stored(self, row: tuple[Any, ...]) -> StoredLog:
-        number, key, size, modified = row
+    def _stored(self, rows: list[tuple[Any, ...]]) -> list[StoredLog]:
+        device, start = self._device, self.path_of("")
         # A log only grows, so that its id and its size say what is in it.
-        stamp = FileStamp(self._device, number.int & _LOW, size, modified * 1_000_000, size)
-        return StoredLog(key, size, modified / 1000, self.path_of(key), stamp)
+        return [
+            StoredLog(
+                key,
+                size,
+                modified / 1000,
+                start + key,
+                FileStamp(
+                    device, int(number[19:23] + number[24:], 16) & _LOW, size, modified * 1_000_000, size
+                ),
+            )
+            for number, key, size, modified in rows
+        ]
 
     def _taken(self, doing: str, key: str) -> FileExistsError:
         return FileExistsError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 from branchline.actions.navigate import NO_MODEL, SummaryModel, navigate
 from branchline.errors import BranchlineError
@@ -134,6 +135,13 @@ class EntryActionsScreen(ListScreen):
         self.ask(InputDialog("Summary of the abandoned branch"), said)
 
     def _navigate_summed_up(self, key: str) -> None:
+        self.ask_focus(
+            "empty: the whole branch",
+            lambda model, focus: self.attempt(lambda: self._summed_up(key, model, focus)),
+        )
+
+    def ask_focus(self, hint: str, then: Callable[[SummaryModel, str], None]) -> None:
+        """Ask what a generated summary should look at; without a model, say so."""
         model = self.branchline.summary_model
         if model is None:
             self.tell(NO_MODEL, wrong=True)
@@ -141,29 +149,36 @@ class EntryActionsScreen(ListScreen):
 
         def focused(focus: str | None) -> None:
             if focus is not None:
-                self.attempt(lambda: self._summed_up(key, model, focus))
+                then(model, focus)
 
-        question = InputDialog("Focus of the summary?", hint="empty: the whole branch")
-        self.ask(question, focused)
+        self.ask(InputDialog("Focus of the summary?", hint=hint), focused)
+
+    @asynccontextmanager
+    async def writing(self, heading: str) -> AsyncIterator[StreamingDialog]:
+        """Show what a model is writing, for the length of a ``with`` block."""
+        dialog = StreamingDialog(heading)
+        await self.app.push_screen(dialog)
+        try:
+            yield dialog
+        finally:
+            dialog.end()
 
     async def _summed_up(self, key: str, model: SummaryModel, focus: str) -> str:
         from branchline.conductor.summary_model import open_summarizer  # noqa: PLC0415  models are heavy
 
-        writing = StreamingDialog(f"{model.name} summarizes the abandoned branch")
-        await self.app.push_screen(writing)
-        try:
-            async with open_summarizer(model, writing.told) as summarizer:
-                done = await navigate(
-                    self.session,
-                    key,
-                    summarizer=summarizer.write,
-                    focus=focus,
-                    window=summarizer.window,
-                    hooks=self.branchline.hooks,
-                    abort=writing.abort,
-                )
-        finally:
-            writing.end()
+        async with (
+            self.writing(f"{model.name} summarizes the abandoned branch") as dialog,
+            open_summarizer(model, dialog.told) as summarizer,
+        ):
+            done = await navigate(
+                self.session,
+                key,
+                summarizer=summarizer.write,
+                focus=focus,
+                window=summarizer.window,
+                hooks=self.branchline.hooks,
+                abort=dialog.abort,
+            )
         return self._moved(done)
 
     def _fork(self, key: str, *, before: bool) -> None:

@@ -41,7 +41,7 @@ class StreamingDialog(ModalScreen[None]):
             yield LineBar(Span(self._heading, "heading"))
             yield TextPanel()
             yield LineBar(
-                Span("Esc", "active"), Span(" cancels; nothing has moved yet", "dim"), id="progress"
+                Span("Esc", "active"), Span(" cancels; nothing is written yet", "dim"), id="progress"
             )
 
     async def told(self, words: str) -> None:
@@ -51,7 +51,7 @@ class StreamingDialog(ModalScreen[None]):
             self.query_one(TextPanel).show(self._lines)
             self.query_one("#progress", LineBar).say(
                 Span("Esc", "active"),
-                Span(f" cancels; nothing has moved yet   {len(self._text):,} characters", "dim"),
+                Span(f" cancels; nothing is written yet   {len(self._text):,} characters", "dim"),
             )
 
     def _lines(self, columns: int) -> list[Line]:

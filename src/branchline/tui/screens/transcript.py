@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Container
 
 from branchline.entries import SIDE_TYPES
 from branchline.session import Session
@@ -19,9 +20,12 @@ from branchline.tui.screens.dialogs import SelectDialog
 from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.row_list import RowList
 from branchline.views.browser.branch_end import branch_end
 from branchline.views.browser.conversation import Conversation, images_of
 from branchline.views.browser.entry_menu import MenuItem
+from branchline.views.browser.layout import overview_columns
+from branchline.views.browser.path_overview import PathOverview
 from branchline.views.humanize import count
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import one_line
@@ -51,6 +55,10 @@ class TranscriptScreen(ListScreen):
 
     table = "transcript"
     BINDINGS: ClassVar[list[BindingType]] = bindings("transcript")
+    DEFAULT_CSS = """
+    TranscriptScreen #body { height: 1fr; layout: horizontal; }
+    TranscriptScreen #overview { border-right: solid $border; }
+    """
 
     def __init__(
         self, session: Session, *, at: str | None = None, place: str | None = None, words: str = ""
@@ -69,6 +77,7 @@ class TranscriptScreen(ListScreen):
         self._follows_leaf = leaf == session.leaf
         self._outcome = ""
         self._hunt = 0
+        self._overview: PathOverview[Session] | None = None
 
     @property
     def session(self) -> Session:
@@ -81,11 +90,14 @@ class TranscriptScreen(ListScreen):
     def compose(self) -> ComposeResult:
         yield LineBar(id="top")
         yield LineBar(id="search")
-        yield ConversationView()
+        with Container(id="body"):
+            yield RowList(id="overview", centred=True, lit=False)
+            yield ConversationView()
         yield LineBar(id="seen")
         yield LineBar(id="hints")
 
     def on_mount(self) -> None:
+        self._fit()
         self.view.focus()
         self.call_after_refresh(self._begin)
         self.set_interval(_LOOK, self._look)
@@ -100,6 +112,7 @@ class TranscriptScreen(ListScreen):
         else:
             self.view.go_to(part)
         self._show_bars()
+        self.call_after_refresh(self._show_overview)
 
     def on_unmount(self) -> None:
         self.session.close()
@@ -135,9 +148,39 @@ class TranscriptScreen(ListScreen):
 
     def on_conversation_view_selected(self) -> None:
         self._show_bars()
+        self._follow_in_overview()
 
     def on_resize(self) -> None:
+        self._fit()
         self._show_bars()
+        self.call_after_refresh(self._show_overview)
+
+    # -- the tree beside it ---------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Show the tree where the screen is wide enough for both."""
+        columns = overview_columns(self.size.width)
+        self.list.display = bool(columns)
+        self.list.styles.width = columns
+
+    def _show_overview(self) -> None:
+        if self.list.display:
+            self._overview = PathOverview(self.conversation)
+            self._follow_in_overview()
+
+    def _follow_in_overview(self) -> None:
+        """Mark the part that is read; the tree leads back here only when it is clicked on."""
+        rows = self._overview
+        if rows is None or not self.list.display:
+            return
+        before, current = rows.current, rows.read_at(self.conversation.place_of(self.view.selected[0]))
+        if self.list.rows is not rows or current != before:
+            with self.prevent(RowList.Moved):
+                self.list.show(rows, current)
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        if self._overview is not None and 0 <= event.index < len(self._overview):
+            self._read_branch(self._overview.key(event.index))
 
     # -- a session that lives -------------------------------------------------------------------------
 
@@ -170,6 +213,7 @@ class TranscriptScreen(ListScreen):
         else:
             self.view.go_to(min(part, len(conversation) - 1))
         self._show_bars()
+        self._show_overview()
 
     # -- moving ---------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from branchline.actions.graft import GraftResult, graft, squash
 from branchline.actions.named_branches import name_branch, named_branches
+from branchline.actions.navigate import SummaryModel
 from branchline.actions.operations import Operation, operations, redo, undo
 from branchline.context import milliseconds
 from branchline.library import SessionRow
@@ -26,6 +27,7 @@ from branchline.views.text import cut, one_line
 __all__ = ["TreeOperationsScreen"]
 
 _WORDS = 48
+_SQUASHED = "squashed; the original path stays in the tree; appended"
 
 
 class TreeOperationsScreen(EntryActionsScreen):
@@ -54,6 +56,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             "graft_range": self._graft_range,
             "graft_from": self._graft_from,
             "squash": self._squash,
+            "squash_written": self._squash_summed_up,
             "branches": lambda _entry: self.action_branches(),
             "log": lambda _entry: self.action_log(),
             "undo": lambda _entry: self.action_undo(),
@@ -159,22 +162,24 @@ class TreeOperationsScreen(EntryActionsScreen):
 
     def _graft(self, work: Callable[[], GraftResult], done: str = "grafted") -> None:
         async def write() -> str:
-            made = work()
-            self.tree_state.marked = ROOT
-            self._stand()
-            left_out = "".join(f"; left out: {reason}" for reason in made.left_out)
-            return f"{done} {count(len(made.entries), 'entry', 'entries')}{left_out}; {UNDO}"
+            return self._grafted(work(), done)
 
         self.attempt(write)
+
+    def _grafted(self, made: GraftResult, done: str) -> str:
+        """Stand behind what was appended, and say what it is."""
+        self.tree_state.marked = ROOT
+        self._stand()
+        left_out = "".join(f"; left out: {reason}" for reason in made.left_out)
+        return f"{done} {count(len(made.entries), 'entry', 'entries')}{left_out}; {UNDO}"
 
     def _graft_marked(self, key: str) -> None:
         if (marked := self._marked) is not None:
             self._graft(lambda: graft(self.session, marked, onto=key))
 
     def _graft_range(self, key: str) -> None:
-        if (marked := self._marked) is not None:
-            first, last = self._in_order(marked, key)
-            self._graft(lambda: graft(self.session, first, last))
+        if (part := self._range_to(key)) is not None:
+            self._graft(lambda: graft(self.session, *part))
 
     def _graft_from(self, key: str) -> None:
         from branchline.tui.screens.turns import TurnPickerScreen  # noqa: PLC0415
@@ -212,17 +217,38 @@ class TreeOperationsScreen(EntryActionsScreen):
         return f"{self.branchline.source.agent(row)}, {age(row.modified_ms, self.branchline.now())}"
 
     def _squash(self, key: str) -> None:
-        marked = self._marked
-        if marked is None:
+        if (part := self._range_to(key)) is None:
             return
-        first, last = self._in_order(marked, key)
 
         def said(summary: str | None) -> None:
             if summary is not None:
-                done = "squashed; the original path stays in the tree; appended"
-                self._graft(lambda: squash(self.session, first, last, summary), done)
+                self._graft(lambda: squash(self.session, *part, summary), _SQUASHED)
 
         self.ask(InputDialog("What stands for the range?", hint="the range stays on its own branch"), said)
+
+    def _squash_summed_up(self, key: str) -> None:
+        """Let the model write the summary, and squash the range when it is there."""
+        part = self._range_to(key)
+
+        def written(model: SummaryModel, focus: str) -> None:
+            async def write() -> str:
+                from branchline.conductor.summary_model import summarize_range  # noqa: PLC0415  it is heavy
+
+                assert part is not None
+                async with self.writing(f"{model.name} summarizes the range") as dialog:
+                    summary = await summarize_range(
+                        self.session, *part, model, dialog.told, focus=focus, abort=dialog.abort
+                    )
+                return self._grafted(squash(self.session, *part, summary), _SQUASHED)
+
+            self.attempt(write)
+
+        if part is not None:
+            self.ask_focus("empty: the whole range", written)
+
+    def _range_to(self, key: str) -> tuple[str, str] | None:
+        """The mark and an entry, the earlier first; None where nothing is marked."""
+        return None if (marked := self._marked) is None else self._in_order(marked, key)
 
     # -- undoing --------------------------------------------------------------------------------------
 

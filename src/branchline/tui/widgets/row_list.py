@@ -33,7 +33,8 @@ class RowSource(Protocol):
 class RowList(LineView):
     """Rows under a cursor. Moving it tells ``Moved``, choosing a row tells ``Chosen``.
 
-    ``centred`` keeps the cursor in the middle, as trees are read; ``wrapping`` goes around at the ends.
+    ``centred`` keeps the cursor in the middle, as trees are read; ``wrapping`` goes around at the ends. A
+    list that is not ``lit`` follows another one: its rows themselves say which is the current one.
     """
 
     DEFAULT_CSS = "RowList { height: 1fr; }"
@@ -60,6 +61,7 @@ class RowList(LineView):
         id: str | None = None,  # noqa: A002
         centred: bool = False,
         wrapping: bool = False,
+        lit: bool = True,
         empty: str = "",
     ) -> None:
         super().__init__(id=id)
@@ -69,6 +71,7 @@ class RowList(LineView):
         self._stops: Sequence[int] | None = None
         self._centred = centred
         self._wrapping = wrapping
+        self._lit = lit
 
     def show(self, rows: RowSource, cursor: int | None = None, *, stops: Sequence[int] | None = None) -> None:
         """Show other rows; the cursor goes to a given one, or stays as near as it can.
@@ -131,7 +134,8 @@ class RowList(LineView):
             words = self.empty if y == 0 and (self.rows is None or not len(self.rows)) else ""
             return self.draw((Span(words, "dim"),))
         ground = self.ground
-        if index == self.cursor:
+        lit = self._lit and index == self.cursor
+        if lit:
             ground += Style(bgcolor=self.app.theme_variables["cursor-ground"])
         try:
             line = self.rows.line(index, self.columns)
@@ -141,7 +145,7 @@ class RowList(LineView):
             ValueError,
         ) as problem:  # a row may read its file, which others change
             line = (Span(f"  {problem}", "error"),)
-        return self.draw(with_cursor(line) if index == self.cursor else line, ground)
+        return self.draw(with_cursor(line) if lit else line, ground)
 
     def _refresh_row(self, index: int) -> None:
         y = index - int(self.scroll_offset.y)

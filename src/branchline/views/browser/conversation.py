@@ -63,6 +63,10 @@ class _Parts(Sequence[list[int]]):
         """The part that contains an index of the path."""
         return bisect_right(self._starts, place) - 1
 
+    def start(self, part: int) -> int:
+        """The place of the path at which a part begins."""
+        return self._starts[part]
+
 
 class Conversation(Generic[_Session]):
     """The parts of the path to a leaf, by number."""
@@ -118,6 +122,10 @@ class Conversation(Generic[_Session]):
         while wanted != ROOT and wanted not in places:
             wanted = tree.parents[wanted]
         return self.parts.at(places[wanted]) if wanted in places else None
+
+    def place_of(self, part: int) -> int:
+        """The place of the path at which a part begins; -1 where there are none."""
+        return self.parts.start(part) if part < len(self.parts) else -1
 
     # -- going through it -----------------------------------------------------------------------------
 

@@ -81,7 +81,11 @@ def _operations(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
     if facts.range_:
         items.append(MenuItem("graft_range", "Graft from the mark to here onto the current branch", "a copy"))
     if facts.range_ and facts.on_path and refusal(transcript, "branch_summary") is None:
-        items.append(MenuItem("squash", "Squash from the mark to here", "a summary instead, on a new branch"))
+        by_model = "no model configured" if facts.model is None else f"by {facts.model}"
+        items += [
+            MenuItem("squash", "Squash from the mark to here", "your summary instead, on a new branch"),
+            MenuItem("squash_written", "Squash with a generated summary", by_model),
+        ]
     return [
         *items,
         MenuItem("graft_from", "Graft a turn of another session here", "a copy behind this entry"),

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BROWSER_BARS", "SMALLEST", "TREE_BARS", "PaneLayout", "air_of", "layout_for"]
+__all__ = ["BROWSER_BARS", "SMALLEST", "TREE_BARS", "PaneLayout", "air_of", "layout_for", "overview_columns"]
 
 SMALLEST = (40, 10)
 """The smallest usable screen, in columns and rows."""
 BROWSER_BARS = 6
 """Fixed lines of the browser: location, search, filters, column names, messages, keys."""
 TREE_BARS = 4
-_BESIDE = 160
+_BESIDE = 158
 _LIST_COLUMNS = 120
 """Columns of a list with a pane beside it: enough for all its columns."""
+_OVERVIEW = 44
+"""Columns of the tree beside a transcript, where the screen is wide enough for it."""
 _LIST_ROWS = 10
 """The minimum of rows for a list with a pane below it."""
 _PANE_ROWS = 7
@@ -56,6 +58,11 @@ class Air(NamedTuple):
 def air_of(height: int) -> Air:
     """Return the blank lines between the bars of the browser."""
     return Air(*(int(height >= least) for least in _AIR))
+
+
+def overview_columns(width: int) -> int:
+    """How wide the tree beside a transcript is; 0 where the text needs the whole screen."""
+    return 0 if width < _BESIDE else _OVERVIEW + (width - _BESIDE) // 3
 
 
 def layout_for(width: int, height: int, *, bars: int, wanted: bool | None = None) -> PaneLayout:

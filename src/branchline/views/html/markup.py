@@ -65,22 +65,21 @@ def join(values: Iterable[Value], separator: str = "") -> Html:
 
 
 def _markup(value: Value) -> str:
-    text = value if isinstance(value, str) else str(value)
-    return text if _is_ordinary(text) else _escaped(text)
+    if type(value) is not str:
+        value = str(value)
+    return value if _is_ordinary(value) else _escaped(value)
 
 
 class Template:
     """Markup with a ``{}`` for each value. Attributes must be quoted."""
 
-    __slots__ = ("_places", "_text")
+    __slots__ = ("_text",)
 
     def __init__(self, markup: str) -> None:
-        self._places = markup.count("{}")
         self._text = markup.replace("%", "%%").replace("{}", "%s")
 
     def __call__(self, *values: Value) -> Html:
-        if len(values) != self._places:
-            raise ValueError(f"the template has {self._places} places, not {len(values)}")
+        """The markup with these values; TypeError if there are more or fewer than places."""
         return Html(
             self._text % tuple([value if type(value) is Html else _markup(value) for value in values])
         )

@@ -267,7 +267,7 @@ class PieceRenderer:
             case UserMessage():
                 text = self._prose(position, blocks_text(message.content, "\n\n"))
                 body = join((text, *self._images(message.content), self._chips(entry)))
-                return self._article(entry, "user", "Prompt", body)
+                return self._article(entry, "user", _PROMPT, body)
             case AssistantMessage():
                 return self._answer(position, entry, message)
             case ToolResult():
@@ -334,9 +334,10 @@ class PieceRenderer:
             if not self.options.thinking and blocks:
                 return EMPTY
             parts.append(_OMITTED("No content"))
-        parts.append(self._chips(entry))
+        if entry.id in self._labels:
+            parts.append(self._chips(entry))
         kind = "assistant bare" if bare else "assistant"
-        return self._article(entry, kind, "Answer", join(parts), message)
+        return self._article(entry, kind, _ANSWER, join(parts), message)
 
     def _article(
         self, entry: Entry, kind: str, name: str, body: Html, answer: AssistantMessage | None = None
@@ -416,7 +417,7 @@ class PieceRenderer:
     def _section(self, position: int, section: ToolSection) -> Html:
         if section.kind == "diff":
             return _SECTION(section.title or "Change", *self._difference(position, section.text))
-        title = section.title or ("Command" if section.language == "sh" else "Input")
+        title = section.title or (_COMMAND if section.language == "sh" else _INPUT)
         return self._text_section(title, position, section.text[:_LONGEST_OUTPUT])
 
     def _text_section(self, title: str, position: int, text: str, row: int | None = None) -> Html:
@@ -470,6 +471,9 @@ class PieceRenderer:
         if kind not in _IMAGE_TYPES or not _BASE64.fullmatch(block.data):
             return _OMITTED(f"{kind or 'image'}, {size}, not shown")
         return _IMAGE(kind, block.data, kind.removeprefix("image/"), size)
+
+
+_PROMPT, _ANSWER, _COMMAND, _INPUT = map(Html, ("Prompt", "Answer", "Command", "Input"))
 
 
 # -- parts of a piece -------------------------------------------------------------------------------------

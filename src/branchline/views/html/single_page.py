@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.errors import NotASession
+from branchline.errors import NotASession, TooLarge
 from branchline.formats import EntryLog
-from branchline.formats.log_index import ByteRange, LogIndex
 from branchline.views.html.markup import Html, Template, is_visible, join
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
@@ -29,7 +28,10 @@ from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_headin
 from branchline.views.humanize import count
 
 __all__ = [
+    "PackedFile",
     "Provenance",
+    "packed_file",
+    "packed_files",
     "packed_frames",
     "packed_lines",
     "page_provenance",
@@ -47,6 +49,15 @@ _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
 _PREFIX = 32
 
 Read = Callable[[int, int], bytes]
+
+
+class PackedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that a page gives back as it was."""
+
+    name: str
+    """Its path below the directory that the page is imported into."""
+    size: int
+    sha256: str
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +80,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     sha256: str
     """Of the session's lines as they are in the page."""
+    files: tuple[PackedFile, ...] = ()
+    """The documents that the lines were made of, where the agent keeps no lines; the session's own first."""
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -83,8 +96,12 @@ def single_page(
     markdown: str,
     static: Mapping[str, str],
     options: PieceOptions,
+    files: Iterable[bytes] = (),
 ) -> Iterator[bytes]:
-    """The bytes of a page, in pieces. ``static`` are the files of the directory ``static``, by name."""
+    """The bytes of a page, in pieces. ``static`` are the files of the directory ``static``, by name.
+
+    ``files`` are the contents of ``provenance.files``.
+    """
     labels = source.reading.labels
     style, script = static["style.css"], bundle(static, "single.js")
     policy = (
@@ -100,13 +117,15 @@ def single_page(
     yield _data("chunks", msgspec.json.encode([chunk.start for chunk in chunks]), "application/json")
     columns = skeleton_columns(source, leaf, labels=labels, home=options.home)
     level = 1 if provenance.size > _LARGE else 9
-    yield _packed("skeleton", [json_codec.dumps(columns, surrogates="replace")], level)
+    yield _packed("skeleton", json_codec.dumps(columns, surrogates="replace"), level)
     packer = _Packer(source, options)
     for number, positions in enumerate(chunks):
         frames = packer.frames(positions, last=number == len(chunks) - 1)
         yield _packed(f"chunk-{number}", frames, level)
         if number == 0:
             yield _encoded(_SCRIPT(Html(script)))
+    for number, content in enumerate(files):
+        yield _packed(f"file-{number}", content, level)
     yield b"</body></html>\n"
 
 
@@ -146,11 +165,14 @@ def _provenance_block(known: Provenance) -> Html:
     else:
         found = ", ".join(f"{number:,} {kind}" for kind, number in sorted(replaced.items()))
         rows.append(_ROW("Replaced", found or "nothing: no secrets found"))
-    original = replaced is None and not known.left_out
-    gives = "the original session" if original else "the session as it is shown here, with the same entry ids"
+    command, gives = "branchline import FILE", "the session as it is shown here, with the same entry ids"
+    if known.files:
+        command, gives = "branchline import FILE --dir DIR", count(len(known.files), "original file")
+    elif replaced is None and not known.left_out:
+        gives = "the original session"
     rows += [
         _ROW("SHA-256", _MONO(known.sha256)),
-        _ROW("Get it back", join((_MONO("branchline import FILE"), f" gives {gives}."))),
+        _ROW("Get it back", join((_MONO(command), f" gives {gives}."))),
     ]
     return _PROVENANCE(join(rows))
 
@@ -182,33 +204,38 @@ class _Packer:
             source, labels=source.reading.labels, options=options, reference=self._reference
         )
         self._cursor = 0
-        self._lines: dict[int, bytes] = {}
+        self._block = b""
+        self._lines: dict[int, tuple[int, int]] = {}
 
-    def frames(self, positions: range, *, last: bool) -> Iterator[bytes]:
+    def frames(self, positions: range, *, last: bool) -> bytes:
         source, reading = self._source, self._source.reading
         start = self._cursor
-        spans = _spans(reading, positions)
+        spans = reading.spans(positions)
         end = max([start, *(span.offset + span.size for span in spans)])
-        block = source.bytes_between(start, end + 1)
-        cuts: list[tuple[bytes, int]] = []
+        block = self._block = source.bytes_between(start, end + 1)
+        cuts: list[tuple[int, int, int]] = []
+        cursor = 0
         self._lines = {}
-        for position, span in zip(positions, spans, strict=True):
-            begins, stop = span.offset - self._cursor, span.offset + span.size
-            if begins < 0:  # the line of an earlier entry too, or out of order
-                cuts.append((b"", 0))
+        for position, (offset, size) in zip(positions, spans, strict=True):
+            begins, stop = offset - start, offset - start + size
+            if begins < cursor:  # the line of an earlier entry too, or out of order
+                cuts.append((0, 0, 0))
                 continue
-            stop += block[stop - start : stop - start + 1] == b"\n"
-            cuts.append((block[self._cursor - start : stop - start], begins))
-            self._lines[position] = block[span.offset - start : span.offset + span.size - start]
-            self._cursor = stop
-        for (lines, begins), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
+            self._lines[position] = begins, stop
+            stop += block[stop : stop + 1] == b"\n"
+            cuts.append((cursor, stop, begins - cursor))
+            cursor = stop
+        self._cursor = start + cursor
+        parts: list[bytes | memoryview] = []
+        view = memoryview(block)
+        for (begin, stop, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
             markup = _encoded(piece)
-            yield b"%d %d %d\n%b%b" % (len(lines), begins, len(markup), lines, markup)
+            parts += (b"%d %d %d\n" % (stop - begin, before, len(markup)), view[begin:stop], markup)
         if last:
             rest = source.bytes_between(self._cursor, None)
             self._cursor += len(rest)
-            yield b"%d 0 0\n" % len(rest)
-            yield rest
+            parts += (b"%d 0 0\n" % len(rest), rest)
+        return b"".join(parts)
 
     def _reference(self, position: int, text: str) -> int | None:
         line = self._lines.get(position)
@@ -219,10 +246,11 @@ class _Packer:
         except (UnicodeError, msgspec.MsgspecError):
             return None
         # Most texts begin like no other string of their line: finding a long one as a whole takes longer.
-        at = line.find(literal[:_PREFIX])
-        if at >= 0 and not line.startswith(literal, at):
-            at = line.find(literal, at + 1)
-        return None if at < 0 else at
+        (start, stop), block = line, self._block
+        at = block.find(literal[:_PREFIX], start, stop)
+        if at >= 0 and not block.startswith(literal, at, stop):
+            at = block.find(literal, at + 1, stop)
+        return None if at < 0 else at - start
 
 
 def _chunks(source: EntryLog) -> list[range]:
@@ -244,30 +272,13 @@ def _chunks(source: EntryLog) -> list[range]:
     return chunks
 
 
-def _spans(reading: LogIndex, positions: range) -> list[ByteRange]:
-    """Where the lines of neighbouring entries are."""
-    spans: list[ByteRange] = []
-    position = positions.start
-    while position < positions.stop:
-        block = reading.block_of(position)
-        skipped = position - block.first
-        start = block.ends[skipped - 1] + 1 if skipped else 0
-        for end in block.ends[skipped : skipped + positions.stop - position]:
-            spans.append(ByteRange(block.offset + start, end - start))
-            start = end + 1
-        position = positions.start + len(spans)
-    return spans
-
-
 def _data(name: str, content: bytes, kind: str) -> bytes:
     safe_content = content.replace(b"<", b"\\u003c")
     return b'<script type="%b" id="%b">%b</script>\n' % (kind.encode(), name.encode(), safe_content)
 
 
-def _packed(name: str, pieces: Iterable[bytes], level: int) -> bytes:
-    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 8)
-    packed = [packer.compress(piece) for piece in pieces]
-    content = binascii.b2a_base64(b"".join([*packed, packer.flush()]), newline=False)
+def _packed(name: str, content: bytes, level: int) -> bytes:
+    content = binascii.b2a_base64(zlib.compress(content, level, 31), newline=False)
     return b'<script type="text/plain" id="%b">%b</script>\n' % (name.encode(), content)
 
 
@@ -320,6 +331,35 @@ def packed_frames(read: Read) -> Iterator[tuple[bytes, bytes]]:
     elements = _Elements(read)
     _provenance(elements)
     yield from _frames(elements)
+
+
+def packed_file(name: str, content: bytes) -> PackedFile:
+    """What a page says about a file that it gives back."""
+    return PackedFile(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+
+def packed_files(read: Read, most: int) -> dict[str, bytes]:
+    """The files that a page gives back, by name; none in most pages.
+
+    NotASession if one of them is not what the page says, TooLarge if they have more than ``most`` bytes.
+    """
+    elements = _Elements(read)
+    known = _provenance(elements).files
+    if sum(file.size for file in known) > most:
+        raise TooLarge(f"its files have more than {most:,} bytes")
+    found: dict[str, bytes] = {}
+    for number, file in enumerate(known):
+        packed = elements.find(b'<script type="text/plain" id="file-%d">' % number)
+        try:
+            content = zlib.decompressobj(31).decompress(
+                binascii.a2b_base64(packed or b"", strict_mode=True), file.size + 1
+            )
+        except (binascii.Error, zlib.error):
+            content = b""
+        if packed_file(file.name, content) != file:
+            raise NotASession(f"file {number + 1} of the page does not match its SHA-256")
+        found[file.name] = content
+    return found
 
 
 def _provenance(elements: _Elements) -> Provenance:

@@ -50,7 +50,7 @@ function follow(page, source) {
     if (news.generation !== source.generation) { location.reload(); return; }
     const known = page.tree.ids.length, columns = news.skeleton;
     if (columns.first > known) { location.reload(); return; }
-    if (columns.first + columns.ids.length > known) fresh += page.grow(columns, news.changed);
+    if (columns.first + columns.ids.length > known) fresh += page.grow(columns, news.changed, news.pieces);
     button.textContent = fresh === 1 ? "1 new" : fresh + " new";
     button.hidden = fresh < 1 || document.documentElement.scrollHeight - scrollY - innerHeight < 40;
     document.documentElement.dataset.entries = page.tree.ids.length;

@@ -47,13 +47,15 @@ export class SessionPage {
     this.list.show(this.path, keep); this.drawTree();
   }
 
-  // New entries at the end (live): follow if they continue the shown path.
-  grow(columns, changed = []) {
+  // New entries at the end (live): follow if they continue the shown path. pieces: [position, HTML] of some of them.
+  grow(columns, changed = [], pieces = []) {
     const end = this.path[this.path.length - 1];
     this.tree.add(columns);
     for (const at of changed) this.cache.delete(at);
+    for (const [at, piece] of pieces) this.keep(at, piece, []);
     const path = this.tree.path(this.tree.newest(end ?? 0)), added = path.length - this.path.length;
-    this.path = path; this.list.show(path); this.list.refresh(changed.map((at) => path.indexOf(at)).filter((index) => index >= 0)); this.drawTree();
+    this.path = path; this.list.show(path); this.list.refresh(changed.map((at) => path.indexOf(at)).filter((index) => index >= 0));
+    this.treeTimer ??= setTimeout(() => { this.treeTimer = null; this.drawTree(); }, 200);  // the new rows are seen first
     return added;
   }
 
@@ -72,10 +74,12 @@ export class SessionPage {
     const pieces = await this.source.pieces(missing);
     await Promise.all(missing.map(async (at, index) => {
       const places = [...pieces[index].matchAll(/ data-paragraphs="([^"]*)"/g)].map((found) => found[1]);
-      this.cache.set(at, { piece: pieces[index], model: / class="mdl">([^<]*)</.exec(pieces[index])?.[1] ?? "", paragraphs: await Promise.all(places.map((place) => this.text(at, place))) });
+      this.keep(at, pieces[index], await Promise.all(places.map((place) => this.text(at, place))));
     }));
     if (this.cache.size > 3000 && !this.list.everything) for (const key of [...this.cache.keys()].slice(0, 1000)) this.cache.delete(key);
   }
+
+  keep(at, piece, paragraphs) { this.cache.set(at, { piece, model: / class="mdl">([^<]*)</.exec(piece)?.[1] ?? "", paragraphs }); }
 
   text(at, place) { const [offset, delta] = place.split(":").map(Number); return this.source.text(at + (delta || 0), offset); }
 
@@ -179,7 +183,7 @@ export class SessionPage {
     this.list.nodes.get(this.here)?.classList.remove("on");
     this.here = index; this.list.nodes.get(index)?.classList.add("on");
     $("#position").textContent = `${(index + 1).toLocaleString()} / ${this.path.length.toLocaleString()}`;
-    if (this.layout) { this.treeList.reveal(this.layout.rowOf[index]); this.treeList.soon(); this.promptList.soon(); }
+    if (this.layout) { this.treeList.reveal(this.layout.rowOf[index] ?? this.layout.rows.length - 1); this.treeList.soon(); this.promptList.soon(); }
   }
 
   async goTo(at, { block = "start", flash = true } = {}) {
