@@ -50,9 +50,8 @@ def import_file(
     """Copy a session file into the library of a working directory, or into ``directory``.
 
     The copy has the same bytes, except for these header fields with ``cwd`` or ``new_id``. A portable zot
-    file becomes a new session where zot finds it. If a page holds an
-    agent's documents, they are written below ``directory``. Raises NotASession if the file is not
-    a session or has no header.
+    file becomes a new session where zot finds it. If a page holds an agent's documents, they are written
+    below ``directory``. Raises NotASession if the file is not a session or has no header.
     """
     with Session.open(file) as source:
         if directory is not None and is_address(os.fspath(directory)):

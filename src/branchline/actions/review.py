@@ -36,7 +36,8 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
     """Return what an export would replace, by kind, the most frequent first."""
     found: dict[tuple[str, str], SecretFinding] = {}
 
-    def note(kind: str, data: bytes, start: int, end: int) -> None:
+    def note(kind: str, data: bytes, start: int, end: int, between: tuple[int, int]) -> None:
+        """``between``: where the finding before this one ends, and where the next one begins."""
         value = data[start:end].decode("utf-8", "replace")
         known = found.get((kind, value))
         if known is not None:
@@ -44,24 +45,29 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
             return
         line_start, line_end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
         line_end = len(data) if line_end < 0 else line_end
+        first, last = max(line_start, start - _CONTEXT, between[0]), min(line_end, end + _CONTEXT, between[1])
         named = _ID.search(data, line_start, line_end)
         found[kind, value] = SecretFinding(
             kind=kind,
             value=value,
             count=1,
-            before=_before(data[max(line_start, start - _CONTEXT) : start]),
-            after=_readable(_QUOTE.split(data[end : min(line_end, end + _CONTEXT)])[0]),
+            before=_before(data[first:start]),
+            after=_readable(_QUOTE.split(data[end:last])[0]),
             entry=None if named is None else named[1].decode("utf-8", "replace"),
         )
 
     patterns = private_patterns() if request.portable else []
     for block in page_lines(session, request):
-        for start, end, kind in redact_bytes(block).hits if request.redact else ():
-            note(kind, block, start, end)
+        spans = [(hit.start, hit.end, hit.kind) for hit in redact_bytes(block).hits] if request.redact else []
         text = block.decode("latin-1") if patterns else ""
         for kind, pattern, _ in patterns:
-            for match in pattern.finditer(text):
-                note(kind, block, *match.span())
+            spans += [(*match.span(), kind) for match in pattern.finditer(text)]
+        spans.sort()
+        starts, ends = [span[0] for span in spans], [span[1] for span in spans]
+        for (start, end, kind), before, after in zip(
+            spans, [0, *ends], [*starts[1:], len(block)], strict=False
+        ):
+            note(kind, block, start, end, (min(before, start), max(after, end)))
     return sorted(found.values(), key=lambda one: (one.kind, -one.count, one.value))
 
 

@@ -22,7 +22,6 @@ from branchline.catalog import (
 )
 from branchline.catalog.documents import (
     documents_of,
-    git_branch_of,
     off_path,
     spending_before,
     traits_of,
@@ -61,7 +60,7 @@ class CatalogRows:
         """Why the catalog was not used."""
         try:
             with open_catalog(create=False) as catalog:
-                files, numbers, hidden = compared = scanner.compare(catalog.states())
+                files, numbers, hidden = compared = scanner.compare(catalog.states)
                 paths = (scanner.stored_log(file).path for file in compared.changed)
                 self._known = catalog.files([path for path in paths if path is not None])
         except CatalogUnavailable as problem:
@@ -75,7 +74,7 @@ class CatalogRows:
 
     def __call__(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
         number, file = item
-        record = self._record(number) if number else None
+        record = self._records.get(number) or self._record(number) if number else None
         if record is not None and record.row.path == file.path:  # not so if the catalog was just made again
             row = self._scanner.row_of(file, record)
             if record.deep or isinstance(row, SkippedFile):
@@ -187,6 +186,6 @@ def _text(transcript: EntryLog, start: int) -> TextUpdate:
         off_path(transcript, start),
         spending_before(transcript, start),
         {key: label.text for key, label in reading.labels.items()},
-        git_branch_of(transcript),
+        reading.git_branch,
         traits_of(transcript),
     )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import ModelRef, milliseconds
+from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
@@ -165,7 +166,9 @@ class _Content(NamedTuple):
 
 def _assembled(log: _Log, stored: StoredLog) -> _Log:
     """The log together with its beginning in other files, unpacked."""
-    from branchline.session.locator import assembled_content  # noqa: PLC0415  searches assemble nothing
+    if log.compression is None and log.format.splitting is None:
+        return log
+    from branchline.session.locator import assembled_content  # noqa: PLC0415  few formats need it
 
     content = assembled_content(
         log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
@@ -215,12 +218,10 @@ def _transcript(log: _Log) -> EntryLog:
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
     """Return the row with what the whole file tells."""
-    from branchline.catalog.documents import git_branch_of  # noqa: PLC0415  searches read no rows
-    from branchline.context.selection import model_of  # noqa: PLC0415  as above
-
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
     path = tree.path_positions(reading.leaf)
+    on_path = list(map(tree.roles.__getitem__, path))
     return _row(
         stored,
         header,
@@ -228,10 +229,10 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         draft=draft,
         title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
-        messages=_count(tree, path),
-        prompts=list(map(tree.roles.__getitem__, path)).count("user"),
+        messages=_count(tree, path, on_path),
+        prompts=on_path.count("user"),
         branches=count_branches(tree),
-        git_branch=git_branch_of(transcript),
+        git_branch=reading.git_branch,
         total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,
@@ -279,9 +280,11 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
         entry = transcript.entry(position)
         if isinstance(entry, MessageEntry):
             text = message_text(entry.message, " ")
-            from branchline.library.harness_text import spoken_text  # noqa: PLC0415  as above
+            if "<" in text or text[:1] in "#C[T":
+                from branchline.library.harness_text import spoken_text  # noqa: PLC0415  compiles long patterns
 
-            if words := one_line(spoken_text(text) if "<" in text or text[:1] in "#C[T" else text):
+                text = spoken_text(text)
+            if words := one_line(text):
                 return words
         position += 1
     return None
@@ -292,12 +295,12 @@ def _pieces(tree: Tree) -> int:
     return sum(tree.types[position] == "message" for position in tree.continuations)
 
 
-def _count(tree: Tree, path: list[int]) -> int:
-    """Count the messages of user, model and tools on a path; an answer in several entries counts once."""
+def _count(tree: Tree, path: list[int], on_path: list[str | None]) -> int:
+    """The messages of user, model and tools on a path with these roles; an answer in pieces counts once."""
     roles, types = tree.roles, tree.types
     if tree.continuations:
         path = [place for place in path if place not in tree.continuations]
-    on_path = list(map(roles.__getitem__, path))
+        on_path = list(map(roles.__getitem__, path))
     count = sum(map(on_path.count, COUNTED_ROLES))
     if types.count("message") != len(roles) - roles.count(None):
         # Entries of other types may have a field named message; they do not count.

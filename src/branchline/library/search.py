@@ -150,7 +150,7 @@ class _Run:
 
     def with_index(self, catalog: Catalog) -> Hits:
         self.catalog = catalog
-        compared = self.scanner.compare(catalog.states(with_text=True))
+        compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         left, missing = self._catch_up(catalog, compared.changed)
         allowed = self._allowed(catalog)
@@ -201,7 +201,7 @@ class _Run:
 
     def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
         self.catalog = catalog
-        compared = self.scanner.compare(catalog.states(with_text=True))
+        compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         known = catalog.files(self._paths(compared.changed))
         for file in compared.changed:
@@ -657,7 +657,7 @@ def _session_allows(
     terms: Sequence[Term], row: SessionRow, transcript: EntryLog, documents: Sequence[Document]
 ) -> bool:
     """Whether a session that was read matches the terms about whole sessions."""
-    from branchline.catalog.documents import git_branch_of, traits_of  # noqa: PLC0415  as above
+    from branchline.catalog.documents import traits_of  # noqa: PLC0415  as above
 
     for term in terms:
         match term.field:
@@ -668,7 +668,7 @@ def _session_allows(
                 models.add(f"{row.provider or ''}/{row.model or ''}".lower())
                 hit = any(term.text in model for model in models)
             case "branch":
-                hit = term.text in (git_branch_of(transcript) or "").lower()
+                hit = term.text in (transcript.reading.git_branch or "").lower()
             case "label":
                 hit = any(term.text in label.text.lower() for label in transcript.reading.labels.values())
             case "is":

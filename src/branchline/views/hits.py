@@ -12,7 +12,7 @@ import msgspec
 
 from branchline.views.session_row import SessionRow
 from branchline.views.spans import Line, marked_line
-from branchline.views.text import one_line
+from branchline.views.text import one_line, without_escapes
 
 __all__ = ["Hit", "HitPlace", "Hits", "Snippet", "find_ranges", "make_snippet", "matches_all", "snippet_line"]
 
@@ -162,6 +162,7 @@ def snippet_line(snippet: Snippet) -> Line:
 
 def _flat(text: str) -> str:
     """Filter a piece of text, and collapse runs of white space."""
+    text = without_escapes(text)
     if not text:
         return ""
     ends = (" " if text[:1].isspace() else "", " " if text[-1:].isspace() else "")

@@ -17,7 +17,18 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-__all__ = ["Cluster", "clusters", "cut", "cut_start", "one_line", "pad", "safe", "width"]
+__all__ = [
+    "ESCAPES",
+    "Cluster",
+    "clusters",
+    "cut",
+    "cut_start",
+    "one_line",
+    "pad",
+    "safe",
+    "width",
+    "without_escapes",
+]
 
 _JOINING = "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -62,6 +73,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 MARKS_PER_CHARACTER = 30
 """The most combining marks per character in truncated text; no script uses more."""
+
+ESCAPES = "\x1b\\[([0-9;]{0,40})m|\x1b(?:\\[[0-9;?]{0,40}[A-Za-z]|\\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\))"
+"""A pattern for the escape sequences of terminals; its group has the numbers of a style."""
+
+
+def without_escapes(text: str) -> str:
+    """The text without escape sequences, which :func:`safe` would spell out."""
+    return _compiled(ESCAPES).sub("", text) if "\x1b" in text else text
 
 
 def safe(text: str) -> str:
