@@ -404,7 +404,7 @@ class FoundFile(NamedTuple):
 
     @property
     def stored(self) -> StoredLog:
-        """Return the stored log of a file."""
+        """The file as its store sees it."""
         if self.log is not None:
             return self.log
         path, stamp = self.state.path, FileStamp.unpacked(self.state.stamp)
@@ -950,7 +950,7 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
 
 
 def _unpacked_first(files: list[FoundFile], hidden: dict[str, SkippedFile]) -> list[FoundFile]:
-    """Return the files without compressed copies of files in the same directory."""
+    """The files without compressed copies of files in the same directory."""
     paths = {file.path for file in files}
     copies = {path for path in paths if path.endswith(".zst") and path.removesuffix(".zst") in paths}
     hidden.update({path: SkippedFile(path, "an uncompressed copy of this session exists") for path in copies})
