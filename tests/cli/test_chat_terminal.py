@@ -13,104 +13,15 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import BranchSummary, message_text
+from cli.chat_terminal import PATIENCE, Terminal
 
-PATIENCE = 60.0
-LIVE = r"context \S+ \S+ of|press Ctrl-C again to quit"
 pytest.importorskip("prompt_toolkit")
-
-
-class Terminal:
-    """A terminal of its own, which tmux keeps."""
-
-    def __init__(self, name: str, command: str, cwd: Path) -> None:
-        self._tmux = ["tmux", "-L", name, "-f", "/dev/null", "-u"]
-        start = [
-            "new-session",
-            "-d",
-            "-x",
-            "90",
-            "-y",
-            "30",
-            "-c",
-            str(cwd),
-            f"{command}; echo code $?; sleep 60",
-        ]
-        # readline sets COLUMNS behind Python's back; a terminal of its own size must not inherit it.
-        subprocess.run([*self._tmux, *start], check=True, capture_output=True, env=dict(os.environ))
-
-    def screen(self) -> str:
-        call = [*self._tmux, "capture-pane", "-p"]
-        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-
-    def history(self) -> str:
-        """Everything that was printed, what has left the screen included."""
-        call = [*self._tmux, "capture-pane", "-p", "-S", "-500"]
-        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-
-    def press(self, *keys: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", *keys], check=True)
-
-    def write(self, words: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
-
-    def ready(self) -> None:
-        """Until a prompt waits for input: the line of the context is below a prompt, and only there."""
-        self.wait(LIVE)
-
-    def say(self, words: str) -> None:
-        """Enter this at a prompt; when this returns, the prompt has taken it."""
-        self.ready()
-        self.write(words)
-        self._until(lambda: self._holds(words), f"{words!r} was not written")
-        self.press("Enter")
-        self._until(
-            lambda: not (self._holds(words) and re.search(LIVE, self.screen())), f"{words!r} was not entered"
-        )
-
-    def _holds(self, words: str) -> bool:
-        """Whether the last prompt on the screen has these words, however they are broken."""
-        return "".join(words.split()) in "".join(self.screen().rpartition("❯")[2].split())
-
-    def _until(self, is_so: Callable[[], object], otherwise: str) -> None:
-        end = time.monotonic() + PATIENCE
-        while not is_so():
-            assert time.monotonic() < end, f"{otherwise}:\n{self.screen()}"
-            time.sleep(0.05)
-
-    def wait(self, pattern: str) -> str:
-        """Until the screen has this."""
-        seen = [""]
-
-        def is_there() -> object:
-            seen[0] = self.screen()
-            return re.search(pattern, seen[0], re.MULTILINE)
-
-        self._until(is_there, f"waited for {pattern!r}")
-        return seen[0]
-
-    def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
-
-
-@pytest.fixture
-def terminal(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    for name in ("TMUX", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    made = Terminal(
-        f"chat-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
-    )
-    yield made
-    made.close()
 
 
 def words(world: Path) -> list[str]:
@@ -249,24 +160,20 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
 
 
 @pytest.mark.parity("OMP-12", part="the setting")
-def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, monkeypatch):
-    terminal.close()
+def test_escape_twice_opens_the_turns_if_the_setting_says_so(start, monkeypatch):
     monkeypatch.setenv("BRANCHLINE_DOUBLE_ESCAPE", "turns")
-    other = Terminal(
-        f"turns-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
-    )
-    try:
-        other.say("offline: say one")
-        other.wait("^one")
-        other.ready()
-        other.press("Escape", "Escape")
-        other.wait("Go back to which prompt\\?")
-        other.press("Escape")
-        other.wait("nothing selected; position unchanged")
-        other.say("/quit")
-        other.wait(r"^code 0")
-    finally:
-        other.close()
+    terminal = start()
+    terminal.say("offline: say one")
+    terminal.wait("^one")
+    terminal.ready()
+
+    terminal.press("Escape", "Escape")
+
+    terminal.wait("Go back to which prompt\\?")
+    terminal.press("Escape")
+    terminal.wait("nothing selected; position unchanged")
+    terminal.say("/quit")
+    terminal.wait(r"^code 0")
 
 
 def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):

@@ -210,14 +210,14 @@ class _Packer:
     def frames(self, positions: range, *, last: bool) -> bytes:
         source, reading = self._source, self._source.reading
         start = self._cursor
-        spans = reading.spans(positions)
-        end = max([start, *(span.offset + span.size for span in spans)])
+        ranges = reading.ranges(positions)
+        end = max([start, *(end for _begin, end in ranges)])
         block = self._block = source.bytes_between(start, end + 1)
         cuts: list[tuple[int, int, int]] = []
         cursor = 0
         self._lines = {}
-        for position, (offset, size) in zip(positions, spans, strict=True):
-            begins, stop = offset - start, offset - start + size
+        for position, (begin, end) in zip(positions, ranges, strict=True):
+            begins, stop = begin - start, end - start
             if begins < cursor:  # the line of an earlier entry too, or out of order
                 cuts.append((0, 0, 0))
                 continue
