@@ -1,4 +1,4 @@
-"""What an export would replace, for a person to decide: each finding once, with its kind and its context."""
+"""The secrets that an export would replace, for review: each once, with its kind and its context."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _ID = re.compile(rb'"(?:id|uuid)"\s*:\s*"([^"\\]{1,128})"')
 
 
 class SecretFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One secret, or one name of this machine, wherever it occurs."""
+    """A secret or a local name, with all its occurrences."""
 
     kind: str
     value: str
-    """As the session file has it."""
+    """The text in the session file."""
     count: int
     before: str
-    """What is before and after its first occurrence."""
+    """The text before its first occurrence."""
     after: str
     entry: str | None
-    """The entry of its first occurrence, where the line names it."""
+    """The entry of its first occurrence, if the line has an id."""
 
 
 def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
-    """What an export of this session would replace, by kind, the most frequent first."""
+    """Return what an export would replace, by kind, the most frequent first."""
     found: dict[tuple[str, str], SecretFinding] = {}
 
     def note(kind: str, data: bytes, start: int, end: int, between: tuple[int, int]) -> None:
@@ -72,12 +72,12 @@ def review(session: Session, request: ExportRequest) -> list[SecretFinding]:
 
 
 def _before(data: bytes) -> str:
-    """The text before a finding; of one that is a whole string, its name."""
+    """The text before a finding, or the name of the field whose value it is."""
     inside = _QUOTE.split(data)[-1]
     return _readable(inside if inside.strip() else data)
 
 
 def _readable(data: bytes) -> str:
-    """A part of a line as a person reads it, without the escapes of JSON."""
+    """Part of a line without JSON escapes."""
     text = data.decode("utf-8", "replace")
     return re.sub(r"\\[nrt]", " ", text).replace('\\"', '"').replace("\\\\", "\\")

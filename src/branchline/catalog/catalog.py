@@ -34,6 +34,7 @@ from branchline.catalog.record import (
     decode_record,
     record_fields,
 )
+from branchline.context.timestamps import milliseconds
 from branchline.stores import FileStamp, FileState, gone
 
 if TYPE_CHECKING:
@@ -498,8 +499,6 @@ class Catalog:
 
 
 def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
-    from branchline.context.timestamps import milliseconds  # noqa: PLC0415  who only asks needs none of it
-
     row = update.record.row
     fields: dict[str, Any] = {
         "path": update.path,

@@ -1,4 +1,4 @@
-"""``search``: entries that hold some words, in the sessions of all agents."""
+"""``search``: full-text search in the sessions of all agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["search_command"]
 
 _behind: list[subprocess.Popen[bytes]] = []
-"""Processes that outlive this one."""
+"""Background processes, which outlive this one."""
 
 
 @command(
@@ -96,7 +96,7 @@ def search_command(
 
 
 def _quoted(word: str) -> str:
-    """A word as the shell gave it: what was one argument with blanks stays one phrase."""
+    """Quote an argument with spaces after a field, so that it stays one phrase."""
     if " " not in word or '"' in word or word.lower().startswith("re:"):
         return word
     field, colon, rest = word.partition(":")
@@ -170,7 +170,7 @@ def _open(context: click.Context, hit: Hit) -> None:
 
 
 def _index_behind() -> None:
-    """Let a process of its own bring the index up to date; nobody waits for it."""
+    """Update the index in a background process."""
     import subprocess
 
     from branchline.programs import own_command, safe_environment

@@ -1,4 +1,4 @@
-"""``share``: a session as one HTML file, after a look at what is replaced in it."""
+"""``share``: write a session as one HTML file, after a review of the redactions."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def share_command(
     yes: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Write a session as one HTML file to send to somebody.
+    """Write a session as one HTML file that you can send to others.
 
-    Shows what is replaced in it (keys, tokens, passwords; with --portable also names of this machine) and
-    asks about each finding. Without a terminal everything is replaced. The file opens in any browser without
-    a network, and `branchline import` takes the session out of it again.
+    Shows the secrets to mask (keys, tokens, passwords; with --portable also local names) and asks about each.
+    Without a terminal all are masked. The file opens in any browser without a network, and `branchline
+    import` extracts the session again.
     """
     from branchline.actions.export import Choices, export
     from branchline.actions.review import review
@@ -91,7 +91,7 @@ def share_command(
 
 
 def _print(out: Output, findings: Sequence[SecretFinding]) -> None:
-    """The table of findings. Values are not shown: the output may end in a log that others read."""
+    """Print the findings without their values: the output may end up in a log that others read."""
     if not findings:
         remark("nothing to replace was found")
         return
