@@ -50,7 +50,7 @@ def test_print_says_one_thing_and_prints_the_answer_alone(run, world):
 
 def test_print_reads_its_prompt_from_standard_input(run):
     assert run("chat", "--no-session", "-p", "-", stdin="offline: say\tblue\n").stdout == "blue\n"
-    assert "needs something to say" in run("chat", "-p", "-", stdin="\n", code=2).stderr
+    assert "needs a prompt" in run("chat", "-p", "-", stdin="\n", code=2).stderr
 
 
 def test_print_ends_with_one_when_the_model_fails(run, world):

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
-from cli.test_chat_terminal import Terminal
+from cli.chat_terminal import READY, Terminal
 
 pytest.importorskip("prompt_toolkit")
-
-Start = Callable[..., Terminal]
-READY = r"^❯ *$"
-
-
-@pytest.fixture
-def start(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Begin a chat in a terminal of its own."""
-    if subprocess.run(["tmux", "-V"], check=False, capture_output=True).returncode:
-        pytest.skip("tmux is not installed")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    for name in ("TMUX", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    made: list[Terminal] = []
-
-    def begin(*options: str) -> Terminal:
-        command = " ".join([sys.executable, "-m", "branchline", "chat", *options])
-        made.append(Terminal(f"screen-{os.getpid()}-{time.monotonic_ns()}", command, world))
-        made[-1].wait(r"context \S+ \S+ of")
-        return made[-1]
-
-    yield begin
-    for terminal in made:
-        terminal.close()
 
 
 def resize(terminal: Terminal, columns: int, rows: int) -> None:

@@ -13,87 +13,15 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import BranchSummary, message_text
+from cli.chat_terminal import PATIENCE, Terminal
 
-PATIENCE = 40.0
 pytest.importorskip("prompt_toolkit")
-
-
-class Terminal:
-    """A terminal of its own, which tmux keeps."""
-
-    def __init__(self, name: str, command: str, cwd: Path) -> None:
-        self._tmux = ["tmux", "-L", name, "-f", "/dev/null", "-u"]
-        start = [
-            "new-session",
-            "-d",
-            "-x",
-            "90",
-            "-y",
-            "30",
-            "-c",
-            str(cwd),
-            f"{command}; echo code $?; sleep 60",
-        ]
-        # readline sets COLUMNS behind Python's back; a terminal of its own size must not inherit it.
-        subprocess.run([*self._tmux, *start], check=True, capture_output=True, env=dict(os.environ))
-
-    def screen(self) -> str:
-        call = [*self._tmux, "capture-pane", "-p"]
-        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-
-    def history(self) -> str:
-        """Everything that was printed, what has left the screen included."""
-        call = [*self._tmux, "capture-pane", "-p", "-S", "-500"]
-        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-
-    def press(self, *keys: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", *keys], check=True)
-
-    def write(self, words: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
-
-    def say(self, words: str) -> None:
-        """Enter this at a prompt: once it is seen there, no earlier prompt can be taken for the next one."""
-        self.write(words)
-        wanted, end = "".join(words.split()), time.monotonic() + PATIENCE
-        while wanted not in "".join(self.screen().rpartition("❯")[2].split()):
-            assert time.monotonic() < end, f"{words!r} was not written:\n{self.screen()}"
-            time.sleep(0.05)
-        self.press("Enter")
-
-    def wait(self, pattern: str) -> str:
-        """Until the screen has this."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            seen = self.screen()
-            if re.search(pattern, seen, re.MULTILINE):
-                return seen
-            assert time.monotonic() < end, f"waited for {pattern!r}:\n{seen}"
-            time.sleep(0.1)
-
-    def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
-
-
-@pytest.fixture
-def terminal(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    for name in ("TMUX", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    made = Terminal(
-        f"chat-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
-    )
-    yield made
-    made.close()
 
 
 def words(world: Path) -> list[str]:
@@ -218,24 +146,19 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
 
 
 @pytest.mark.parity("OMP-12", part="the setting")
-def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, monkeypatch):
-    terminal.close()
+def test_escape_twice_opens_the_turns_if_the_setting_says_so(start, monkeypatch):
     monkeypatch.setenv("BRANCHLINE_DOUBLE_ESCAPE", "turns")
-    other = Terminal(
-        f"turns-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
-    )
-    try:
-        other.wait(r"offline:echo · context")
-        other.say("offline: say one")
-        other.wait("^one")
-        other.press("Escape", "Escape")
-        other.wait("Go back to which prompt\\?")
-        other.press("Escape")
-        other.wait("nothing selected; position unchanged")
-        other.say("/quit")
-        other.wait(r"^code 0")
-    finally:
-        other.close()
+    terminal = start()
+    terminal.say("offline: say one")
+    terminal.wait("^one")
+
+    terminal.press("Escape", "Escape")
+
+    terminal.wait("Go back to which prompt\\?")
+    terminal.press("Escape")
+    terminal.wait("nothing selected; position unchanged")
+    terminal.say("/quit")
+    terminal.wait(r"^code 0")
 
 
 def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):

@@ -140,7 +140,7 @@ def test_what_cannot_be_done_is_a_sentence_and_nothing_is_written(path: Path) ->
         await press(pilot, "alt+z")
         assert "nothing to redo" in said(app)
         await press(pilot, "f2", "= ", "enter")
-        assert "a name of a branch has 1 to 120 characters" in said(app)
+        assert "a branch name has 1 to 120 characters" in said(app)
         await press(pilot, "home", "down", "enter", "=graft this", "enter")
         assert "is the result of a tool call that is not in the range" in said(app)
         await press(pilot, "=this is what", "insert", "ctrl+u", "=screenshot")

@@ -1,4 +1,4 @@
-"""Keys that are pressed while something goes on: Escape and Ctrl-C stop it, lines are heard."""
+"""Keys during an answer: Escape and Ctrl-C stop it, lines are passed on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from prompt_toolkit.keys import Keys
 
 __all__ = ["KeyListener"]
 
-_ALONE = 0.1  # seconds after which an Escape is a key and not the beginning of another one
+_ALONE = 0.1  # seconds after which Escape is a key and not the start of a sequence
 
 
 class KeyListener:
     """Listens to a terminal between two prompts.
 
-    ``hear`` is given every line that is entered; one that it does not take waits for the next prompt.
+    ``hear`` is called with every entered line; a line that it refuses is kept for the next prompt.
     """
 
     def __init__(self, terminal: Input, hear: Callable[[str], bool]) -> None:
@@ -29,13 +29,13 @@ class KeyListener:
         self._held = ExitStack()
 
     def typed(self) -> str:
-        """What was typed meanwhile, to be edited; given once."""
+        """Return the typed text once, for editing."""
         typed, self._typed = self._typed, ""
         return typed
 
     @contextmanager
     def listening(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Call this when the person wants out."""
+        """Call ``stop`` on Escape or Ctrl-C."""
         self._stop = stop
         self._listen()
         try:
@@ -46,7 +46,7 @@ class KeyListener:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While somebody else reads the terminal."""
+        """Stop listening while other code reads the terminal."""
         self._held.close()
         try:
             yield

@@ -1,4 +1,4 @@
-"""``check``: damage in session files, and whether they are what was sealed."""
+"""``check``: check session files for damage, and against their seals."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _reports(
     elif directory is not None:
         yield from check_library(local_library(directory), sealing)
     elif sealing != "compare" and not everywhere:
-        # Seals are kept beside the files: other agents' folders get them only where they are named.
+        # Seals are stored next to the files: in other agents' folders only on explicit request.
         yield from check_library(SessionLibrary.for_cwd(), sealing)
     else:
         yield from check_library(SessionLibrary.everywhere(None if everywhere else os.getcwd()), sealing)
@@ -138,7 +138,7 @@ def _fields(report: FileReport) -> dict[str, Any]:
 
 
 def _seal_fields(report: SealReport | None) -> dict[str, Any] | None:
-    """What is known of a seal; None where there is none, and nothing to say about that."""
+    """The seal as JSON; None without a seal and a message."""
     if report is None or (report.state == "none" and report.message is None):
         return None
     seal = report.seal
@@ -174,7 +174,7 @@ def _print(out: Output, report: FileReport) -> None:
 
 
 def _about_seal(report: SealReport | None) -> str:
-    """What to add to the verdict on a file."""
+    """The state of the seal, for the line of a file."""
     if report is None or report.seal is None:
         return ""
     size = format_size(report.seal.size)

@@ -31,15 +31,13 @@ __all__ = ["index_command"]
     branchline index --off
     """,
 )
-@click.option("--status", is_flag=True, help="Say what the index holds; change nothing.")
+@click.option("--status", is_flag=True, help="Show the size of the index; change nothing.")
 @click.option("--rebuild", is_flag=True, help="Read all sessions again.")
-@click.option("--off", is_flag=True, help="Delete the index and make none from now on.")
-@click.option("--on", is_flag=True, help="Make an index again after --off.")
-@click.option(
-    "--exclude", metavar="GLOB", type=TEXT, help="Leave files whose path is like this out of the index."
-)
+@click.option("--off", is_flag=True, help="Delete the index and turn it off.")
+@click.option("--on", is_flag=True, help="Turn the index on again after --off.")
+@click.option("--exclude", metavar="GLOB", type=TEXT, help="Exclude files whose path matches GLOB.")
 @click.option("--store", "--dir", "directory", metavar="STORE", help="Only the sessions in STORE.")
-@click.option("--background", is_flag=True, help="End at once where another process does this already.")
+@click.option("--background", is_flag=True, help="Exit if another process is already updating the index.")
 def index_command(
     out: Output,
     status: bool,  # noqa: FBT001
@@ -50,11 +48,11 @@ def index_command(
     directory: str | None,
     background: bool,  # noqa: FBT001
 ) -> None:
-    """Bring the index up to date with all sessions of all agents, and say what it holds.
+    """Update the index with all sessions of all agents, and show its size.
 
-    The index is one SQLite file in the cache directory that only you can read. It holds every word of your
-    sessions, and no text as such. Lists and searches update it by themselves; without it they read the
-    session files. It can be deleted at any time.
+    The index is one SQLite file in the cache directory, readable only by you. It contains the words of your
+    sessions, not their text. Lists and searches update it automatically; without it they read the session
+    files. It can be deleted at any time.
     """
     from branchline.actions.index import exclude_from_index, switch_index
 
@@ -77,9 +75,8 @@ def index_command(
                 return
             done = library.update_index(rebuild=rebuild, progress=reading_progress())
             if done.unreadable:
-                remark(
-                    f"{count(done.unreadable, 'file')} could not be read; `branchline ls --all -v` says why"
-                )
+                files = count(done.unreadable, "file")
+                remark(f"{files} could not be read; `branchline ls --all -v` shows the reasons")
     _print_status(out, library.index_status())
 
 
@@ -90,7 +87,7 @@ def _print_status(out: Output, found: IndexStatus) -> None:
         out.result("index", msgspec.to_builtins(found))
         return
     if not found.enabled:
-        out.line("the index is off; `branchline index --on` makes one again")
+        out.line("the index is off; `branchline index --on` turns it on")
     elif found.problem is not None:
         out.line(f"no index: {found.problem}")
     else:
