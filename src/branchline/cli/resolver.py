@@ -49,9 +49,10 @@ def local_library(directory: str | None) -> SessionLibrary:
 
 def existing(directory: str) -> str:
     """Return the address of an existing store: a directory, a database file, or a server."""
-    from branchline.stores import is_server_address
+    from branchline.stores import is_address, is_server_address
 
-    if not is_server_address(directory) and not os.path.exists(os.path.expanduser(directory)):
+    there = os.path.exists(os.path.expanduser(directory))
+    if not there and not (is_address(directory) and is_server_address(directory)):
         raise SessionNotFound(f"no such directory or database: {directory}")
     return directory
 

@@ -47,7 +47,7 @@ class OpenCatalog(Protocol):
 
 
 class CatalogRows:
-    """Gives the row of each of its files when called. Call :meth:`flush` when there are no more."""
+    """Returns the row of a file when called. Call :meth:`flush` after the last file."""
 
     def __init__(self, scanner: Scanner[Any], open_catalog: OpenCatalog) -> None:
         self._scanner = scanner
@@ -60,7 +60,7 @@ class CatalogRows:
         """Why the catalog was not used."""
         try:
             with open_catalog(create=False) as catalog:
-                files, numbers, hidden = compared = scanner.compare(catalog.states())
+                files, numbers, hidden = compared = scanner.compare(catalog.states)
                 paths = (scanner.stored_log(file).path for file in compared.changed)
                 self._known = catalog.files([path for path in paths if path is not None])
         except CatalogUnavailable as problem:
@@ -74,7 +74,7 @@ class CatalogRows:
 
     def __call__(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
         number, file = item
-        record = self._record(number) if number else None
+        record = self._records.get(number) or self._record(number) if number else None
         if record is not None and record.row.path == file.path:  # not so if the catalog was just made again
             row = self._scanner.row_of(file, record)
             if record.deep or isinstance(row, SkippedFile):

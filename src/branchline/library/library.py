@@ -207,11 +207,12 @@ class SessionLibrary(LibraryShortcuts):
 
         try:
             with self._open_catalog() as catalog:
-                found = (scanner.known_row(path, record) for path, record in catalog.latest())
+                found = map(scanner.known_row, catalog.latest())
                 rows = builtins.list(islice((row for row in found if row is not None), limit))
         except CatalogUnavailable:
             return []
-        return builtins.list(map(annotations_of(scanner).applied, rows))
+        notes = annotations_of(scanner)
+        return builtins.list(map(notes.applied, rows)) if notes else rows
 
     def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
         """Return the rows of the sessions with these paths, newest first, without reading other files."""

@@ -73,6 +73,8 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
     def finish(self, progress: Progress | None = None) -> Listing:
         """Read the remaining files. An exception raised by ``progress`` ends the listing."""
         next_partial = self.loaded + 1
+        if progress is None and self._limit is None:
+            self._look_at_all()
         while not self.is_done:
             self._step()
             if progress is not None and not self.is_done:
@@ -85,6 +87,18 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         if progress is not None:
             progress(self.total, self.total, listing)
         return listing
+
+    def _look_at_all(self) -> None:
+        """As so many steps, in half the time."""
+        look, rows, hidden = self._look, self.rows.append, self.hidden.append
+        for file in self._files[self.loaded : -1]:  # the last step says that it is done
+            row = look(file)
+            self.loaded += 1
+            if type(row) is SessionRow:
+                rows(row)
+            else:
+                assert isinstance(row, SkippedFile)
+                hidden(row)
 
     def _step(self) -> SessionRow | None:
         row = self._look(self._files[self.loaded])

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ComparedFiles",
     "FoundFile",
+    "KnownStates",
     "MachineScanner",
     "Scanner",
     "See",
@@ -114,6 +115,8 @@ class SeenFile(NamedTuple):
 
 
 See = Callable[[SeenFile], None]
+KnownStates = Callable[[Sequence[str] | None], Mapping[str, FileState]]
+"""``known(paths)``: the files with these paths, or all, as they were when they were read."""
 
 
 class ComparedFiles(NamedTuple, Generic[_T]):
@@ -155,7 +158,7 @@ class Scanner(Protocol[_T]):
         """Return the files, newest first, and hidden ones with reasons. Opens nothing."""
         ...
 
-    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[_T]:
+    def compare(self, known: KnownStates) -> ComparedFiles[_T]:
         """The files of a scan, told apart by whether they are as they were; nothing is opened."""
         ...
 
@@ -240,9 +243,10 @@ class StoreScanner:
         passed = [SkippedFile(_name(stored), _CONTINUED) for stored in found if stored.key in earlier]
         return [stored for stored in found if stored.key not in earlier], [*hidden, *passed]
 
-    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[StoredLog]:
+    def compare(self, known: KnownStates) -> ComparedFiles[StoredLog]:
         files, hidden = self.scan()
-        return ComparedFiles(files, [_number(file, known) for file in files], hidden)
+        states = known([file.path for file in files if file.path is not None])
+        return ComparedFiles(files, [_number(file, states) for file in files], hidden)
 
     def earlier_parts(self) -> Sequence[StoredLog]:
         return _continued(self.store.scan().found)
@@ -400,7 +404,7 @@ class FoundFile(NamedTuple):
 
     @property
     def stored(self) -> StoredLog:
-        """The file as its store sees it."""
+        """Return the stored log of a file."""
         if self.log is not None:
             return self.log
         path, stamp = self.state.path, FileStamp.unpacked(self.state.stamp)
@@ -455,6 +459,7 @@ class MachineScanner:
         self._titles: dict[str, Mapping[str, str]] = {}
         self._days_kept: dict[str, float | None] = {}
         self._place_at: dict[str, places.Place | None] = {}
+        self._plain: dict[int, tuple[str | None, int | None]] = {}
 
     @property
     def name(self) -> str:
@@ -464,8 +469,12 @@ class MachineScanner:
         files, hidden, _earlier = self._scan()
         return files, hidden
 
-    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[FoundFile]:
-        files, hidden, _earlier = self._scan(known)
+    def compare(self, known: KnownStates) -> ComparedFiles[FoundFile]:
+        if self.cwd is not None:  # a few of many
+            files, hidden, _earlier = self._scan()
+            states = known([file.path for file in files])
+            return ComparedFiles(files, [_number(file.stored, states) for file in files], hidden)
+        files, hidden, _earlier = self._scan(known(None))
         return ComparedFiles(files, [file.state.number for file in files], hidden)
 
     def earlier_parts(self) -> Sequence[FoundFile]:
@@ -481,7 +490,13 @@ class MachineScanner:
         for place in self.places:
             for walked in self._walked(place, known):
                 hidden.update({item.name: item for item in walked.hidden})
-                for identity, file in self._opened(place, walked, hidden, known):
+                if place.format.documents is None and place.format.database is None:
+                    opened: Iterable[tuple[object, FoundFile]] = [
+                        (state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found
+                    ]
+                else:
+                    opened = self._opened(place, walked, hidden, known)
+                for identity, file in opened:
                     before = found.setdefault(identity, file)
                     if before is not file and place.agent not in {
                         one.agent for one in (before.place, *before.others)
@@ -509,9 +524,6 @@ class MachineScanner:
         reason.
         """
         format_, documents = place.format, place.format.documents
-        if documents is None and format_.database is None:
-            yield from ((state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found)
-            return
         for state in walked.found:
             path, identity = state.path, state.stamp[PACKED_IDENTITY]
             if documents is not None and documents.recognizes(path):
@@ -618,35 +630,73 @@ class MachineScanner:
 
     def row_of(self, file: FoundFile, record: FileRecord) -> SessionRow | SkippedFile:
         """Add to the row what only its location tells: agent, title kept elsewhere, parent."""
+        if not file.others and (plain := self._plain_row(file.place, file.path, record)) is not None:
+            return plain
         place = _owner(file, record)
         agent = _agent_of(place, record)
         if (reason := self._reason(file, record, agent)) is not None:
             return SkippedFile(file.path, reason)
         row, starter = record.row, record.starter
-        return msgspec.structs.replace(
-            row,
-            key=row.key if row.path == file.path else file.stored.key,
-            agent=agent,
-            cwd=row.cwd or self._cwd_of_folder(file, record),
-            title=self._title_elsewhere(file, place, row) or row.title,
-            parent_session=row.parent_session or starter or None,
-            subagent=starter is not None,
-            archived=place.is_archive,
-            expires_ms=None if place.is_archive else self._expiry(place, row),
-        )
+        told: dict[str, Any] = {"agent": agent}
+        if row.path != file.path:
+            told["key"] = file.stored.key
+        if not row.cwd:
+            told["cwd"] = self._cwd_of_folder(file, record)
+        if (title := self._title_elsewhere(file, place, row)) is not None:
+            told["title"] = title
+        if starter is not None:
+            told |= {"subagent": True, "parent_session": row.parent_session or starter or None}
+        if place.is_archive:
+            told["archived"] = True
+        elif place.format.traits.keeps_days is not None:
+            told["expires_ms"] = self._expiry(place, row)
+        return msgspec.structs.replace(row, **told)
 
-    def known_row(self, path: str, record: FileRecord) -> SessionRow | None:
+    def known_row(self, record: FileRecord) -> SessionRow | None:
         """Return the row of a file from the catalog; None if it is not in scope."""
+        path = record.row.path or ""
         folder = path.rpartition("/")[0]
-        if folder not in self._place_at:
-            self._place_at[folder] = next(
+        try:
+            place = self._place_at[folder]
+        except KeyError:
+            place = self._place_at[folder] = next(
                 (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
             )
-        place = self._place_at[folder]
         if place is None or not record.deep:
             return None
+        if (plain := self._plain_row(place, path, record)) is not None:
+            return plain
         row = self.row_of(FoundFile(FileState(path, b""), place), record)
         return row if isinstance(row, SessionRow) else None
+
+    def _plain_row(self, place: places.Place, path: str, record: FileRecord) -> SessionRow | None:
+        """The row of a file of which the place tells only the agent and the end, as most do; else None."""
+        try:
+            agent, lifetime_ms = self._plain[id(place)]
+        except KeyError:
+            agent, lifetime_ms = self._plain[id(place)] = self._plain_facts(place)
+        row = record.row
+        if agent != record.format or record.starter is not None or row.path != path or not row.cwd:
+            return None
+        if lifetime_ms is None:
+            return msgspec.structs.replace(row, agent=agent)
+        return msgspec.structs.replace(row, agent=agent, expires_ms=row.modified_ms + lifetime_ms)
+
+    def _plain_facts(self, place: places.Place) -> tuple[str | None, int | None]:
+        """The agent, and how long it keeps sessions; no agent for a place that tells more than this."""
+        format_ = place.format
+        if (
+            self.cwd is not None
+            or self._wanted is not None
+            or place.is_archive
+            or place.agent != format_.name
+            or format_.titles is not None
+            or format_.companion is not None
+            or format_.traits.leaves_stubs
+        ):
+            return None, None
+        days = places.days_kept(place)
+        return place.agent, None if days is None else round(days * _DAY_MS)
 
     def _expiry(self, place: places.Place, row: SessionRow) -> int | None:
         """When the agent deletes a session, by its settings."""
@@ -707,8 +757,8 @@ class MachineScanner:
         if place.format.companion is not None and row.format == place.format.name:
             from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
 
-            return external_facts(place.format, file.path, None).title
-        return self._titles_of(place).get(row.id)
+            return external_facts(place.format, file.path, None).title or None
+        return None if place.format.titles is None else self._titles_of(place).get(row.id) or None
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)

@@ -150,7 +150,7 @@ class _Run:
 
     def with_index(self, catalog: Catalog) -> Hits:
         self.catalog = catalog
-        compared = self.scanner.compare(catalog.states(with_text=True))
+        compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         left, missing = self._catch_up(catalog, compared.changed)
         allowed = self._allowed(catalog)
@@ -182,7 +182,7 @@ class _Run:
             index_text(self.scanner, stale, catalog)
             known |= catalog.files([self._path(one.file) for one in stale])
             again = stale_files(self.scanner, changed, known, catalog)
-            # What is still unknown cannot be read.
+            # Files that are still unknown cannot be read.
             stale = [one for one in again if one.known is not None and not one.is_covered(self.scanner)]
         waiting = {self._path(one.file) for one in stale}
         left: list[Any] = []
@@ -201,7 +201,7 @@ class _Run:
 
     def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
         self.catalog = catalog
-        compared = self.scanner.compare(catalog.states(with_text=True))
+        compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         known = catalog.files(self._paths(compared.changed))
         for file in compared.changed:

@@ -5,15 +5,17 @@ Files are indexed oldest first, so later documents are newer and a search sees r
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate
 from branchline.catalog.database import delete_database
+from branchline.errors import BranchlineError
 from branchline.library.scanner import Scanner, See, SeenFile
 from branchline.settings import Settings
 from branchline.stores import SkippedFile, snapshot_of
@@ -103,7 +105,7 @@ def stale_files(
 
 def changed_files(scanner: Scanner[Any], catalog: Catalog) -> list[StaleFile]:
     """The files that the index does not cover, oldest first."""
-    changed = scanner.compare(catalog.states(with_text=True)).changed
+    changed = scanner.compare(partial(catalog.states, with_text=True)).changed
     paths = [path for file in changed if (path := scanner.stored_log(file).path) is not None]
     return stale_files(scanner, changed, catalog.files(paths), catalog)
 
@@ -131,12 +133,23 @@ def index_text(
         if known is None and stored.path is not None and stored.stamp is not None:
             known = catalog.adopt(stored.path, stored.stamp)  # noqa: PLW2901  the file may have been moved
         seen: list[FileUpdate] = []
+        beginnings: list[SeenFile] = []
 
-        def see(one: SeenFile, stored: Any = stored, known: Any = known, seen: Any = seen) -> None:
+        def see(
+            one: SeenFile,
+            stored: Any = stored,
+            known: Any = known,
+            seen: Any = seen,
+            beginnings: Any = beginnings,
+        ) -> None:
             if one.transcript is not None:
                 seen.append(file_update(one, stored, checked_ns, known, with_text=True))
+            elif one.is_packed:
+                beginnings.append(one)
 
         row = _continued(scanner, file, known, catalog, see) or scanner.deep_row(file, see)
+        if beginnings and isinstance(row, SessionRow) and row.problem is None:
+            _read_whole(scanner, row, beginnings[0], see)
         if isinstance(row, SkippedFile):
             waiting += seen
         elif seen:
@@ -154,6 +167,15 @@ def index_text(
             break
     catalog.put(waiting)
     return IndexResult(done - unreadable, unreadable)
+
+
+def _read_whole(scanner: Scanner[Any], row: SessionRow, beginning: SeenFile, see: See) -> None:
+    """Read a compressed file that is too large for lists, which read its beginning."""
+    from branchline.library.row_reader import deep_row  # noqa: PLC0415  few files are so large
+
+    with contextlib.suppress(BranchlineError, OSError), scanner.read(row) as (stored, transcript):
+        record = msgspec.structs.replace(beginning.record, row=deep_row(stored, transcript))
+        see(beginning._replace(record=record, transcript=transcript))
 
 
 def _continued(

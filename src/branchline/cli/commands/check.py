@@ -43,7 +43,7 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
 @click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Check every session in or below STORE.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Check the sessions in or below STORE.")
 @click.option(
     "--seal",
     is_flag=True,
@@ -60,8 +60,9 @@ def check_command(
 ) -> None:
     """Check sessions for damage; without SESSION, those of every agent in this directory.
 
-    Without SESSION and --dir only damaged and irregular sessions are listed. Exits with 1 if a session is
-    damaged, irregular or missing, or could not be sealed; with 0 if there are only notes.
+    With --store, SESSION is looked up there. Without SESSION and --store only damaged and irregular
+    sessions are listed. Exits with 1 if a session is damaged, irregular or missing, or could not be sealed;
+    with 0 if there are only notes.
     """
     if force and not seal:
         raise click.UsageError("--force replaces a seal, so it needs --seal")
@@ -101,15 +102,17 @@ def _reports(
         elif is_address(session) and os.path.exists(session):
             yield from check_library(local_library(session), sealing)
         else:
-            yield check_file(resolve_path(session, None), sealing)
+            yield check_file(resolve_path(session, directory), sealing)
+    if sessions:
+        return
     if directory is not None and os.path.isdir(directory):
         yield from check_directory(directory, sealing)
     elif directory is not None:
         yield from check_library(local_library(directory), sealing)
-    elif not sessions and sealing != "compare" and not everywhere:
+    elif sealing != "compare" and not everywhere:
         # Seals are stored next to the files: in other agents' folders only on explicit request.
         yield from check_library(SessionLibrary.for_cwd(), sealing)
-    elif not sessions:
+    else:
         yield from check_library(SessionLibrary.everywhere(None if everywhere else os.getcwd()), sealing)
 
 

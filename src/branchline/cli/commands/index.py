@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from branchline.cli.commands.ls import reading_progress
 from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import everywhere_library
+from branchline.cli.resolver import chosen_library
 from branchline.views.humanize import count, format_size
+
+if TYPE_CHECKING:
+    from branchline.library.text_index import IndexStatus
 
 __all__ = ["index_command"]
 
@@ -32,6 +36,7 @@ __all__ = ["index_command"]
 @click.option("--off", is_flag=True, help="Delete the index and turn it off.")
 @click.option("--on", is_flag=True, help="Turn the index on again after --off.")
 @click.option("--exclude", metavar="GLOB", type=TEXT, help="Exclude files whose path matches GLOB.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Only the sessions in STORE.")
 @click.option("--background", is_flag=True, help="Exit if another process is already updating the index.")
 def index_command(
     out: Output,
@@ -40,6 +45,7 @@ def index_command(
     off: bool,  # noqa: FBT001
     on: bool,  # noqa: FBT001
     exclude: str | None,
+    directory: str | None,
     background: bool,  # noqa: FBT001
 ) -> None:
     """Update the index with all sessions of all agents, and show its size.
@@ -52,6 +58,8 @@ def index_command(
 
     if status + rebuild + off + on + (exclude is not None) > 1:
         raise click.UsageError("choose one of --status, --rebuild, --off, --on and --exclude")
+    if directory is not None and (rebuild or off or on or exclude is not None):
+        raise click.UsageError("there is one index for all stores: --store goes with --status only")
     if off or on:
         switch_index(on=on)
     if exclude is not None:
@@ -60,22 +68,21 @@ def index_command(
         except ValueError as problem:
             raise click.UsageError(f"--exclude: {problem}") from None
         remark(f"{count(dropped, 'session')} dropped from the index")
+    library = chosen_library(directory, (), everywhere=True, subagents=True)
     if not (status or off or exclude is not None):
         with _alone(background) as alone:
             if not alone:
                 return
-            library = everywhere_library(everywhere=True, subagents=True)
             done = library.update_index(rebuild=rebuild, progress=reading_progress())
             if done.unreadable:
                 files = count(done.unreadable, "file")
                 remark(f"{files} could not be read; `branchline ls --all -v` shows the reasons")
-    _print_status(out)
+    _print_status(out, library.index_status())
 
 
-def _print_status(out: Output) -> None:
+def _print_status(out: Output, found: IndexStatus) -> None:
     import msgspec
 
-    found = everywhere_library(everywhere=True, subagents=True).index_status()
     if out.json:
         out.result("index", msgspec.to_builtins(found))
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["search_command"]
 
+_SEVERAL_WORDS = frozenset({"cwd", "file", "path", "model", "tool", "label", "branch"})
+"""The fields whose value may be several words; what follows any other is the rest of the query."""
+_FIELD = re.compile(r"\s[A-Za-z]+:")
 _behind: list[subprocess.Popen[bytes]] = []
 """Background processes, which outlive this one."""
 
@@ -99,8 +103,8 @@ def _quoted(word: str) -> str:
     """Quote an argument with spaces after a field, so that it stays one phrase."""
     if " " not in word or '"' in word or word.lower().startswith("re:"):
         return word
-    field, colon, rest = word.partition(":")
-    if colon and field.isalpha() and " " not in field:
+    field, _colon, rest = word.partition(":")
+    if field.lower() in _SEVERAL_WORDS and _FIELD.search(rest) is None:
         return f'{field}:"{rest}"'
     return word
 

@@ -78,7 +78,7 @@ def stats_command(
             return
         _print(out, stats, keys, groups)
         scope = "" if directory is None else f" --dir {shlex.quote(directory)}"
-        _tell(stats, found, f"branchline check{' --all' if everywhere else scope}")
+        _tell(stats, found, f"branchline check{' --all' if everywhere else scope}", directory)
 
 
 def _keys(by: str | None) -> tuple[Dimension, ...]:
@@ -118,11 +118,14 @@ def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) 
         out.line(csv_line([*group.keys, *msgspec.structs.astuple(group.figures)]))
 
 
-def _tell(stats: Stats, found: Statistics, check: str) -> None:
+def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) -> None:
     for note in found.notes:
         remark(note)
     if not found.read and not found.unreadable:
-        remark("no sessions here yet; `branchline stats --all` includes all directories")
+        if directory is None:
+            remark("no sessions here yet; `branchline stats --all` includes all directories")
+        else:
+            remark(f"no sessions in {directory}; folders below it are not searched")
         return
     facts = [f"{count(found.read, 'session')} read"]
     if not stats.total.messages:

@@ -118,10 +118,14 @@ class Conversation(Generic[_Session]):
             return None
         tree = self.session.index
         wanted = tree.position(key)
-        places = dict(zip(self.path, range(len(self.path)), strict=True))
-        while wanted != ROOT and wanted not in places:
-            wanted = tree.parents[wanted]
-        return self.parts.at(places[wanted]) if wanted in places else None
+        while wanted != ROOT and wanted not in self.on_path:
+            wanted = tree.parent_position(wanted)
+        return None if wanted == ROOT else self.parts.at(self.path.index(wanted))
+
+    @cached_property
+    def on_path(self) -> frozenset[int]:
+        """The positions of the path."""
+        return frozenset(self.path)
 
     def place_of(self, part: int) -> int:
         """The place of the path at which a part begins; -1 where there are none."""
@@ -170,8 +174,17 @@ class Conversation(Generic[_Session]):
         return (ways.index(own) + 1 if own in ways else 1), len(ways)
 
     def _ways(self, part: int) -> list[str]:
-        parent = self._above(self.parts[part][0])
+        own = self.parts[part][0]
+        parent = self._above(own)
+        if parent not in self.forks:
+            return [self.session.index.keys[own]]
         return self.session.children(None if parent == ROOT else self.session.index.keys[parent])
+
+    @cached_property
+    def forks(self) -> frozenset[int]:
+        """The entries of the tree, ROOT included, that may have several children in the conversation."""
+        tree = self.session.index
+        return frozenset(map(tree.nearest_conversation_entry, set(tree.odd_parents().values())))
 
     def branches_above(self, part: int) -> bool:
         """Whether the nearest fork point at or above a part has other branches."""
@@ -192,11 +205,7 @@ class Conversation(Generic[_Session]):
     def _above(self, position: int) -> int:
         """The parent of an entry among conversation entries."""
         tree = self.session.index
-        return (
-            tree.nearest_conversation_entry(tree.parents[position])
-            if tree.parents[position] != ROOT
-            else ROOT
-        )
+        return tree.nearest_conversation_entry(tree.parent_position(position))
 
     def branches(self, part: int) -> list[Branch]:
         """The branches of the nearest fork point at or above a part; empty if there is none."""
