@@ -109,6 +109,18 @@ def block(kind: str, *, end: str = "\n") -> Draw:
     return draw
 
 
+def chosen(random: Random) -> str:
+    """A password that follows the rules of many sites: words, digits and a sign."""
+    word = random.choice(("Sommer", "winter", "Dragon", "correct", "hunter"))
+    return (
+        word
+        + random.choice(("-", "_", ""))
+        + some(random, AN, 4)
+        + some(random, DIGITS, 2)
+        + random.choice("!#%*")
+    )
+
+
 def weak(random: Random) -> str:
     word = random.choice(["hunter", "dragon", "summer", "monkey", "shadow", "correct", "maple", "coffee"])
     return word + some(random, DIGITS, random.randrange(1, 5)) + random.choice(["", "!", "?", "#"])
@@ -455,5 +467,15 @@ KINDS: dict[str, Kind] = {
     "password, weak": Kind(weak, ("PASSWORD={}\n", "export DB_PASSWORD={}\n", 'MYSQL_ROOT_PASSWORD="{}"', '{{"password": "{}"}}', "password: {}\n", 'password = "{}"\n', "tool --password {} x")),
     "password, strong": Kind(strong, ("DB_PASSWORD={}\n", 'password="{}"', '{{"dbPassword":"{}"}}', "  password: {}\n", "Server=x;Database=y;User Id=sa;Password={};Encrypt=True")),
     "Django": Kind(parts((LOWER + DIGITS + "!@#%^&*(-_=+)", 50)), ("SECRET_KEY = 'django-insecure-{}'", "SECRET_KEY = '{}'")),
+    "password of a person": Kind(chosen, ('password = "{}"\n', "password: {}\n", "passwd={}\n", "tool --password={} x", "-o user=me;password={}", '{{"dbPassword": "{}"}}', "cmdkey /add:host /user:me /pass:{}")),
+    "argument of a command": Kind(chosen, ("htpasswd -b /etc/users me {}", "rabbitmqctl add_user me {}", "net user me {} /add", 'ConvertTo-SecureString "{}" -AsPlainText -Force', "requirepass {}\n", "nmcli device wifi connect home password {}", "sqlplus scott/{}@db")),
+    "password on standard input": Kind(chosen, ("echo '{}' | sudo -S ls", "echo {} | sudo -S apt update", "echo 'root:{}' | chpasswd", "echo root:{} | sudo chpasswd")),
+    "wireless key": Kind(chosen, ('psk="{}"\n', "wpa_psk={}\n")),
+    "authorization scheme": Kind(parts((AN, 32)), ('{{"Authorization": "Token {}"}}', "headers={{'Authorization': 'ApiKey {}'}}", '"Authorization": "Bot {}"', "Authorization: GenieKey {}\n")),
+    "setter": Kind(parts((AN, 32)), ('client.setApiKey("{}")', 'NewClient(WithAPIKey("{}"))', "set_token('{}')")),
+    "reference to a text": Kind(parts((AN, 32)), ('let token: &str = "{}";', "const API_KEY: &'static str = \"{}\";")),
+    "default of a variable": Kind(parts((AN, 32)), ('API_KEY="${{API_KEY:-{}}}"', "export DB_PASSWORD=${{DB_PASSWORD:={}}}")),
+    "table": Kind(parts((AN, 32)), ("| API key | `{}` |\n", "| **access token** | {} |\n")),
+    "curl -b": Kind(parts((AN, 32)), ('curl -b "session={}" host', "curl -s -b 'auth={}' host")),
     "Gmail": Kind(parts((LOWER, 4), " ", (LOWER, 4), " ", (LOWER, 4), " ", (LOWER, 4)), ('SMTP_PASSWORD="{}"', "app password: {}\n")),
 }  # fmt: skip

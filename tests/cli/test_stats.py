@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_told_and_costs_only_itself(run, data, write_sess
 
 
 def test_nothing_to_count_is_told(run, talk):
-    assert "no sessions here yet" in run("stats", "--dir", ".").stderr
+    assert "no sessions in .; folders below it are not searched" in run("stats", "--dir", ".").stderr
     assert "no messages in this period" in run("stats", "--until", "1999-01-01").stderr
 
 

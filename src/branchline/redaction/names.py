@@ -23,7 +23,7 @@ __all__ = ["NAME_SIGNS", "Assigned", "assigned_value", "secret_kind_by_name"]
 # -- words ------------------------------------------------------------------------------------------------
 
 _WORDS = {
-    "k": (("token", 2), ("key", 0)),
+    "k": (("token", 2), ("key", 0), ("psk", 2)),
     "w": (("password", 4), ("passwd", 4), ("passwort", 4), ("pwd", 1), ("pw", 1)),
     "c": (("secret", 2), ("credentials", 0), ("credential", 0), ("creds", 0), ("passcode", 4)),
     "u": (("authorization", 1), ("auth", 1)),
@@ -31,7 +31,9 @@ _WORDS = {
 }
 """The words, by a letter that is rare in texts and in words of this kind, and where in the word it is."""
 
-_PASSWORDS = frozenset({"password", "passwd", "passwort", "passphrase", "passcode", "pwd", "pw", "pass"})
+_PASSWORDS = frozenset(
+    {"password", "passwd", "passwort", "passphrase", "passcode", "pwd", "pw", "pass", "psk"}
+)
 _STRONG = frozenset({"secret", "credential", "credentials", "creds"})
 
 _SECRET_KEYS = frozenset(
@@ -60,19 +62,21 @@ _BLANKS = r"(?:[ \t]|\\+t){0,8}"
 _QUOTE = r"(?:\\*[\"'`]|\\+u002[27])"
 _SUFFIX = r"(?:[_-](?i:b64|base64|value|data|prod|dev|test|live|staging|old|new|default|confirm|confirmation|plain|raw|base))?\d{0,2}"
 _BEHIND = rf"(?:[*_]{{1,2}}|[ ]\[[^\]\n]{{0,30}}\]|{_QUOTE}?\]?)"  # **name**:  name [default]:  ["name"] =
-_TYPE = r"[ ]?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…"
+_TYPE = r"[ ]?(?:&(?:'static[ ])?)?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…", name: &str = "…"
 _OPERATOR = rf"(?::=|\?=|=>|=(?!=(?![0-9A-Za-z+/_=-]{{14}}))|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
 _PAIR = rf"{_QUOTE}?(?:[ \t,]|\\+[nrt]|[\r\n]){{1,24}}{_QUOTE}?[vV]alue{_QUOTE}?{_BLANKS}[:=]"  # name: X, value: …
 _RANDOM = r"[0-9A-Za-z+/=_.~-]{16}"
 _ASSIGNS = (
-    rf"{_SUFFIX}(?:{_PAIR}|{_BEHIND}{_BLANKS}{_OPERATOR}|(?<!pwd){_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE}[^\s\"'`]{{1,200}}+{_QUOTE}(?!{_BLANKS}:))"
+    rf"{_SUFFIX}(?:{_PAIR}|\((?={_QUOTE}{_RANDOM})|[*_]{{0,2}}[ ]{{1,8}}[|][ ]{{1,8}}{_QUOTE}?(?={_RANDOM})|{_BEHIND}{_BLANKS}{_OPERATOR}|(?<!pwd){_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE}[^\s\"'`]{{1,200}}+{_QUOTE}(?!{_BLANKS}:))"
     rf"|{_QUOTE}?[ ](?:(?:is|was):?[ ])?{_QUOTE}?(?={_RANDOM})|[ ](?:is|was):?[ ]{_QUOTE}?(?=[^\s\"'`]{{6}}))"
 )
+_SCHEME = r"(?i:token|api-?key|key|ssws|geniekey|splunk|api-token|bot)[ ](?:token=)?"
+"""What begins the value of ``Authorization``, besides ``Bearer`` and ``Basic``."""
 _BEHIND_THE_WORD = r"[ \t]+'(?=[^'\s])|(?:[ \t]|\\+[nrt]|[\r\n])+(?=[^\s'\"=:])"
 """``PASSWORD '…'`` in SQL, ``password …`` in a netrc file."""
 
 NAME_SIGNS = (
-    ("k", rf"(?:ey|en(?<=oken))(?={_ASSIGNS})"),
+    ("k", rf"(?:ey|en(?<=oken)|(?<=psk)(?<![0-9A-Za-z]psk))(?={_ASSIGNS})"),
     ("K", rf"(?:ey|EY|EN(?<=OKEN))(?={_ASSIGNS})"),
     ("w", rf"(?:d(?<=passwd)|ord(?<=password)|ord(?<=Password))(?={_ASSIGNS}|{_BEHIND_THE_WORD})"),
     ("w", rf"(?:d(?<=pwd)|d(?<=Pwd)|d(?<=Passwd)|ort(?<=asswort)|(?<=[_-]pw))(?={_ASSIGNS})"),
@@ -88,15 +92,18 @@ NAME_SIGNS = (
 """The rare letter of each word in the three usual spellings, what else makes the word, and what follows it."""
 
 _ASSIGN = re.compile(
-    rf"(?P<sign>{_ASSIGNS})[*]{{0,2}}{_BLANKS}"
-    r"(?:(?i:token|api-?key|key|ssws|geniekey|splunk|api-token|bot)[ ](?:token=)?)?",
+    rf"(?P<sign>{_ASSIGNS})[*]{{0,2}}{_BLANKS}(?:{_QUOTE}?{_SCHEME})?",
     re.ASCII,
 )
+_SCHEMED = re.compile(_SCHEME, re.ASCII)
 _SQL_OR_NETRC = re.compile(_BEHIND_THE_WORD, re.ASCII)
 _NETRC = re.compile(
-    r"(?:\bmachine(?:\s|\\+[nrt])+[^\s\\]{1,100}|\bdefault)(?:\s|\\+[nrt])+(?:login|user)(?:\s|\\+[nrt])+[^\s\\]{1,60}(?:\s|\\+[nrt])+\Z",
+    r"(?:(?:\b|(?<=\\[nrt]))(?:machine(?:\s|\\+[nrt])+[^\s\\]{1,100}|default)(?:\s|\\+[nrt])+(?:login|user)(?:\s|\\+[nrt])+[^\s\\]{1,60}"
+    r"|(?:\b|(?<=\\[nrt]))nmcli[ ][^\n\\]{1,120})(?:\s|\\+[nrt])+\Z",
     re.ASCII,
 )
+_DEFAULT = re.compile(r":[-=]([^\s}\"'`\\]{6,200})\}")
+"""``${NAME:-value}`` in a shell."""
 _SQL = re.compile(r"(?i:with|user|role|set|identified)\b[^\n]{0,120}\Z")
 _LONGEST_KEY = 100
 _LONGEST_NAME = 40
@@ -145,6 +152,15 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
     word = text[word_start:word_end]
     before = text[max(0, word_start - _LONGEST_KEY) : word_start]
     outside = before.rstrip(_IN_NAMES)
+    if outside.endswith("\\") and before[len(outside) : len(outside) + 1] in ("n", "r", "t"):
+        outside = before[: len(outside) + 1]  # an escape of JSON, which the name does not begin with
+    if outside.endswith("${"):  # a variable, which may have a default
+        default = _DEFAULT.match(text, word_end)
+        if default is None:
+            return Assigned(word_end, word_end, None, word_end)
+        upper = (before[len(outside) :] + word).isupper()
+        kind = _kind(word, before, default[1], upper=upper, quoted=True, code=False)
+        return Assigned(*default.span(1), kind, default.end())
     assign = _ASSIGN.match(text, word_end)
     if assign is None:
         return _netrc_or_sql(text, word_start, word_end)
@@ -175,10 +191,10 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
         value = bare[0].rstrip(".:*,;)")
         called, bracket, _ = value.replace("[", "(").partition("(")
         complete = text[end : end + 1] not in ("(", "[", "{") and not (bracket and looks_like_words(called))
-    if not complete or outside.endswith("${"):
-        return Assigned(
-            start, start, None, end
-        )  # what is called or indexed is code, what is expanded a variable
+    if not complete:
+        return Assigned(start, start, None, end)  # what is called or indexed is code
+    if value.startswith("${"):
+        return Assigned(start, start, None, start)  # a variable, which may have a default
     # What is refused is not read again, unless it is so short that it may be a name itself: key="ApiKey" value="…".
     whole = Assigned(start, start + len(value), None, end if len(value) > _LONGEST_NAME else start)
     if sign == ":" and outside.endswith(":"):
@@ -190,14 +206,15 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
     else:
         # Without quotes, password = value may be an expression; PASSWORD=value and …;password=value are not.
         spaced = sign.endswith((" =", " :")) or (text[start - 1 : start] == " " and "=" in sign)
-        code = quoted is None and "=" in sign and (spaced or not (upper or _is_set(outside)))
+        given = upper or name.startswith("-") or _is_set(outside)
+        code = quoted is None and "=" in sign and (spaced or not given)
         kind = _kind(word, before, value, upper=upper, quoted=quoted is not None, code=code)
     return whole._replace(kind=kind)
 
 
 def _is_set(outside: str) -> bool:
     """Whether a name begins a line or follows another setting, as in a query or a connection string."""
-    return outside.endswith((";", "&", "?")) or _LINE_BEGINS.search(outside) is not None
+    return outside.endswith((";", "&", "?", '"', "'")) or _LINE_BEGINS.search(outside) is not None
 
 
 def _netrc_or_sql(text: str, word_start: int, word_end: int) -> Assigned | None:
@@ -222,6 +239,7 @@ def _netrc_or_sql(text: str, word_start: int, word_end: int) -> Assigned | None:
 def secret_kind_by_name(name: str, value: str) -> str | None:
     """The kind of secret that a value is under this name, if it is one."""
     named = _KEY.search(name[-_LONGEST_KEY:])
+    value = _SCHEMED.sub("", value, count=1) if _SCHEMED.match(value) else value
     if named is None or len(value) >= LONGEST or _BLANK.search(value):
         return None
     before = name[-_LONGEST_KEY:][: named.start("word")]
@@ -264,7 +282,8 @@ def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code
             return None  # the end of another word
         if plain == "pass" and before[-1:] not in _JOINED + "-":
             lower = word.islower() or word.istitle()  # PASS: is the verdict of a test
-            return "password" if lower and looks_random(value, shortest=8, hashes=True) else None
+            chosen = _PLAIN_PASSWORD.fullmatch(value) and not is_placeholder(value)
+            return "password" if lower and (chosen or looks_random(value, shortest=8, hashes=True)) else None
         return "password" if _is_password(plain, value, upper=upper, quoted=quoted, code=code) else None
     joined = before[-1:] in _JOINED + "-" and before != ""
     last = _LAST_WORD.search(before) if joined or before[-1:] == " " else None
@@ -320,6 +339,8 @@ def _is_password(word: str, value: str, *, upper: bool, quoted: bool, code: bool
         return not _CONSTANT.fullmatch(value) and not (word in ("pwd", "pw") and "/" in value)
     if plain in _COMMON:
         return quoted or not code
+    if not code and (_PLAIN_PASSWORD.fullmatch(value) or _CHOSEN_PASSWORD.fullmatch(value)):
+        return _IN_EXAMPLES.search(plain) is None or _PLAIN_PASSWORD.fullmatch(value) is not None
     return (
         mixed and not code and word != "pass" and _IN_EXAMPLES.search(plain) is None and not _versioned(value)
     )
@@ -330,7 +351,15 @@ def _versioned(value: str) -> bool:
     return ("-" in value or "_" in value or "." in value) and looks_like_words(value)
 
 
-_PLAIN_PASSWORD = re.compile(r"(?=.*[A-Za-z])(?=.*\d)(?=.*[!#$%&*?@^])[!#$%&*+=?@^~0-9A-Za-z]{6,40}")
+_PLAIN_PASSWORD = re.compile(
+    r"(?!#[0-9A-Fa-f]{3,8}\Z)(?=.*[A-Za-z])(?=.*\d)(?=.*[!#$%&*?@^])[!#$%&*+=?@^~_0-9A-Za-z-]{6,40}"
+)
+"""Letters, digits and signs, as many rules for passwords want; not a colour."""
+_CHOSEN_PASSWORD = re.compile(
+    r"(?=.*[a-z])(?=.*[A-Z])(?=.*[!#$%&*@^])(?=.*[_!#$%&*?@^-].*[_!#$%&*?@^-])[_!#$%&*?@^A-Za-z-]{8,40}"
+    r"|(?=.*[A-Z])(?=.*[_-])(?=.*(?:[A-Za-z]\d\d|\d[A-Za-z]{2}))[_0-9A-Za-z-]{8,40}"
+)
+"""Letters with two signs, or with digits inside of words: ``Hidden-Word!``, ``Pa55_Qa79``."""
 
 
 def _prose_kind(word: str, before: str, value: str) -> str | None:

@@ -41,6 +41,7 @@ _NO_PASSWORDS = frozenset(
 )
 _SHORTEST_USER = 20
 _SHORTEST_PASSWORD = 4
+_SHORTEST_CHOSEN = 6
 _LINE = 240
 _NOTHING = Read([], 0)
 
@@ -151,6 +152,7 @@ _OPTIONS = (
     _Option("curl|wget|xh", "-proxy-user", _WITH_USER),
     _Option("curl", "U", _WITH_USER),
     _Option("https?|xh", "a", _WITH_USER),
+    _Option("https?|xh", "-auth", _WITH_USER),
     _Option(r"(?:mysql|mariadb)[\w-]*|mycli|7za?", "p", _JOINED),
     _Option("sshpass", "p", _EITHER),
     _Option(r"(?:docker|podman|helm|az|oc|buildah|skopeo|nerdctl|cf|nomad)\b[^\n]{0,80}\blogin|mongo\w*|sqlcmd|rabbitmqadmin|influx|vncpasswd", "p", _APART),
@@ -162,6 +164,7 @@ _OPTIONS = (
     _Option("openssl|keytool", "passout", r"[ ]{1,4}pass:(?P<value>[^\s\"'\\|;<>]{3,200}+)"),
     _Option("openssl", "pass", r"[ ]{1,4}pass:(?P<value>[^\s\"'\\|;<>]{3,200}+)"),
     _Option("openssl", "k", _APART),
+    _Option("curl", "b", r"(?:[ \t]){0,4}(?:[\"']|\\+[\"'])?[\w.-]{1,40}=(?P<value>[^\s\"'\\|;&<>]{16,2000}+)"),
     _Option("keytool|jarsigner|apksigner", "storepass", _APART),
     _Option("keytool|jarsigner|apksigner", "keypass", _APART),
 )  # fmt: skip
@@ -226,7 +229,56 @@ def _option(text: str, place: int, token: Token) -> Read:
 
 def _weak(value: str) -> bool:
     """Whether this may be a password that a person chose, rather than the next word of a sentence."""
-    return len(value) >= 6 and value.isascii() and any(map(str.isdigit, value)) and not value.isdigit()
+    if len(value) < _SHORTEST_CHOSEN or not value.isascii() or value.isdigit():
+        return False
+    return any(map(str.isdigit, value)) or any(sign in value for sign in "#$%&*@^")
+
+
+# -- arguments of commands that have no option for them -----------------------------------------------------
+
+_WORD = r"(?:[\"']|\\+[\"'])?(?P<value>[^\s\"'\\|;&<>]{3,200}+)"
+_OTHER_WORD = r"(?:[ \t]+[^\s|;&<>]{1,200}+)"
+_ARGUMENTS = {
+    "w": re.compile(
+        rf"(?<=htpass)wd[ ]-[a-zA-Z]*b[a-zA-Z]*(?:[ ]-\w+)*{_OTHER_WORD}{{2}}[ ]{_WORD}"
+    ),  # htpasswd -b FILE USER …
+    "_": re.compile(
+        rf"(?:(?<=ctl add)_user|(?<=ctl change)_password)[ ]+[^\s|;&<>]{{1,64}}[ ]+{_WORD}"
+    ),  # rabbitmqctl add_user USER …
+    "-": re.compile(rf"(?<=ConvertTo)-SecureString[ ]+(?:-String[ ]+)?(?=[\"'\\]){_WORD}"),
+    "u": re.compile(rf"(?<=net )user[ ]+[\w.-]{{1,32}}[ ]+(?!/){_WORD}[ ]+/add"),
+    "p": re.compile(
+        r"(?<=require)pass[ ]+(?:[\"']|\\+[\"'])?(?P<value>[^\s\"'\\|;&<>]{6,200}+)|(?<=sql)plus[ ][^\n/]{0,40}?\b\w{1,30}/(?P<other>[^\s\"'\\|;&<>/]{3,60})@"
+    ),  # requirepass …, sqlplus USER/…@
+}
+
+
+def _argument(text: str, place: int, _: Token) -> Read:
+    given = _ARGUMENTS[text[place]].match(text, place)
+    if given is None:
+        return _NOTHING
+    group = given.lastgroup or "value"
+    if _is_no_password(given[group]):
+        return Read([], given.end())
+    return Read([Secret(*given.span(group), "password")], given.end())
+
+
+_ECHOED = re.compile(
+    r"(?:\b|(?<=\\[nrt]))echo[ ]+(?:-\w+[ ]+)?(?:[\"']|\\+[\"'])?(?:[\w.-]{1,32}:)?(?P<value>[^\s\"'\\|;<>]{3,200}+)(?:\\*[\"'])?[ ]*\|[ ]*(?:sudo[ ]+)?(?:\w+[ ]+)?\Z"
+)
+
+
+def _echoed(text: str, place: int, _: Token) -> Read:
+    """``echo USER:… | chpasswd``, ``echo … | sudo -S``: the password is before the sign."""
+    sign = place - 5 if text[place] == "-" else place - 6
+    if not text.startswith(("sudo -", "chpasswd"), max(0, sign)):
+        return _NOTHING
+    begins = max(0, sign - _LINE)
+    given = _ECHOED.search(text[begins:sign])
+    if given is None or _is_no_password(given["value"]):
+        return _NOTHING
+    start, end = given.span("value")
+    return Read([Secret(begins + start, begins + end, "password")], 0)
 
 
 # -- in cookies, in .pgpass -------------------------------------------------------------------------------
@@ -348,7 +400,14 @@ PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
     ("=", r"(?:(?<=[?&;6]sig=)|(?<=ignature=)|(?<=[?&]hmac=)|(?<=[?&]code=)|(?<=[?&]appid=)|(?<=[?&]apikey=))", _signature),
     ("-", r"(?<=-----)(?=BEGIN )", _block),
     ("-", r"(?<=Private-)(?=Lines: )", _putty),
-    ("-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpk][^-]|passin |passout |pass |storepass |keypass ))", _option),
+    ("-", rf"(?:(?=-(?:[a-z]{{1,20}}-){{0,3}}(?:{_FLAGS}|user|auth)(?:[ \t=]|\\+t))|(?<=[ \tn\"'\[,]-)(?=[uUawPpkb][^-]|passin |passout |pass |storepass |keypass ))", _option),
+    ("w", r"d(?<=htpasswd)(?=[ ]-[a-zA-Z]*b)", _argument),
+    ("_", r"(?<=ctl[ ]add_)(?=user[ ])|(?<=ctl[ ]change_)(?=password[ ])", _argument),
+    ("p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
+    ("-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
+    ("u", r"ser(?<=net user)(?=[ ])", _argument),
+    ("w", r"d(?<=chpasswd)", _echoed),
+    ("-", r"(?<=sudo -)(?=S\b)", _echoed),
     ("k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
     ("K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
     ("B", r"Y (?<=IDENTIFIED BY )", _identified),

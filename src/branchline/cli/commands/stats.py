@@ -1,4 +1,4 @@
-"""``stats``: messages, tokens and cost, by day, model, program, directory and so on."""
+"""``stats``: messages, tokens and cost, by day, model, agent, directory and so on."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def stats_command(
             return
         _print(out, stats, keys, groups)
         scope = "" if directory is None else f" --dir {shlex.quote(directory)}"
-        _tell(stats, found, f"branchline check{' --all' if everywhere else scope}")
+        _tell(stats, found, f"branchline check{' --all' if everywhere else scope}", directory)
 
 
 def _keys(by: str | None) -> tuple[Dimension, ...]:
@@ -118,11 +118,14 @@ def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) 
         out.line(csv_line([*group.keys, *msgspec.structs.astuple(group.figures)]))
 
 
-def _tell(stats: Stats, found: Statistics, check: str) -> None:
+def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) -> None:
     for note in found.notes:
         remark(note)
     if not found.read and not found.unreadable:
-        remark("no sessions here yet; `branchline stats --all` includes all directories")
+        if directory is None:
+            remark("no sessions here yet; `branchline stats --all` includes all directories")
+        else:
+            remark(f"no sessions in {directory}; folders below it are not searched")
         return
     facts = [f"{count(found.read, 'session')} read"]
     if not stats.total.messages:
@@ -133,10 +136,10 @@ def _tell(stats: Stats, found: Statistics, check: str) -> None:
         facts.append(f"{len(found.unreadable)} unreadable; `{check}` says why")
     remark(", ".join(facts))
     if stats.total.estimated:
-        remark("≈ marks cost that no program recorded; it is estimated from public prices")
+        remark("≈ marks cost that no agent recorded; it is estimated from public prices")
     if stats.total.unpriced:
         unknown = tokens(stats.total.unpriced)
-        remark(f"{unknown} tokens are of models without a known price; the setting `prices` can name it")
+        remark(f"{unknown} tokens are from models without a known price; set one with the setting `prices`")
 
 
 def _fields(
