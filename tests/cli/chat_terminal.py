@@ -7,9 +7,12 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 40.0
+PATIENCE = 60.0
+LIVE = r"context \S+ \S+ of|press Ctrl-C again to quit"
+"""A prompt waits for input: what is below it is shown only there."""
 READY = r"^❯\s*$"
 """The line to write in is empty: whatever was going on has ended."""
 
@@ -48,24 +51,40 @@ class Terminal:
     def write(self, words: str) -> None:
         subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
 
+    def ready(self) -> None:
+        """Until a prompt waits for input: the line of the context is below a prompt, and only there."""
+        self.wait(LIVE)
+
     def say(self, words: str) -> None:
-        """Enter this at a prompt: once it is seen there, no earlier prompt can be taken for the next one."""
+        """Enter this at a prompt; when this returns, the prompt has taken it."""
+        self.ready()
         self.write(words)
-        wanted, end = "".join(words.split()), time.monotonic() + PATIENCE
-        while wanted not in "".join(self.screen().rpartition("❯")[2].split()):
-            assert time.monotonic() < end, f"{words!r} was not written:\n{self.screen()}"
-            time.sleep(0.05)
+        self._until(lambda: self._holds(words), f"{words!r} was not written")
         self.press("Enter")
+        self._until(
+            lambda: not (self._holds(words) and re.search(LIVE, self.screen())), f"{words!r} was not entered"
+        )
+
+    def _holds(self, words: str) -> bool:
+        """Whether the last prompt on the screen has these words, however they are broken."""
+        return "".join(words.split()) in "".join(self.screen().rpartition("❯")[2].split())
+
+    def _until(self, is_so: Callable[[], object], otherwise: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not is_so():
+            assert time.monotonic() < end, f"{otherwise}:\n{self.screen()}"
+            time.sleep(0.05)
 
     def wait(self, pattern: str) -> str:
         """Until the screen has this."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            seen = self.screen()
-            if re.search(pattern, seen, re.MULTILINE):
-                return seen
-            assert time.monotonic() < end, f"waited for {pattern!r}:\n{seen}"
-            time.sleep(0.1)
+        seen = [""]
+
+        def is_there() -> object:
+            seen[0] = self.screen()
+            return re.search(pattern, seen[0], re.MULTILINE)
+
+        self._until(is_there, f"waited for {pattern!r}")
+        return seen[0]
 
     def close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)

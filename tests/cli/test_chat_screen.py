@@ -127,6 +127,7 @@ def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, wor
 
     terminal.say("offline: fail refused")
     terminal.wait(r"^▸ not answered, /retry sends it again: the offline model was told to refuse")
+    terminal.wait(READY)
     terminal.press("Up")
     terminal.wait(r"^❯ offline: fail refused")
     terminal.press("C-c", "C-c")
@@ -138,6 +139,7 @@ def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, wor
     again.press("Up")
     again.wait(r"^❯ offline: fail refused")
     again.press("C-c")
+    again.wait(READY)
     again.say("offline: say nothing is kept")
     again.wait("^nothing is kept")
     assert "nothing is kept" not in history.read_text()

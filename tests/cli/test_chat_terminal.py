@@ -34,17 +34,26 @@ def words(world: Path) -> list[str]:
 @pytest.mark.parity("OMP-12")
 def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, world):
     """Commands for tree and branch, Escape twice for the tree, Escape to stop, Ctrl-C to clear and to leave."""
-    terminal.wait(r"offline:echo · context")
     terminal.say("offline: say **first** answer")
     terminal.wait(r"^first answer")  # Markdown, not its marks
+    terminal.ready()
 
-    terminal.write("offline: slow 0.2")
+    terminal.write("offline: slow 1")
     terminal.press("M-Enter")  # a second line of the same prompt
-    terminal.say("offline: say one two three four five six seven eight nine ten")
+    terminal.say(f"offline: say one two {'more ' * 60}")
     terminal.wait(r"^one two")
+    terminal.write("/cost")  # while it works
+    terminal.wait(r"^❯ /cost$")
+    terminal.press("Enter")
+    terminal.wait(r"^❯ /cost  waits for the end of the answer")
     terminal.press("Escape")
     terminal.wait("aborted; partial output was saved")
     assert words(world)[-1].startswith("one two")
+    terminal.wait(r"^❯ /cost$")
+    terminal.ready()
+    terminal.press("Enter")
+    terminal.wait("the session, all")
+    terminal.ready()
 
     terminal.press("Escape", "Escape")  # the tree, by default
     terminal.wait("Go where\\?")
@@ -69,13 +78,16 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("Enter")
     terminal.write("kept words")
     terminal.wait(r"^❯ offline: say steered\s+steered\s+❯ kept words")
+    terminal.ready()
     terminal.press("C-c")
+    terminal.wait(r"^❯ *$")
 
     terminal.write("/br")
     terminal.wait(r"/branch  +Name the branch that begins here")  # completion with its help
     terminal.say("anch")
     terminal.wait("Rephrase which prompt in a new session\\?")  # the tree, as for double Escape
     terminal.write("again")
+    terminal.wait(r"^ Search again")
     terminal.press("Home")
     terminal.wait(r"^[❯▌] .*user: offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
@@ -83,9 +95,8 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
     assert len(SessionLibrary.for_cwd(world).list()) >= 1
 
-    terminal.press("C-c")  # clears
-    terminal.wait("press Ctrl-C again to quit")
-    terminal.press("C-c")
+    terminal.ready()
+    terminal.press("C-c", "C-c")  # clears, then leaves
     terminal.wait(r"^code 0")
 
 
@@ -93,15 +104,16 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
 @pytest.mark.parity("OMP-10", "OMP-11", part="in the chat")
 def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     """Filters, folds, labels and search have the same keys, and what Enter selects is where the chat goes."""
-    terminal.wait(r"offline:echo · context")
     terminal.say("offline: say one")
     terminal.wait("^one")
     terminal.say("offline: say two")
     terminal.wait("^two")
     terminal.say("/undo")
     terminal.wait(r"now at .*\n❯ offline: say two")
+    terminal.ready()
     terminal.press("C-c")
     terminal.wait("press Ctrl-C again to quit")
+    terminal.wait(r"^❯ *$")
     terminal.say("offline: say three")
     terminal.wait("^three")
 
@@ -110,9 +122,11 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     drawn = seen.partition("Go where?")[2]
     assert drawn.index("say three") < drawn.index("say two")  # the active branch comes first
     assert drawn.count("▌") == 1
-    for key, name in (("M-a", "all"), ("M-l", "labeled"), ("M-t", "no-tools"), ("M-d", "assistant: three")):
+    for key, name in (("M-a", r"\[all\]"), ("M-l", r"\[labeled\]"), ("M-t", r"\[no-tools\]")):
         terminal.press(key)
         terminal.wait(name)
+    terminal.press("M-d")
+    terminal.wait(r"\(\d+/\d+\)$")  # no filter is named any more
     terminal.press("M-u")  # only prompts
     seen = terminal.wait(r"\[user\]")
     assert "assistant:" not in seen.partition("Go where?")[2]
@@ -151,6 +165,7 @@ def test_escape_twice_opens_the_turns_if_the_setting_says_so(start, monkeypatch)
     terminal = start()
     terminal.say("offline: say one")
     terminal.wait("^one")
+    terminal.ready()
 
     terminal.press("Escape", "Escape")
 

@@ -103,7 +103,7 @@ def test_a_model_writes_the_summary_of_a_squash_and_escape_stops_it(path: Path) 
         await press(pilot, "=this is what", "insert", "ctrl+u", "=screenshot", "enter")
         assert "by offline:echo" in screen(app)
         await press(pilot, "=squash with", "enter")
-        await pilot.press(*"offline", "colon", "space", *"slow", "space", "9", "enter")
+        await pilot.press(*"offline: slow 9", "enter")
         while not isinstance(app.screen, StreamingDialog):
             await pilot.pause(0.02)
         await press(pilot, "escape")

@@ -63,11 +63,15 @@ class AnswerView:
         self._blocks = MarkdownStream()
         self._region = _Region()
         self._looked = 0.0
+        self._lines: list[str] = []
+        self._typed: list[str] = []
+        self._entered = False
 
     def write(self, text: str) -> None:
         """Add text to the answer."""
         if finished := self._blocks.feed(text):
             self._region.erase(self._columns)
+            self._lines = []
             for block in finished:
                 self._print(block)
         self._look(self._rest)
@@ -84,9 +88,20 @@ class AnswerView:
         """Show a temporary line: thinking, or a summary in progress."""
         self._look(lambda: [self._painted(Text(cut(one_line(words), self._columns - 1), style="dim italic"))])
 
+    def show_typed(self, words: str, becomes: str = "") -> None:
+        """What the user types meanwhile, below everything; and what becomes of it, once it is entered."""
+        room = self._columns - width(becomes) - 6
+        line = Text(f"❯ {cut(safe(one_line(words)), room)}").append(f"  {becomes}".rstrip(), style="dim")
+        self._typed = [self._painted(line)] if words.strip() else []
+        self._entered = bool(becomes)
+        self._region.draw([*self._lines, *self._typed], self._columns)
+
     def flush(self) -> None:
         """Finish the current text, so that others can print."""
         rest = self._blocks.finish()
+        self._lines = []
+        if self._entered:
+            self._typed = []
         self._region.erase(self._columns)
         if rest.strip():
             self._print(rest)
@@ -111,7 +126,7 @@ class AnswerView:
         """The last lines of the unfinished rest, as many as fit on the screen."""
         rest = self._blocks.rest
         shown = Text(safe(rest[-_LAST:])) if len(rest) > _LONG else self._markdown(rest)
-        return self._painted(shown).split("\n")[-max(1, screen_size().lines - 3) :]
+        return self._painted(shown).split("\n")[-max(1, screen_size().lines - 4) :]
 
     def _painted(self, shown: RenderableType) -> str:
         with self._console.capture() as captured:
@@ -123,7 +138,8 @@ class AnswerView:
         now = time.monotonic()
         if now - self._looked >= _BETWEEN:
             self._looked = now
-            self._region.draw(made(), self._columns)
+            self._lines = made()
+            self._region.draw([*self._lines, *self._typed], self._columns)
 
 
 class _Region:

@@ -7,6 +7,7 @@ is kept for the next prompt.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -86,7 +87,7 @@ class TerminalFrontend:
         self._history = InputHistory(path, keep=keep_history)
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
-        self._keys = KeyListener(self._input, self._steer)
+        self._keys = KeyListener(self._input, self._steer, self._answer.show_typed)
         self._chat: Chat | None = None
         self._given = ""
         self._status: Line = ()
@@ -268,6 +269,7 @@ class TerminalFrontend:
             try:
                 yield
             finally:
+                self._answer.show_typed("")
                 self._answer.flush()
 
     def _steer(self, text: str) -> bool:
@@ -321,6 +323,7 @@ class TerminalFrontend:
             leave(exception=KeyboardInterrupt)
             return
         self._last_interrupt = now
+        asyncio.get_running_loop().call_later(_TWICE, self._prompt.app.invalidate)  # it leaves no more then
         clear()
 
     def _bindings(self) -> KeyBindings:

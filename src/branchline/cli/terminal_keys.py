@@ -13,17 +13,23 @@ from prompt_toolkit.keys import Keys
 __all__ = ["KeyListener"]
 
 _ALONE = 0.1  # seconds after which Escape is a key and not the start of a sequence
+_HEARD = "heard after this step"
+_WAITS = "waits for the end of the answer"
 
 
 class KeyListener:
     """Listens to a terminal between two prompts.
 
-    ``hear`` is called with every entered line; a line that it refuses is kept for the next prompt.
+    ``hear`` is called with every entered line; a line that it refuses is kept for the next prompt. ``show``
+    is called after each key with the typed text, and with what happens to a line that was entered.
     """
 
-    def __init__(self, terminal: Input, hear: Callable[[str], bool]) -> None:
+    def __init__(
+        self, terminal: Input, hear: Callable[[str], bool], show: Callable[[str, str], object]
+    ) -> None:
         self._input = terminal
         self._hear = hear
+        self._show = show
         self._typed = ""
         self._stop: Callable[[], object] | None = None
         self._held = ExitStack()
@@ -67,6 +73,7 @@ class KeyListener:
             self._take(self._input.flush_keys())
 
     def _take(self, presses: list[KeyPress]) -> None:
+        shown, becomes = self._typed, ""
         for press in presses:
             if press.key in (Keys.Escape, Keys.ControlC):
                 if self._stop is not None:
@@ -74,9 +81,14 @@ class KeyListener:
             elif press.key == Keys.BracketedPaste or not isinstance(press.key, Keys):
                 self._typed += press.data
             elif press.key in (Keys.ControlM, Keys.ControlJ):
+                shown, becomes = self._typed, _WAITS
                 if not self._typed.strip() or self._hear(self._typed):
-                    self._typed = ""
+                    self._typed, becomes = "", _HEARD
                 else:
                     self._typed += "\n"
+                continue
             elif press.key in (Keys.ControlH, Keys.Backspace):
                 self._typed = self._typed[:-1]
+            shown, becomes = self._typed, ""
+        if presses:
+            self._show(shown, becomes)

@@ -33,7 +33,9 @@ _MOST_DAYS = 365
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HEAT = "·▂▄▆█"
 _HEAT_ROLES: tuple[StyleRole, ...] = ("dim", "heat1", "heat2", "heat3", "heat4")
-_TWO_TABLES, _THREE_TABLES = 104, 150
+_TWO_TABLES, _THREE_TABLES = 104, 158
+_NAME = 24
+"""Columns of a name in a table, at every width."""
 _GAP = 4
 _TOP = 6
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -294,7 +296,9 @@ def _bars(
     title: str, heads: tuple[str, str], rows: Sequence[tuple[str, float, str, str]], columns: int
 ) -> list[Line]:
     """A table of names, bars and two numbers."""
-    name_room = max(10, min(24, columns - 34))
+    longest = max((width(one_line(name)) for name, *_rest in rows), default=0)
+    # Names come before bars: a wider screen with three tables cuts no name that a narrow one shows.
+    name_room = max(10, min(_NAME, columns - 34), min(longest, _NAME, columns - 24))
     bar_room = max(0, columns - name_room - 24)
     largest = max((amount for _name, amount, _left, _right in rows), default=0.0)
     lines = [
