@@ -413,7 +413,7 @@ def test_what_is_left_out_is_nowhere_in_the_page_and_leaves_a_stub(rich: Path, w
 def test_a_part_of_a_path_has_nothing_from_before_and_after(rich: Path, world: Path) -> None:
     with Session.open(rich) as session:
         export(session, "page.html", ExportRequest(first="e2", entry="e3"))
-        with pytest.raises(EntryNotFound, match="not on the path"):
+        with pytest.raises(EntryNotFound, match="not on the exported path"):
             export(session, "other.html", ExportRequest(first="e4", entry="e3"))
 
     text = everything_in((world / "page.html").read_bytes())

@@ -10,15 +10,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from branchline.library import SessionLibrary
 from branchline.mcp.answers import LARGEST_ANSWER, NOTICE
 from branchline.mcp.server import build_server
 from branchline.session import Session
+from secret_kinds import KINDS
 from support import ROOT
 
 READ = ["list_sessions", "search", "read_session", "session_tree", "get_entry"]
@@ -417,6 +420,49 @@ def test_the_command_answers_over_standard_input_and_output(world, talk):
 
     assert answers[0]["result"]["serverInfo"]["name"] == "branchline"
     assert answers[1]["result"]["structuredContent"]["sessions"][0]["id"] == "talk"
+
+
+def test_secrets_of_every_kind_reach_no_client_over_standard_input_and_output(world):
+    random, secret_of = Random(7), {}
+    messages: list[Any] = []
+    for number, (name, kind) in enumerate(KINDS.items()):
+        secret_of[name] = secret = kind.draw(random)
+        body = kind.places[0].format(secret)
+        call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": body}}
+        messages.append(answer("", call) if number % 2 else f"kind{number} {body}")
+    with Session.create(directory=world / "all.db", id="all") as session:
+        session.append_messages(messages)
+    program = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "branchline", "mcp", "--store", str(world / "all.db")],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+
+    async def everything() -> list[str]:
+        said: list[str] = []
+        async with Client(stdio_client(program)) as client:
+
+            async def call(tool: str, **arguments: Any) -> Any:
+                result = await client.call_tool(tool, arguments)
+                said.append(result.content[0].text)
+                return result.structured_content
+
+            await call("list_sessions")
+            await call("search", query="kind0")
+            before, skip = None, 0
+            while (read := await call("read_session", session="all", last=60, before=before))["earlier"]:
+                before = read["earlier"]
+            await call("get_entry", session="all", entry=read["cards"][0]["entry"])
+            while (skip := (await call("session_tree", session="all", skip=skip))["next_skip"]) is not None:
+                pass
+            said.append((await client.read_resource("branchline://session/all")).contents[0].text)
+        return said
+
+    said = asyncio.run(everything())
+
+    assert len(said) > 8
+    whole = "".join(said)
+    assert [name for name, one in secret_of.items() if json.dumps(one)[1:-1] in whole or one in whole] == []
 
 
 def test_without_the_library_the_command_names_the_extra(world):

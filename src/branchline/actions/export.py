@@ -443,7 +443,7 @@ def _shape(session: Session, data: bytes) -> tuple[object, ...]:
 
 def _whole(session: Session, *, portable: bool) -> bytes:
     """The file without withheld lines; if portable, also without two header fields."""
-    data = _without_withheld(session)
+    data = b"".join(_blocks(session))
     if not portable:
         return data
     reading, format_ = session.transcript.reading, session.format
@@ -464,17 +464,6 @@ def _whole(session: Session, *, portable: bool) -> bytes:
     fields = {"cwd": ""} | parent
     start = reading.header_end - len(reading.header_line)
     return data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
-
-
-def _without_withheld(session: Session) -> bytes:
-    """The bytes of the file without the lines that hold copies of requests."""
-    transcript, reading = session.transcript, session.transcript.reading
-    kept, start = [], 0
-    for position in sorted(reading.withheld):
-        offset, size = reading.span(position)
-        kept.append(transcript.bytes_between(start, offset))
-        start = offset + size + 1
-    return b"".join([*kept, transcript.bytes_between(start, None)])
 
 
 def _portable_zot(session: Session) -> bytes:

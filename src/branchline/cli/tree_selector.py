@@ -20,7 +20,7 @@ from branchline.errors import BranchlineError
 from branchline.views.browser.entry_menu import refusal
 from branchline.views.browser.line_edit import EDIT_KEYS, LineEdit
 from branchline.views.browser.search_line import TYPE_TO_SEARCH, field_line, search_line
-from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS, Key
+from branchline.views.browser.tree_keys import LIST_KEYS, TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS
 from branchline.views.outline import EMPTY, counter, window
 from branchline.views.spans import with_cursor
 from branchline.views.text import one_line
@@ -29,16 +29,7 @@ __all__ = ["select_entry"]
 
 _ROWS = 30
 _BARS = 4
-_KEYS = (
-    *TREE_MOVE_KEYS,
-    *TREE_FILTER_KEYS,
-    Key("up", "step(-1)", "up"),
-    Key("down", "step(1)", "down"),
-    Key("pageup", "page(-1)", "a page up"),
-    Key("pagedown", "page(1)", "a page down"),
-    Key("home", "first", "to the first row"),
-    Key("end", "last", "to the last row"),
-)
+_KEYS = (*TREE_MOVE_KEYS, *TREE_FILTER_KEYS, *LIST_KEYS)
 _ESCAPE_WAIT = 0.05
 """Seconds after which Escape is a key and not the start of a sequence."""
 

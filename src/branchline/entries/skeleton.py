@@ -8,6 +8,7 @@ path reads JSON that msgspec refuses. ``salvage`` finds the ids in lines that ar
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import msgspec
@@ -130,21 +131,29 @@ def _decoder(*messages: Any) -> msgspec.json.Decoder[Skeleton]:
 
 _ENDED_WELL = ("toolUse", "stop", None, "")
 
-_any = msgspec.json.Decoder(Skeleton)
-_usual = _decoder(_Answer, _USER, *_OTHERS)
+
+@cache
+def _any() -> msgspec.json.Decoder[Skeleton]:
+    """Made when something is read, as the other decoder: many commands know where files are and read none."""
+    return msgspec.json.Decoder(Skeleton)
+
+
+@cache
+def _usual() -> msgspec.json.Decoder[Skeleton]:
+    return _decoder(_Answer, _USER, *_OTHERS)
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
     """The skeletons of many values, in order."""
     try:
-        return _usual.decode_lines(data)
+        return _usual().decode_lines(data)
     except msgspec.ValidationError:
         return decode_any(data)
 
 
 def decode_any(data: bytes | memoryview) -> Sequence[Skeleton]:
     """As :func:`decode_lines`, for unknown types, roles or blocks."""
-    return _any.decode_lines(data)
+    return _any().decode_lines(data)
 
 
 def _has_words(content: bytes) -> bool:

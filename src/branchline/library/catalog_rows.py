@@ -47,7 +47,7 @@ class OpenCatalog(Protocol):
 
 
 class CatalogRows:
-    """Gives the row of each of its files when called. Call :meth:`flush` when there are no more."""
+    """Returns the row of a file when called. Call :meth:`flush` after the last file."""
 
     def __init__(self, scanner: Scanner[Any], open_catalog: OpenCatalog) -> None:
         self._scanner = scanner

@@ -502,7 +502,11 @@ class MachineScanner:
                         one.agent for one in (before.place, *before.others)
                     }:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = _unpacked_first(list(_originals_first(found.values(), hidden)), hidden)
+        files = list(found.values())
+        if any(place.is_archive for place in self.places):
+            files = list(_originals_first(files, hidden))
+        if any(place.format.compression is not None for place in self.places):
+            files = _unpacked_first(files, hidden)
         earlier = self._earlier(files)
         if earlier:
             hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
@@ -549,9 +553,10 @@ class MachineScanner:
             for session in sessions:
                 yield (identity, session.key), _logged(session, place, known)
 
-    @staticmethod
-    def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
+    def _earlier(self, files: Sequence[FoundFile]) -> list[FoundFile]:
         """The files that another file continues as the same session."""
+        if all(place.format.splitting is None for place in self.places):
+            return []
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
             if file.place.format.splitting is not None:
@@ -932,9 +937,6 @@ def _is_only_ours(file: FoundFile) -> bool:
 
 def _originals_first(files: Collection[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
     """Yield the files without archived copies of existing ones."""
-    if not any(file.place.is_archive for file in files):
-        yield from files
-        return
     originals = {_place_in_agent(file) for file in files if not file.place.is_archive}
     for file in files:
         if file.place.is_archive and _place_in_agent(file) in originals:
@@ -948,9 +950,7 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
 
 
 def _unpacked_first(files: list[FoundFile], hidden: dict[str, SkippedFile]) -> list[FoundFile]:
-    """Yield the files without compressed copies of files in the same directory."""
-    if not any(file.path.endswith(".zst") for file in files):
-        return files
+    """The files without compressed copies of files in the same directory."""
     paths = {file.path for file in files}
     copies = {path for path in paths if path.endswith(".zst") and path.removesuffix(".zst") in paths}
     hidden.update({path: SkippedFile(path, "an uncompressed copy of this session exists") for path in copies})

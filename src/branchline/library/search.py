@@ -182,7 +182,7 @@ class _Run:
             index_text(self.scanner, stale, catalog)
             known |= catalog.files([self._path(one.file) for one in stale])
             again = stale_files(self.scanner, changed, known, catalog)
-            # What is still unknown cannot be read.
+            # Files that are still unknown cannot be read.
             stale = [one for one in again if one.known is not None and not one.is_covered(self.scanner)]
         waiting = {self._path(one.file) for one in stale}
         left: list[Any] = []

@@ -67,9 +67,7 @@ class ConfirmDialog(ModalScreen[bool]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """As high as the question, as long as the screen has room for it."""
-        panel = self.query_one(TextPanel)
-        panel.styles.height = min(max(1, panel.virtual_size.height), max(1, self.size.height - _AROUND))
+        self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
 
 class InputDialog(ModalScreen["str | None"]):
