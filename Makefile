@@ -60,6 +60,7 @@ bench: $(VENV)/ready  ## measure against the real pi, side by side
 screenshots: $(VENV)/ready  ## make the pictures of the screens in docs again
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only sessions search tree statistics compare
 	$(BIN)/python scripts/screenshots.py docs/screenshots --only transcript --theme light
+	$(BIN)/python scripts/screenshots.py docs/screenshots --only transcript --size 160x48
 	$(BIN)/python scripts/animated_picture.py docs/screenshots/search-and-tree.svg
 
 parity: $(VENV)/ready  ## which promises of the reference systems are met, by which tests

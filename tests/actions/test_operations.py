@@ -115,6 +115,7 @@ def test_a_squash_puts_a_summary_in_the_place_of_a_range_on_a_new_branch(session
         (lambda s: graft(s, key_of(s, "done"), key_of(s, "left done")), "begin with the answer"),
         (lambda s: graft(s, key_of(s, "left"), key_of(s, "right done")), "is not on the path"),
         (lambda s: graft(s, key_of(s, "right"), onto=key_of(s, "right done")), "which is a part of it"),
+        (lambda s: graft(s, key_of(s, "right")), "which is a part of it"),  # the last turn onto its own end
         (lambda s: graft(s, "nothing"), "nothing"),
         (lambda s: graft(s, key_of(s, "right"), onto="nothing"), "nothing"),
         (lambda s: squash(s, key_of(s, "left"), key_of(s, "left done"), "x"), "not on the current path"),
@@ -288,6 +289,7 @@ def test_a_session_of_another_format_is_grafted_squashed_and_undone(tmp_path):
     with Session.create(tmp_path, directory=tmp_path, format="pi") as session:
         session.append_message("begin")
         session.append_message(answer("begun"))
+        session.append_message("again")
         before = state(session)
 
         session.graft(session.path()[0])

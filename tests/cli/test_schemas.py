@@ -51,7 +51,7 @@ SCHEMAS = {
     ("branch", "talk", "--name", "idea"): POSITION | {"before"},
     ("branch", "talk", "--list"): POSITION | {"branches"},
     ("reset", "talk"): POSITION | {"before"},
-    ("graft", "talk", "@leaf"): POSITION | {"entries", "left_out"},
+    ("graft", "talk", "@leaf~1"): POSITION | {"entries", "left_out"},
     ("squash", "talk", "@leaf..@leaf", "--summary", "x"): POSITION | {"entries", "left_out"},
     ("undo", "talk"): POSITION | {"operation"},
     ("redo", "talk"): POSITION | {"operation"},

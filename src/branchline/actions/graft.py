@@ -67,8 +67,9 @@ def graft(
     keys = _range(other, first, last)
     if onto is not None:
         session.index.position(onto)
-        if other is session and onto in keys:
-            raise ValueError(f"cannot graft {first} onto {onto}, which is a part of it")
+    target = session.leaf if onto is None else onto
+    if other is session and target in keys:
+        raise ValueError(f"cannot graft {first} onto {target}, which is a part of it")
     chosen = other.entries(keys)
     _require_whole_exchanges(chosen)
     copies, left_out = _copies(chosen)
