@@ -131,7 +131,11 @@ def data() -> StatisticsData:
             group("2026-03-01", "gpt", cost=1),
             group("2026-03-02", "gpt", cost=1),
         ),
-        models=(group("claude-opus-4-5-20251101", cost=2, sessions=2), group("gpt", cost=2, sessions=1)),
+        models=(
+            group("opus", cost=2, sessions=2),
+            group("gpt", cost=2, sessions=1),
+            group("claude-opus-4-5-20251101", sessions=1),
+        ),
         directories=(group("/home/u/shop", cost=4, sessions=3),),
         tools=(group("bash", tool_calls=7, sessions=2),),
         hours=(group("09", cost=4),),
@@ -147,7 +151,7 @@ def test_statistics_show_days_with_models_stacked_tables_hours_and_a_calendar_at
     assert "$3.00, 1 Mar 2026" in text
     assert all(words in text for words in ("~/shop", "busiest 09:00", "Mon ", "bash", "■ opus", "■ gpt"))
     assert all(line_width(line) <= columns for line in lines)
-    assert "claude-opus-4-5-20251101" in text  # whole in its table, however many stand side by side
+    assert "\n claude-opus-4-5-20251101 " in text  # whole in its table, however many stand side by side
 
 
 def test_the_largest_model_of_a_day_stands_at_the_bottom_of_its_column_in_a_shade_of_its_own():

@@ -91,7 +91,7 @@ def share_command(
 
 
 def _print(out: Output, findings: Sequence[SecretFinding]) -> None:
-    """Print the findings without their values: the output may end up in a log that others read."""
+    """Print the findings. Values are not shown: the output may end in a log that others read."""
     if not findings:
         remark("nothing to replace was found")
         return
