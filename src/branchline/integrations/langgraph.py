@@ -20,8 +20,8 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 try:
     from langchain_core.runnables import RunnableConfig
@@ -48,7 +48,6 @@ from branchline.integrations.threads import Worker
 
 __all__ = ["BranchlineSaver"]
 
-_T = TypeVar("_T")
 _INLINE = 4 << 10
 """Bytes of a checkpoint that is kept as it is, in one row."""
 _LARGE = 1 << 10
@@ -537,9 +536,6 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
 
     # -- async ------------------------------------------------------------------------------------------
 
-    async def _run(self, function: Callable[[], _T]) -> _T:
-        return await self._worker.run(function)
-
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await asyncio.to_thread(self.get_tuple, config)
 
@@ -562,24 +558,24 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._run(lambda: self.put(config, checkpoint, metadata, new_versions))
+        return await self._worker.run(lambda: self.put(config, checkpoint, metadata, new_versions))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._run(lambda: self.put_writes(config, writes, task_id, task_path))
+        await self._worker.run(lambda: self.put_writes(config, writes, task_id, task_path))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._run(lambda: self.delete_thread(thread_id))
+        await self._worker.run(lambda: self.delete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await self._run(lambda: self.delete_for_runs(run_ids))
+        await self._worker.run(lambda: self.delete_for_runs(run_ids))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await self._run(lambda: self.copy_thread(source_thread_id, target_thread_id))
+        await self._worker.run(lambda: self.copy_thread(source_thread_id, target_thread_id))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        await self._run(lambda: self.prune(thread_ids, strategy=strategy))
+        await self._worker.run(lambda: self.prune(thread_ids, strategy=strategy))
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Whole numbers; a version that another saver made as text is continued as text."""

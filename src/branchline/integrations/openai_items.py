@@ -233,8 +233,9 @@ def _answer_item(block: dict[str, Any]) -> tuple[Item, ...]:
             if identity is None:
                 return ({"role": "assistant", "content": text},)
             part = {"annotations": [], "text": text, "type": "output_text", "logprobs": []}
-            said = {"content": [part], "role": "assistant", "status": "completed", "type": "message"}
-            return ({"id": identity, **said},)
+            item = {"id": identity, "content": [part], "role": "assistant", "status": "completed"}
+            item["type"] = "message"
+            return (item,)
         case "toolCall":
             arguments = json.dumps(block.get("arguments"), ensure_ascii=False)
             call: Item = {"arguments": arguments, "call_id": block.get("id"), "name": block.get("name")}

@@ -1,8 +1,8 @@
-"""Many locks in one file: each is one byte of it, and the kernel frees it when its holder dies.
+"""Many locks in one file: each is one byte, which the kernel unlocks when the holder dies.
 
-These are open-file-description locks: unlike the older record locks they belong to a descriptor, not to a
-process, so that closing another descriptor of the same file does not release them. Two threads that share a
-descriptor are kept apart by a lock of their own.
+These are open-file-description locks. Unlike the older record locks, they belong to a descriptor and not to a
+process, so closing another descriptor of the same file does not release them. Threads share the descriptor,
+so a `threading.Lock` per number keeps them apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from branchline.errors import LockTimeout
 __all__ = ["RangeLocks"]
 
 _FIRST_SLEEP = 0.0005
-# A writer that appends without a pause frees the lock for a moment only: who looks rarely misses it.
+# A writer that appends without a pause frees the lock only for a moment, which a slow poll would miss.
 _LONGEST_SLEEP = 0.002
 if sys.platform == "darwin":
     _SET, _GET = 90, 92  # F_OFD_SETLK and F_OFD_GETLK, which Python has no names for there

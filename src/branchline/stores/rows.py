@@ -1,8 +1,8 @@
-"""The bytes of a log as rows of a database: one for each line, keyed by the offset where it begins.
+"""The bytes of a log as rows of a database: one row per line, keyed by the byte offset of the line.
 
-The offset is the address of a line, its place in the order, and what an append compares. The log is the rows
-one after the other, so that export is byte-exact by construction. Bytes that are no whole lines are rows too:
-a torn last line, and the parts of a line that is longer than a database likes its values.
+The offset is the address of a line, its position, and what an append compares. A log is the concatenation of
+its rows, so export is byte-exact by construction. A torn last line is a row too, and a very long line is
+several rows.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from branchline.errors import SessionNotFound
-from branchline.log import Durability, Log
+from branchline.log import Durability, Log, TornTail
+from branchline.log.protocol import require_lines
 from branchline.stores.protocol import FileStamp, Read, StoredLog, hashed
 
-__all__ = ["APPLICATION", "LogRow", "RowStore", "cut", "rows_of"]
+__all__ = ["APPLICATION", "LogRow", "RowStore", "RowWriter", "cut", "rows_of"]
 
 APPLICATION = 0x424C4E31
 """By which a SQLite file says that it has the tables of branchline."""
@@ -92,6 +93,35 @@ class RowStore(ABC):
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"no session named {key!r} in {self.name}")
+
+
+class RowWriter(ABC):
+    """The right to append to a log, for the length of one ``with`` block."""
+
+    def __init__(self, name: str, end: int, *, unfinished: bool) -> None:
+        self.end = end
+        self.torn: TornTail | None = None
+        self._name = name
+        self._unfinished = unfinished
+        self._open = True
+
+    @abstractmethod
+    def _save(self, data: bytes) -> TornTail | None:
+        """Append lines at the end; the torn tail that this closed."""
+
+    def append(self, data: bytes) -> int:
+        if not self._open:
+            raise RuntimeError(f"cannot append to {self._name}: this writer no longer holds the lock")
+        require_lines(data)
+        self.torn = self._save(data) or self.torn
+        offset = self.end + self._unfinished
+        self._unfinished = False
+        self.end = offset + len(data)
+        return offset
+
+    def close(self) -> None:
+        """End the right to append."""
+        self._open = False
 
 
 def rows_of(data: bytes, start: int) -> list[LogRow]:

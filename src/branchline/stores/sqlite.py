@@ -34,7 +34,7 @@ from branchline.log.system import describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
 from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import APPLICATION, LogRow, RowStore, cut, rows_of
+from branchline.stores.rows import APPLICATION, LogRow, RowStore, RowWriter, cut, rows_of
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
@@ -463,7 +463,8 @@ class SqliteLog:
     @contextmanager
     def exclusive(self) -> Iterator[SqliteWriter]:
         with self._store.locks.hold(self._number, self.name):
-            writer = SqliteWriter(self, *self._state("append to"))
+            end, unfinished = self._state("append to")
+            writer = SqliteWriter(self, end, unfinished=unfinished)
             try:
                 yield writer
             finally:
@@ -541,30 +542,15 @@ class SqliteLog:
         return found
 
 
-class SqliteWriter:
-    """The right to append to a `SqliteLog`, for the length of one ``with`` block."""
+class SqliteWriter(RowWriter):
+    """A writer of a `SqliteLog`."""
 
-    def __init__(self, log: SqliteLog, end: int, torn: bool) -> None:  # noqa: FBT001
-        self.end = end
-        self.torn: TornTail | None = None
+    def __init__(self, log: SqliteLog, end: int, *, unfinished: bool) -> None:
+        super().__init__(log.name, end, unfinished=unfinished)
         self._log = log
-        self._unfinished = torn
-        self._open = True
 
-    def append(self, data: bytes) -> int:
-        if not self._open:
-            raise RuntimeError(f"cannot append to {self._log.name}: this writer no longer holds the lock")
-        require_lines(data)
-        torn = self._log.append(data, self.end)
-        self.torn = torn or self.torn
-        offset = self.end + self._unfinished
-        self._unfinished = False
-        self.end = offset + len(data)
-        return offset
-
-    def close(self) -> None:
-        """End the right to append."""
-        self._open = False
+    def _save(self, data: bytes) -> TornTail | None:
+        return self._log.append(data, self.end)
 
 
 def _write_schema(path: str) -> None:

@@ -1,7 +1,7 @@
-"""Connections to a server: taken for one transaction each, and what the driver raises as errors of ours.
+"""Connections to a server, each taken for one transaction, and the driver's errors translated into ours.
 
-Nothing is kept in a connection between two transactions, so that a pooler may give each of them another one.
-A connection that has failed is not used again. The driver is imported when a store is first used.
+No state is kept in a connection between transactions, so a pooler may give each transaction another one. A
+connection that has failed is not used again. The driver is imported when a store is first used.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Connections:
     ) -> list[tuple[Any, ...]]:
         """Run one statement in a transaction of its own, in one round trip, and return its rows.
 
-        A look is made again, once, if the connection was lost: the server may have been restarted since.
+        A SELECT is repeated once if the connection was lost: the server may have been restarted.
         ``large`` says that the rows are megabytes together.
         """
         try:
@@ -247,7 +247,7 @@ class Connections:
 
 def _rows(connection: Connection, statement: str, values: Any, *, large: bool) -> list[tuple[Any, ...]]:
     if large and driver().capabilities.has_stream_chunked():
-        # Taken over some at a time: the driver's memory for a whole result costs half as much again.
+        # Some rows at a time: buffering the whole result takes half as much CPU again.
         return list(connection.cursor().stream(statement, values, binary=True, size=_CHUNK))
     cursor = connection.execute(statement, values, binary=True)
     return cursor.fetchall() if cursor.description is not None else []

@@ -1,8 +1,8 @@
 """One log in PostgreSQL.
 
-An append is one statement that compares the end of the log with the one that the writer knows, and one round
-trip. Where another writer was faster, the row of the session is the lock. A connection that is lost in the
-middle of an append is settled by looking: the bytes are there, or nothing of them is.
+An append is one statement in one round trip, which compares the end of the log with the end that the writer
+knows. If another writer was faster, the next attempt locks the row of the session. If the connection is lost
+during an append, the log is read afterwards: either all the bytes are there or none are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from branchline.log import Durability, TornTail
 from branchline.log.protocol import require_lines
 from branchline.log.tail import read_tail
 from branchline.stores.postgres.connections import ConnectionLost, Connections, connect
-from branchline.stores.rows import rows_of
+from branchline.stores.rows import RowWriter, rows_of
 
 __all__ = ["NOW", "PostgresLog"]
 
@@ -118,7 +118,7 @@ class PostgresLog:
         return found
 
     def _look(self, statement: str, values: Sequence[Any], *, large: bool = False) -> list[tuple[Any, ...]]:
-        """The rows of a look. A thread that holds the lock looks through the transaction that is its lock."""
+        """The rows of a SELECT. A thread that holds the lock reads in the transaction that holds it."""
         doing, held = f"read {self.name}", self._held
         if held is not None and held[0] == threading.get_ident():
             return self._connections.run_in(held[1], doing, statement, values, large=large)
@@ -141,7 +141,8 @@ class PostgresLog:
     def exclusive(self) -> Iterator[PostgresWriter]:
         doing = f"append to {self.name}"
         with self._connections.transaction(doing, self._lock_settings) as connection:
-            writer = PostgresWriter(self, connection, *self.locked(connection))
+            end, unfinished = self.locked(connection)
+            writer = PostgresWriter(self, connection, end, unfinished=unfinished)
             self._held = (threading.get_ident(), connection)
             try:
                 yield writer
@@ -192,10 +193,10 @@ class PostgresLog:
             raise LogGone(f"cannot append to {self.name}: it was deleted while open")
         return row[0], row[1]
 
-    def append_locked(self, connection: Any, end: int, torn: bool, data: bytes) -> TornTail | None:  # noqa: FBT001
+    def append_locked(self, connection: Any, end: int, data: bytes, *, unfinished: bool) -> TornTail | None:
         """Append in a transaction that holds the lock, and commit it; the torn tail that this closed."""
         found = None
-        if torn:
+        if unfinished:
             tail = read_tail(self.read, end)
             if not self._is_complete(tail):
                 found = TornTail(end - len(tail), len(tail), None)
@@ -234,7 +235,7 @@ class PostgresLog:
                     return True
                 if time.monotonic() > until:
                     raise
-                # It can be tried again: what compares the end cannot append twice.
+                # Safe to repeat: a statement that compares the end cannot append twice.
 
     def _values(self, end: int, data: bytes) -> dict[str, Any]:
         rows = rows_of(data, end)
@@ -288,13 +289,13 @@ class PostgresLog:
         return f"branchline_{self._number.replace('-', '')}"
 
     def follow(self, after: int, *, timeout: float | None = None) -> Iterator[int]:
-        """As the protocol says. It listens for notifications and polls beneath, should one be lost."""
+        """As the protocol says. Listens for notifications, and polls in case one is lost."""
         listener = self._listener() if self._connections.server.follow else None
         last, poll, told = time.monotonic(), _POLL, 0.0
         try:
             while True:
                 if listener is not None and time.monotonic() - told > _FOLLOWED / 3000:
-                    # Before the look at the size: an append that does not notify is seen by it.
+                    # Before the size is read, which shows an append that did not notify.
                     self._tell_followed()
                     told = time.monotonic()
                 if (size := self.size()) > after:
@@ -312,7 +313,7 @@ class PostgresLog:
                 listener.close()
 
     def _listener(self) -> Any:
-        """A connection that hears of appends; None where the server has no such thing."""
+        """A connection that is notified of appends; None if the server has no notifications."""
         try:
             listener = connect(self._connections.server, f"follow {self.name}")
         except ConnectionLost:
@@ -334,7 +335,7 @@ class PostgresLog:
 
     @staticmethod
     def _wait(listener: Any, seconds: float) -> Any:
-        """Wait until something may have happened; the listener, if it is still of use."""
+        """Wait until something may have happened; the listener, if it still works."""
         if listener is None:
             time.sleep(seconds)
             return None
@@ -347,32 +348,18 @@ class PostgresLog:
         return listener
 
 
-class PostgresWriter:
-    """The right to append to a `PostgresLog`, for the length of one ``with`` block."""
+class PostgresWriter(RowWriter):
+    """A writer of a `PostgresLog`."""
 
-    def __init__(self, log: PostgresLog, connection: Any, end: int, torn: bool) -> None:  # noqa: FBT001
-        self.end = end
-        self.torn: TornTail | None = None
+    def __init__(self, log: PostgresLog, connection: Any, end: int, *, unfinished: bool) -> None:
+        super().__init__(log.name, end, unfinished=unfinished)
         self._log = log
         self._connection = connection
-        self._unfinished = torn
         self._held = True
-        self._open = True
 
-    def append(self, data: bytes) -> int:
-        if not self._open:
-            raise RuntimeError(f"cannot append to {self._log.name}: this writer no longer holds the lock")
-        require_lines(data)
+    def _save(self, data: bytes) -> TornTail | None:
         if not self._held:
             # Saved means committed, and that has released the lock.
             self.end, self._unfinished = self._log.lock_again(self._connection)
         self._held = False
-        self.torn = self._log.append_locked(self._connection, self.end, self._unfinished, data) or self.torn
-        offset = self.end + self._unfinished
-        self._unfinished = False
-        self.end = offset + len(data)
-        return offset
-
-    def close(self) -> None:
-        """End the right to append."""
-        self._open = False
+        return self._log.append_locked(self._connection, self.end, data, unfinished=self._unfinished)
