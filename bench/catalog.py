@@ -276,8 +276,10 @@ def _many(scratch: Path) -> Iterator[Row]:
     yield _limited("list 50,000: the first page", page, 0.010)
     whole = min(cpu(partial(library.known_rows, 50_000)) for _ in range(3))
     yield _limited("list 50,000: all rows, unchecked", whole, 0.150)
+    check = min(cpu(partial(library.iter_rows, deep=True)) for _ in range(3))
+    yield _limited("list 50,000: the check of all files", check, 0.350)
     checked = min(cpu(partial(library.list, deep=True)) for _ in range(3))
-    yield _limited("list 50,000: all rows, checked", checked, 0.350)
+    yield _limited("list 50,000: all rows, checked", checked, 0.500)
 
 
 def _append(scratch: Path) -> Iterator[Row]:

@@ -123,6 +123,14 @@ def for_claude_code(folder: Path, session: Path) -> Path:
     return target
 
 
+def tell_goals(goals: Mapping[str, bool]) -> int:
+    """Print which goals were met; the exit code."""
+    print()
+    for goal, met in goals.items():
+        print(f"{'met   ' if met else 'MISSED'} {goal}")
+    return int(not all(goals.values()))
+
+
 @contextmanager
 def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
@@ -269,10 +277,7 @@ def main() -> int:
                     "memory"
                 ) * 5 <= theirs.value("memory")
         goals["105 MB: usable in ≤ 5 times the time for 10 MB"] = usable[105] <= 5 * usable[10]
-    print()
-    for goal, met in goals.items():
-        print(f"{'met   ' if met else 'MISSED'} {goal}")
-    return int(not all(goals.values()))
+    return tell_goals(goals)
 
 
 if __name__ == "__main__":

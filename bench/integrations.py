@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
+Append = Callable[[Any], Awaitable[Any]]
 _LETTERS = string.ascii_letters + string.digits + " "
 
 
@@ -249,15 +250,13 @@ async def _openai_writers(address: str) -> None:
     engine = _engine(address)
     with SessionLibrary(address) as library:
 
-        async def official(name: str) -> Callable[[int], Awaitable[None]]:
-            session = SQLAlchemySession(name, engine=engine, create_tables=True)
-            return lambda number: session.add_items(_pair(number))
+        async def official(name: str) -> Append:
+            return SQLAlchemySession(name, engine=engine, create_tables=True).add_items
 
-        async def ours(name: str) -> Callable[[int], Awaitable[None]]:
-            session = BranchlineSession(name, library)
-            return lambda number: session.add_items(_pair(number))
+        async def ours(name: str) -> Append:
+            return BranchlineSession(name, library).add_items
 
-        await _compare({"SQLAlchemySession": official, "branchline": ours})
+        await _compare({"SQLAlchemySession": official, "branchline": ours}, _pair)
     await engine.dispose()
 
 
@@ -274,43 +273,42 @@ async def _adk_writers(address: str) -> None:
         "branchline": BranchlineSessionService(address),
     }
 
-    def make(service: Any) -> Callable[[str], Awaitable[Callable[[int], Awaitable[Any]]]]:
-        async def session(name: str) -> Callable[[int], Awaitable[Any]]:
+    def make(service: Any) -> Callable[[str], Awaitable[Append]]:
+        async def session(name: str) -> Append:
             made = await service.create_session(app_name="bench", user_id="u", session_id=name)
-
-            def append(_number: int) -> Awaitable[Any]:
-                content = types.Content(role="user", parts=[types.Part(text=words(1800))])
-                event = Event(author="user", content=content, invocation_id="i", id=Event.new_id())
-                return service.append_event(made, event)  # type: ignore[no-any-return]
-
-            return append
+            return functools.partial(service.append_event, made)
 
         return session
 
-    await _compare({name: make(service) for name, service in services.items()})
+    def event(_number: int) -> Any:
+        content = types.Content(role="user", parts=[types.Part(text=words(1800))])
+        return Event(author="user", content=content, invocation_id="i", id=Event.new_id())
+
+    await _compare({name: make(service) for name, service in services.items()}, event)
     await services["branchline"].close()
     await engine.dispose()
 
 
-async def _compare(makers: dict[str, Callable[[str], Awaitable[Callable[[int], Awaitable[Any]]]]]) -> None:
+async def _compare(makers: dict[str, Callable[[str], Awaitable[Append]]], item: Callable[[int], Any]) -> None:
     for name, make in makers.items():
         figures = []
         for count, each in ((1, 300), (8, 80), (64, 20)):
             appends = [await make(f"{random.random()}") for _ in range(count)]
             for append in appends:
-                await append(0)
+                await append(item(0))
+            items = [[item(number) for number in range(each)] for _ in appends]
 
-            async def work(append: Callable[[int], Awaitable[Any]], each: int = each) -> None:
-                for number in range(each):
-                    await append(number)
+            async def work(append: Append, own: list[Any]) -> None:
+                for one in own:
+                    await append(one)
 
-            async def all_of_them(work: Any = work, appends: Any = appends) -> None:
-                await asyncio.gather(*map(work, appends))
+            async def all_of_them(work: Any = work, appends: Any = appends, items: Any = items) -> None:
+                await asyncio.gather(*map(work, appends, items))
 
             cpu, wall = await _awaited(all_of_them)
             total = count * each
             figures.append(f"{total / wall * 1000:5.0f}/s ({cpu / total:4.2f} ms CPU)")
-        print(f"    {name:22} {', '.join(figures)}")
+        print(f"    {name:22} {', '.join(figures)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import asyncio
 import json
 import math
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -21,10 +22,12 @@ from typing import TYPE_CHECKING
 from bench.first_paint import best_paint
 
 if TYPE_CHECKING:
+    from textual.geometry import Region
     from textual.strip import Strip
 
 SESSIONS = 2_000
 ENTRIES = 100_000
+MEGABYTES = 100
 SIZE = (160, 48)
 RUNS = 3
 TIME = "2026-01-01T00:00:00.000Z"
@@ -159,8 +162,52 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
     ]
 
 
+async def hit(directory: Path) -> list[tuple[str, float, float]]:
+    """A hit in the middle of a long session that was opened before: from the key to text on the screen."""
+    from branchline import SessionLibrary
+    from branchline.library.browser_source import LibrarySource
+    from branchline.library.pins import Pins
+    from branchline.tui.app import BranchlineApp
+    from branchline.tui.widgets.conversation_view import ConversationView
+    from branchline.views.browser.state import BrowserState
+
+    painted: list[float] = []
+    draw = ConversationView.render_lines
+
+    def watched(view: ConversationView, crop: Region) -> list[Strip]:
+        strips = draw(view, crop)
+        if view.conversation is not None:
+            painted.append(time.process_time())
+        return strips
+
+    ConversationView.render_lines = watched  # type: ignore[method-assign, assignment]
+    source = LibrarySource(SessionLibrary(str(directory)))
+    app = BranchlineApp(BrowserState(source, "all", Pins(str(directory / "p.json")), now=time.time))
+    times = []
+    async with app.run_test(size=SIZE) as pilot:
+        while not app.browser.state.loaded.done:
+            await pilot.pause(0.01)
+        await pilot.pause(0.3)
+        await app.workers.wait_for_complete()  # the index is being written, which takes time of this process
+        row = next(iter(app.browser.state.loaded.rows.values()))
+        with source.open(row) as opened:
+            place = opened.path()[len(opened.path()) // 2]
+        for _ in range(1 + 2 * RUNS):
+            painted.clear()
+            begun = time.process_time()
+            app.open_transcript(row, at=place, words="the")
+            while not painted:  # noqa: ASYNC110  what paints is not asked to tell
+                await asyncio.sleep(0.001)
+            times.append(painted[0] - begun)
+            await pilot.pause(0.3)
+            await pilot.press("escape", "escape")
+    ConversationView.render_lines = draw  # type: ignore[method-assign]
+    return [(f"a hit in a session of {MEGABYTES} MB, opened and drawn", min(times[1:]), 0.1)]
+
+
 def results() -> Iterator[tuple[str, float, float]]:
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["BRANCHLINE_HOME"] = str(Path(folder) / "own")
         yield from start(Path(folder) / "home")
         directory = Path(folder) / "sessions"
         directory.mkdir()
@@ -169,6 +216,12 @@ def results() -> Iterator[tuple[str, float, float]]:
         large = Path(folder) / "large.jsonl"
         large.write_text(session(0, ENTRIES, branch_every=1000))
         yield from asyncio.run(tree(large))
+        from bench.generate import branchy
+
+        long = Path(folder) / "long"
+        long.mkdir()
+        shutil.copy2(branchy(MEGABYTES), long)  # with its time: what was written just now may grow
+        yield from asyncio.run(hit(long))
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench import generate
-from bench.html import chromium
+from bench.html import chromium, tell_goals
 
 MEGABYTES = 105
 SLICES = 400
@@ -239,10 +239,7 @@ def main() -> int:
             print(f"appended while the browser was offline: {len(lost)} of 5 lost")
             goals["append to visible: p95 ≤ 300 ms"] = percentile(times, 95) <= 300
             goals["reconnecting loses nothing"] = not lost
-    print()
-    for goal, met in goals.items():
-        print(f"{'met   ' if met else 'MISSED'} {goal}")
-    return int(not all(goals.values()))
+    return tell_goals(goals)
 
 
 if __name__ == "__main__":

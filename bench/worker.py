@@ -61,7 +61,7 @@ def list_deep(directory: str, agent: str = "") -> Work:
     def act() -> Any:
         if not agent:
             return SessionLibrary(directory).list(deep=True)
-        ours = {"BRANCHLINE_HOME": os.path.join(directory, "none")}
+        ours = {"BRANCHLINE_HOME": os.path.expanduser("~/.branchline")}
         return SessionLibrary.everywhere(home=directory, environment=ours, agents=[agent]).list(deep=True)
 
     return act, lambda rows: sum(row.total_messages for row in rows)

@@ -1,8 +1,9 @@
-"""Write docs/reference/import-graph.md: the size of each package and the packages that it imports."""
+"""Write docs/reference/import-graph.md, the imports between packages, and print the size of each package."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,30 +13,41 @@ PAGE = ROOT / "docs" / "reference" / "import-graph.md"
 INTRODUCTION = """\
 # Import graph
 
-Which packages of `branchline` import which others, and how many lines each has. Imports inside functions and
-`TYPE_CHECKING` blocks count. [CONTRIBUTING](../../CONTRIBUTING.md) says what each package is for;
-import-linter (`make lint`) checks that a lower layer never imports a higher one. The two exceptions are the
-methods of `Session` and `SessionLibrary` that call a use case when they are called
-([decision 14](../decisions/0014-actions.md)).
+Which packages of `branchline` import which others. Imports inside functions and `TYPE_CHECKING` blocks count.
+[CONTRIBUTING](../../CONTRIBUTING.md) says what each package is for; import-linter (`make lint`) checks that a
+lower layer never imports a higher one. The two exceptions are the methods of `Session` and `SessionLibrary`
+that call a use case when they are called ([decision 14](../decisions/0014-actions.md)).
 
-`python scripts/import_graph.py` writes this page again.
+`python scripts/import_graph.py` writes this page again, and prints how many lines each package has.
 
-| package | lines | imports |
-|---|---:|---|
+| package | imports |
+|---|---|
 """
 
 
 def main() -> None:
-    files: dict[str, list[Path]] = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        files.setdefault(_package(path), []).append(path)
-    known = set(files)
-    rows = []
-    for package, paths in sorted(files.items()):
-        imported = sorted({name for path in paths for name in _imports(path)} & known - {package})
+    PAGE.write_text(page(), encoding="utf-8")
+    for package, paths in _packages().items():
         lines = sum(path.read_bytes().count(b"\n") for path in paths)
-        rows.append(f"| `{package}` | {lines:,} | {', '.join(imported)} |\n")
-    PAGE.write_text(INTRODUCTION + "".join(rows), encoding="utf-8")
+        sys.stdout.write(f"{lines:7,} {package}\n")
+
+
+def page() -> str:
+    """The page as the sources are now."""
+    files = _packages()
+    rows = []
+    for package, paths in files.items():
+        imported = {name for path in paths for name in _imports(path)} & files.keys() - {package}
+        rows.append(f"| `{package}` | {', '.join(sorted(imported))} |\n")
+    return INTRODUCTION + "".join(rows)
+
+
+def _packages() -> dict[str, list[Path]]:
+    """The files of each package and top-level module."""
+    files: dict[str, list[Path]] = {}
+    for path in sorted(SOURCE.rglob("*.py"), key=_package):
+        files.setdefault(_package(path), []).append(path)
+    return files
 
 
 def _package(path: Path) -> str:
@@ -45,7 +57,7 @@ def _package(path: Path) -> str:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in _statements(path):
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
             module = node.module.split(".")
             if module == ["branchline"]:
@@ -56,6 +68,17 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (
                 alias.name.split(".")[1] for alias in node.names if alias.name.startswith("branchline.")
             )
+
+
+def _statements(path: Path) -> Iterator[ast.AST]:
+    """Every statement of a module; expressions are not walked, as they hold none."""
+    waiting: list[ast.AST] = [ast.parse(path.read_bytes())]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            found = getattr(node, part, ())
+            waiting += found if isinstance(found, list) else ()
 
 
 if __name__ == "__main__":

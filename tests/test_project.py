@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import tomllib
 
 import pytest
@@ -99,6 +100,15 @@ def test_contributing_has_one_line_for_every_package_and_module():
     ]
 
     assert sorted(rows) == sorted(there)
+
+
+def test_the_import_graph_is_that_of_the_sources():
+    """`python scripts/import_graph.py` writes it again."""
+    script = runpy.run_path(str(ROOT / "scripts" / "import_graph.py"))
+
+    page = script["page"]()
+
+    assert script["PAGE"].read_text(encoding="utf-8") == page
 
 
 def test_modules_are_named_for_what_they_hold_and_not_for_an_activity():

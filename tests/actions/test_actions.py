@@ -125,7 +125,7 @@ def test_a_conversion_into_a_path_that_ends_with_a_slash_goes_into_a_new_directo
 
 
 def test_only_zot_sessions_have_the_portable_form_of_zot(session: Session, world: Path) -> None:
-    with pytest.raises(NotSupported, match="only a session of zot"):
+    with pytest.raises(NotSupported, match="only zot sessions"):
         export(session, "talk.zotsession")
     with pytest.raises(NotSupported, match="holds a whole session"):
         render(session, ExportRequest(format="zotsession", branch=True))

@@ -118,7 +118,7 @@ def test_a_squash_puts_a_summary_in_the_place_of_a_range_on_a_new_branch(session
         (lambda s: graft(s, "nothing"), "nothing"),
         (lambda s: graft(s, key_of(s, "right"), onto="nothing"), "nothing"),
         (lambda s: squash(s, key_of(s, "left"), key_of(s, "left done"), "x"), "not on the current path"),
-        (lambda s: squash(s, key_of(s, "right done"), key_of(s, "right"), "x"), "stands before"),
+        (lambda s: squash(s, key_of(s, "right done"), key_of(s, "right"), "x"), "comes before"),
         (lambda s: squash(s, key_of(s, "right"), key_of(s, "right done"), " "), "empty"),
         (lambda s: name_branch(s, " "), "1 to"),
         (lambda s: name_branch(s, "a\nb"), "1 to"),

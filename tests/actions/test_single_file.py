@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import base64
 import gzip
+import html
 import json
 import os
 import re
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from branchline import Session, SessionLibrary
 from branchline.actions.export import Choices, ExportRequest, export
 from branchline.actions.import_ import import_file
 from branchline.actions.review import review
+from branchline.cli.app import cli
 from branchline.errors import EntryNotFound, NotASession, NotSupported, SecretsLeft
 from branchline.views.html.single_page import packed_frames, page_provenance
 from formats.database_kit import goose_database, llm_database, opencode_database
 from secret_kinds import KINDS
 from support import CORPUS
+from web.kit import Viewer
 
 NOT_SESSIONS = {
     "empty",
@@ -226,25 +231,71 @@ def test_a_changed_page_is_refused(damage: str, session: Session, world: Path) -
         Session.open("page.html")
 
 
-def everything_in(path: Path) -> str:
-    """All text of a page: what it shows, its lines and its pieces, unpacked."""
-    data = path.read_bytes()
+def everything_in(data: bytes) -> str:
+    """All text of a page: what it shows, its lines and its pieces, unpacked; also as a reader sees it."""
     parts = [data]
     for lines, piece in packed_frames(lambda start, size: data[start : start + size]):
         parts += (lines, piece)
-    return b"\n".join(parts).decode("utf-8", "replace")
+    text = b"\n".join(parts).decode("utf-8", "replace")
+    return text + html.unescape(text)
 
 
-def test_secrets_of_all_kinds_are_gone_from_every_part_of_a_page(session: Session, world: Path) -> None:
-    random = Random(5)
+def entry_with(text: str, number: int) -> str | dict[str, Any]:
+    """A prompt, an answer, a thought, a call or a result that holds a text."""
+    call = {
+        "type": "toolCall",
+        "id": f"c{number - number % 5}",
+        "name": "bash",
+        "arguments": {"command": text},
+    }
+    match number % 5:
+        case 0:
+            return {"role": "assistant", "content": [call]}
+        case 1:
+            content = [{"type": "text", "text": text}]
+            return {
+                "role": "toolResult",
+                "toolCallId": f"c{number - 1}",
+                "toolName": "bash",
+                "content": content,
+            }
+        case 2:
+            return {"role": "assistant", "content": [{"type": "text", "text": text}]}
+        case 3:
+            return {"role": "assistant", "content": [{"type": "thinking", "thinking": text}]}
+        case _:
+            return text
+
+
+@pytest.mark.parametrize("way", ["export", "share", "web"])
+def test_secrets_of_all_kinds_are_gone_from_every_part_of_a_page(
+    way: str, session: Session, world: Path
+) -> None:
+    random = Random(way)
     drawn = {name: kind.draw(random) for name, kind in KINDS.items()}
-    session.append_messages([kind.places[0].format(drawn[name]) for name, kind in KINDS.items()])
+    texts = [random.choice(kind.places).format(drawn[name]) for name, kind in KINDS.items()]
+    session.append_messages([entry_with(text, number) for number, text in enumerate(texts)])
 
-    export(session, "page.html")
+    match way:
+        case "export":
+            export(session, "page.html")
+            data = (world / "page.html").read_bytes()
+        case "share":
+            arguments = ["share", str(session.file), "-o", str(world / "page.html"), "--yes", "--portable"]
+            done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+            assert done.exit_code == 0
+            data = (world / "page.html").read_bytes()
+        case _:
+            viewer = Viewer(SessionLibrary(Path(str(session.file)).parent))
+            (row,) = viewer.get("/api/sessions").json["rows"]
+            data = viewer.post(f"/api/s/{row['id']}/page", {}).body
 
-    text = everything_in(world / "page.html")
+    text = everything_in(data)
     left = [name for name, secret in drawn.items() if json.dumps(secret)[1:-1] in text or secret in text]
     assert len(left) <= len(KINDS) * 0.02, left
+    found = " ".join(one.value for one in review(session, ExportRequest(format="html")))
+    unseen = [name for name, secret in drawn.items() if json.dumps(secret)[1:-1][-8:] not in found]
+    assert len(unseen) <= len(KINDS) * 0.02, unseen
 
 
 def test_a_page_in_which_a_second_scan_finds_something_is_not_written(
@@ -275,8 +326,8 @@ def test_a_reviewer_sees_each_finding_once_and_decides(session: Session, world: 
     assert finding.before.endswith("Use ")
     assert finding.after.startswith(" for now")
     assert kept.secrets == 0
-    assert TOKEN in everything_in(world / "kept.html")
-    masked = everything_in(world / "masked.html")
+    assert TOKEN in everything_in((world / "kept.html").read_bytes())
+    masked = everything_in((world / "masked.html").read_bytes())
     assert TOKEN not in masked
     assert "Kingfisher" not in masked
     assert "[redacted:literal]" in masked
@@ -291,7 +342,7 @@ def test_a_portable_page_does_not_name_this_machine(session: Session, world: Pat
 
     result = export(session, "page.html", ExportRequest(portable=True))
 
-    text = everything_in(world / "page.html")
+    text = everything_in((world / "page.html").read_bytes())
     assert "See ~/notes.txt and ~/x, ask [e-mail] or [user name]; git@example.org" in text
     assert home not in text
     counts = {each.kind: each.count for each in result.redacted or ()}
@@ -350,7 +401,7 @@ def test_what_is_left_out_is_nowhere_in_the_page_and_leaves_a_stub(rich: Path, w
     with Session.open(rich) as session:
         export(session, "page.html", ExportRequest(tools=False, thinking=False, images=False))
 
-    text = everything_in(world / "page.html")
+    text = everything_in((world / "page.html").read_bytes())
     assert not re.search("PONDER|RUNTHIS|OUTPUT|DETAIL|iVBORw0", text)
     assert "[omitted: 6 characters]" in text
     assert "[omitted: image/png, 7" in text
@@ -362,10 +413,10 @@ def test_what_is_left_out_is_nowhere_in_the_page_and_leaves_a_stub(rich: Path, w
 def test_a_part_of_a_path_has_nothing_from_before_and_after(rich: Path, world: Path) -> None:
     with Session.open(rich) as session:
         export(session, "page.html", ExportRequest(first="e2", entry="e3"))
-        with pytest.raises(EntryNotFound, match="not on the path"):
+        with pytest.raises(EntryNotFound, match="not on the exported path"):
             export(session, "other.html", ExportRequest(first="e4", entry="e3"))
 
-    text = everything_in(world / "page.html")
+    text = everything_in((world / "page.html").read_bytes())
     assert "look" not in text
     assert "a picture" not in text
     with Session.open("page.html") as again:

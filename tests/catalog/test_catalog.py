@@ -24,7 +24,7 @@ def rows(library: SessionLibrary) -> list[object]:
 
 def known(library: SessionLibrary) -> int:
     with Catalog.open(create=False) as catalog:
-        return len(catalog.numbers())
+        return catalog.count()
 
 
 def test_a_list_remembers_what_it_read_for_its_owner_alone(tmp_path: Path, cache: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_removed_file_leaves_the_index(tmp_path: Path) -> None:
     library.update_index()
 
     with Catalog.open() as catalog:
-        assert len(catalog.numbers()) == 1
+        assert catalog.count() == 1
     assert len(library.search("role:user question")) == 1
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from branchline.cli.app import cli
+from cli.chat_terminal import Terminal, chat_in
 
 Run = Callable[..., Result]
 
@@ -144,3 +146,30 @@ def write_session(world: Path) -> Callable[..., Path]:
 @pytest.fixture
 def line() -> Callable[..., str]:
     return entry_line
+
+
+@pytest.fixture
+def start(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Terminal]]:
+    """Begin chats in terminals of their own, which are closed in the end."""
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not installed")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("ZOT_HOME", str(world.parent / "zot"))
+    for name in ("TMUX", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    made: list[Terminal] = []
+
+    def begin(*options: str) -> Terminal:
+        made.append(chat_in(world, *options))
+        made[-1].wait(r"context \S+ \S+ of")
+        return made[-1]
+
+    yield begin
+    for terminal in made:
+        terminal.close()
+
+
+@pytest.fixture
+def terminal(start: Callable[..., Terminal]) -> Terminal:
+    """A chat in a terminal of its own."""
+    return start()

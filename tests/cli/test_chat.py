@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -50,7 +52,7 @@ def test_print_says_one_thing_and_prints_the_answer_alone(run, world):
 
 def test_print_reads_its_prompt_from_standard_input(run):
     assert run("chat", "--no-session", "-p", "-", stdin="offline: say\tblue\n").stdout == "blue\n"
-    assert "needs something to say" in run("chat", "-p", "-", stdin="\n", code=2).stderr
+    assert "needs a prompt" in run("chat", "-p", "-", stdin="\n", code=2).stderr
 
 
 def test_print_ends_with_one_when_the_model_fails(run, world):
@@ -288,6 +290,17 @@ def said(process: subprocess.Popen[bytes], line: str) -> None:
     process.stdin.flush()
 
 
+def heard(stream: IO[bytes] | None, words: bytes) -> None:
+    """Wait until a process has written these words."""
+    assert stream is not None
+    seen, end = b"", time.monotonic() + 60
+    while words not in seen:
+        ready, _, _ = select.select([stream], [], [], max(0.0, end - time.monotonic()))
+        piece = os.read(stream.fileno(), 65536) if ready else b""
+        assert piece, f"{words!r} never came: {seen!r}"
+        seen += piece
+
+
 def ended(process: subprocess.Popen[bytes], code: int) -> tuple[str, str]:
     out, errors = process.communicate(timeout=60)
     assert process.returncode == code, errors
@@ -313,19 +326,18 @@ def test_an_interrupt_ends_the_answer_and_not_the_chat(world):
     chat = chatting()
     said(chat, "offline: say begun")
     file = wait_for_file(world)
-    said(chat, "offline: slow 0.2")
-    until(lambda: b"offline: slow" in file.read_bytes())
-    time.sleep(0.7)
+    said(chat, "offline: slow 2")
+    heard(chat.stdout, b"You")
     chat.send_signal(signal.SIGINT)
-    said(chat, "!echo a command; sleep 60")
     until(lambda: b'"aborted"' in file.read_bytes())
-    time.sleep(1.0)
+    said(chat, "!echo a command; sleep 60")
+    heard(chat.stdout, b"a command\n")
     chat.send_signal(signal.SIGINT)
     said(chat, "offline: say still here")
 
     out, errors = ended(chat, 0)
 
-    assert out.endswith("a command\nstill here\n")
+    assert out.endswith("still here\n")
     assert "aborted; partial output was saved" in errors
     assert "stopped" in errors
     with Session.open(file) as session:
@@ -338,24 +350,21 @@ def test_an_interrupt_ends_the_answer_and_not_the_chat(world):
 def test_two_interrupts_at_the_prompt_leave(world):
     chat = chatting()
     said(chat, "/name ready")
-    assert chat.stdout is not None
-    assert chat.stdout.readline() == b"ready\n"
-    time.sleep(0.7)
+    heard(chat.stdout, b"ready\n")
     chat.send_signal(signal.SIGINT)
-    time.sleep(0.7)
+    heard(chat.stderr, b"interrupted; press Ctrl-C again to quit")
     chat.send_signal(signal.SIGINT)
 
-    chat.wait(30)  # before its input ends
-    _out, errors = ended(chat, 130)
-
-    assert "interrupted; press Ctrl-C again to quit" in errors
+    chat.wait(60)  # before its input ends
+    ended(chat, 130)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_who_ends_the_process_in_the_middle_of_an_answer_finds_what_came_in_the_file(world, number):
-    chat = chatting("--print", "offline: slow 0.2\noffline: say one two three four five six seven eight")
+    text = f"one two three {'four ' * 60}"
+    chat = chatting("--print", f"offline: slow 0.3\noffline: say {text}")
     until(lambda: len(SessionLibrary.for_cwd(world).drafts()) > 0)
-    time.sleep(0.7)
+    time.sleep(2)  # a few words have come; all of them take 20 seconds
     chat.send_signal(number)
 
     ended(chat, 128 + number)
@@ -363,7 +372,7 @@ def test_who_ends_the_process_in_the_middle_of_an_answer_finds_what_came_in_the_
     with only_session(world) as session:
         partial = session.entry(session.leaf).message
         assert partial.stop_reason == "aborted"
-        assert "one two three four five six seven eight".startswith(words(session)[-1].strip())
+        assert text.startswith(words(session)[-1].strip())
 
 
 def test_a_reader_who_goes_away_ends_the_chat_quietly(world):

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
-from cli.test_chat_terminal import Terminal
+from cli.chat_terminal import READY, Terminal
 
 pytest.importorskip("prompt_toolkit")
-
-Start = Callable[..., Terminal]
-READY = r"^❯ *$"
-
-
-@pytest.fixture
-def start(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Begin a chat in a terminal of its own."""
-    if subprocess.run(["tmux", "-V"], check=False, capture_output=True).returncode:
-        pytest.skip("tmux is not installed")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    for name in ("TMUX", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    made: list[Terminal] = []
-
-    def begin(*options: str) -> Terminal:
-        command = " ".join([sys.executable, "-m", "branchline", "chat", *options])
-        made.append(Terminal(f"screen-{os.getpid()}-{time.monotonic_ns()}", command, world))
-        made[-1].wait(r"context \S+ \S+ of")
-        return made[-1]
-
-    yield begin
-    for terminal in made:
-        terminal.close()
 
 
 def resize(terminal: Terminal, columns: int, rows: int) -> None:
@@ -155,6 +127,7 @@ def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, wor
 
     terminal.say("offline: fail refused")
     terminal.wait(r"^▸ not answered, /retry sends it again: the offline model was told to refuse")
+    terminal.wait(READY)
     terminal.press("Up")
     terminal.wait(r"^❯ offline: fail refused")
     terminal.press("C-c", "C-c")
@@ -166,6 +139,7 @@ def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, wor
     again.press("Up")
     again.wait(r"^❯ offline: fail refused")
     again.press("C-c")
+    again.wait(READY)
     again.say("offline: say nothing is kept")
     again.wait("^nothing is kept")
     assert "nothing is kept" not in history.read_text()

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
-from cli.test_chat_terminal import Terminal
+from cli.chat_terminal import READY
 
 pytest.importorskip("prompt_toolkit")
-
-Start = Callable[..., Terminal]
-
-
-@pytest.fixture
-def start(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Begin a chat in a terminal of its own."""
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.setenv("ZOT_HOME", str(world.parent / "zot"))
-    for name in ("TMUX", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    made: list[Terminal] = []
-
-    def begin(*options: str) -> Terminal:
-        command = " ".join([sys.executable, "-m", "branchline", "chat", *options])
-        made.append(Terminal(f"sessions-{os.getpid()}-{time.monotonic_ns()}", command, world))
-        made[-1].wait(r"context \S+ \S+ of")
-        return made[-1]
-
-    yield begin
-    for terminal in made:
-        terminal.close()
-
-
-READY = r"^❯\s*$"
-"""The line to write in is empty: whatever was going on has ended."""
 
 
 def texts(file: str) -> list[str]:
@@ -157,8 +124,9 @@ def test_the_picker_of_sessions_renames_deletes_and_toggles_its_scope(start, wor
     terminal.wait(r"^❯ .*Alpha")
     terminal.press("C-r")
     terminal.wait("New title:")
-    terminal.say("Omega")
-    terminal.wait("Omega")
+    terminal.write("Omega")
+    terminal.wait("New title: .*Omega")
+    terminal.press("Enter")
     terminal.write("Beta")
     terminal.wait(r"^❯ .*Beta")
     terminal.press("C-x")

@@ -13,87 +13,15 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import BranchSummary, message_text
+from cli.chat_terminal import PATIENCE, Terminal
 
-PATIENCE = 40.0
 pytest.importorskip("prompt_toolkit")
-
-
-class Terminal:
-    """A terminal of its own, which tmux keeps."""
-
-    def __init__(self, name: str, command: str, cwd: Path) -> None:
-        self._tmux = ["tmux", "-L", name, "-f", "/dev/null", "-u"]
-        start = [
-            "new-session",
-            "-d",
-            "-x",
-            "90",
-            "-y",
-            "30",
-            "-c",
-            str(cwd),
-            f"{command}; echo code $?; sleep 60",
-        ]
-        # readline sets COLUMNS behind Python's back; a terminal of its own size must not inherit it.
-        subprocess.run([*self._tmux, *start], check=True, capture_output=True, env=dict(os.environ))
-
-    def screen(self) -> str:
-        call = [*self._tmux, "capture-pane", "-p"]
-        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-
-    def history(self) -> str:
-        """Everything that was printed, what has left the screen included."""
-        call = [*self._tmux, "capture-pane", "-p", "-S", "-500"]
-        return subprocess.run(call, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-
-    def press(self, *keys: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", *keys], check=True)
-
-    def write(self, words: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
-
-    def say(self, words: str) -> None:
-        """Enter this at a prompt: once it is seen there, no earlier prompt can be taken for the next one."""
-        self.write(words)
-        wanted, end = "".join(words.split()), time.monotonic() + PATIENCE
-        while wanted not in "".join(self.screen().rpartition("❯")[2].split()):
-            assert time.monotonic() < end, f"{words!r} was not written:\n{self.screen()}"
-            time.sleep(0.05)
-        self.press("Enter")
-
-    def wait(self, pattern: str) -> str:
-        """Until the screen has this."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            seen = self.screen()
-            if re.search(pattern, seen, re.MULTILINE):
-                return seen
-            assert time.monotonic() < end, f"waited for {pattern!r}:\n{seen}"
-            time.sleep(0.1)
-
-    def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
-
-
-@pytest.fixture
-def terminal(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    for name in ("TMUX", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    made = Terminal(
-        f"chat-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
-    )
-    yield made
-    made.close()
 
 
 def words(world: Path) -> list[str]:
@@ -106,17 +34,26 @@ def words(world: Path) -> list[str]:
 @pytest.mark.parity("OMP-12")
 def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, world):
     """Commands for tree and branch, Escape twice for the tree, Escape to stop, Ctrl-C to clear and to leave."""
-    terminal.wait(r"offline:echo · context")
     terminal.say("offline: say **first** answer")
     terminal.wait(r"^first answer")  # Markdown, not its marks
+    terminal.ready()
 
-    terminal.write("offline: slow 0.2")
+    terminal.write("offline: slow 1")
     terminal.press("M-Enter")  # a second line of the same prompt
-    terminal.say("offline: say one two three four five six seven eight nine ten")
+    terminal.say(f"offline: say one two {'more ' * 60}")
     terminal.wait(r"^one two")
+    terminal.write("/cost")  # while it works
+    terminal.wait(r"^❯ /cost$")
+    terminal.press("Enter")
+    terminal.wait(r"^❯ /cost  waits for the end of the answer")
     terminal.press("Escape")
     terminal.wait("aborted; partial output was saved")
     assert words(world)[-1].startswith("one two")
+    terminal.wait(r"^❯ /cost$")
+    terminal.ready()
+    terminal.press("Enter")
+    terminal.wait("the session, all")
+    terminal.ready()
 
     terminal.press("Escape", "Escape")  # the tree, by default
     terminal.wait("Go where\\?")
@@ -141,13 +78,16 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.press("Enter")
     terminal.write("kept words")
     terminal.wait(r"^❯ offline: say steered\s+steered\s+❯ kept words")
+    terminal.ready()
     terminal.press("C-c")
+    terminal.wait(r"^❯ *$")
 
     terminal.write("/br")
     terminal.wait(r"/branch  +Name the branch that begins here")  # completion with its help
     terminal.say("anch")
     terminal.wait("Rephrase which prompt in a new session\\?")  # the tree, as for double Escape
     terminal.write("again")
+    terminal.wait(r"^ Search again")
     terminal.press("Home")
     terminal.wait(r"^[❯▌] .*user: offline: say \*\*first\*\* answer again")
     terminal.press("Enter")
@@ -155,9 +95,8 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
     terminal.wait(r"^❯ offline: say \*\*first\*\* answer again")
     assert len(SessionLibrary.for_cwd(world).list()) >= 1
 
-    terminal.press("C-c")  # clears
-    terminal.wait("press Ctrl-C again to quit")
-    terminal.press("C-c")
+    terminal.ready()
+    terminal.press("C-c", "C-c")  # clears, then leaves
     terminal.wait(r"^code 0")
 
 
@@ -165,15 +104,16 @@ def test_a_conversation_with_keys_from_the_first_prompt_to_the_end(terminal, wor
 @pytest.mark.parity("OMP-10", "OMP-11", part="in the chat")
 def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     """Filters, folds, labels and search have the same keys, and what Enter selects is where the chat goes."""
-    terminal.wait(r"offline:echo · context")
     terminal.say("offline: say one")
     terminal.wait("^one")
     terminal.say("offline: say two")
     terminal.wait("^two")
     terminal.say("/undo")
     terminal.wait(r"now at .*\n❯ offline: say two")
+    terminal.ready()
     terminal.press("C-c")
     terminal.wait("press Ctrl-C again to quit")
+    terminal.wait(r"^❯ *$")
     terminal.say("offline: say three")
     terminal.wait("^three")
 
@@ -182,9 +122,11 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     drawn = seen.partition("Go where?")[2]
     assert drawn.index("say three") < drawn.index("say two")  # the active branch comes first
     assert drawn.count("▌") == 1
-    for key, name in (("M-a", "all"), ("M-l", "labeled"), ("M-t", "no-tools"), ("M-d", "assistant: three")):
+    for key, name in (("M-a", r"\[all\]"), ("M-l", r"\[labeled\]"), ("M-t", r"\[no-tools\]")):
         terminal.press(key)
         terminal.wait(name)
+    terminal.press("M-d")
+    terminal.wait(r"\(\d+/\d+\)$")  # no filter is named any more
     terminal.press("M-u")  # only prompts
     seen = terminal.wait(r"\[user\]")
     assert "assistant:" not in seen.partition("Go where?")[2]
@@ -218,24 +160,20 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
 
 
 @pytest.mark.parity("OMP-12", part="the setting")
-def test_escape_twice_opens_the_turns_if_the_setting_says_so(terminal, world, monkeypatch):
-    terminal.close()
+def test_escape_twice_opens_the_turns_if_the_setting_says_so(start, monkeypatch):
     monkeypatch.setenv("BRANCHLINE_DOUBLE_ESCAPE", "turns")
-    other = Terminal(
-        f"turns-{os.getpid()}-{time.monotonic_ns()}", f"{sys.executable} -m branchline chat", world
-    )
-    try:
-        other.wait(r"offline:echo · context")
-        other.say("offline: say one")
-        other.wait("^one")
-        other.press("Escape", "Escape")
-        other.wait("Go back to which prompt\\?")
-        other.press("Escape")
-        other.wait("nothing selected; position unchanged")
-        other.say("/quit")
-        other.wait(r"^code 0")
-    finally:
-        other.close()
+    terminal = start()
+    terminal.say("offline: say one")
+    terminal.wait("^one")
+    terminal.ready()
+
+    terminal.press("Escape", "Escape")
+
+    terminal.wait("Go back to which prompt\\?")
+    terminal.press("Escape")
+    terminal.wait("nothing selected; position unchanged")
+    terminal.say("/quit")
+    terminal.wait(r"^code 0")
 
 
 def test_nothing_that_a_model_says_acts_on_the_terminal(world, monkeypatch):

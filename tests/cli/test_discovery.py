@@ -217,7 +217,7 @@ def test_nothing_is_removed_from_another_program_by_its_id(few, run) -> None:
     told = run("rm", "f27a4840", code=1).stderr
 
     assert (
-        f"is a session of zot, not of branchline; to do this anyway, give its file: {few.of('zot')}" in told
+        f"is a zot session, not one of branchline; to do this anyway, give its file: {few.of('zot')}" in told
     )
     assert state(few.path) == before
 

@@ -239,7 +239,7 @@ def test_a_session_of_zot_leaves_without_its_directory_and_comes_back_under_a_ne
     exported = run("export", file, "--format", "zotsession", "--no-redact").stdout
     assert exported.encode() == (world / "talk.zotsession").read_bytes()
     piglet = copied(SOUND["piglet"], world)
-    assert "only a session of zot" in run("export", piglet, "--format", "zotsession", code=1).stderr
+    assert "only zot sessions" in run("export", piglet, "--format", "zotsession", code=1).stderr
 
 
 def test_a_portable_export_has_no_directory_or_says_why(program, file, run, world):

@@ -14,7 +14,9 @@ import pytest
 
 import branchline
 from branchline.session import Session
+from support import CORPUS
 
+PROGRAMS = ("claude", "codex", "pi", "omp", "zot", "piglet", "induscode", "operator", "qwen", "copilot")
 NEWS = "2030-01-01T00:00:00.000Z"
 
 
@@ -23,7 +25,7 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Programs named as agents are; each writes down where and with what it was started."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name in ("claude", "codex", "pi", "zot"):
+    for name in PROGRAMS:
         program = tools / name
         program.write_text(f'#!/bin/sh\necho "{name} $* in $(pwd)" >> "{tmp_path}/started"\n')
         program.chmod(0o755)
@@ -73,16 +75,36 @@ def test_what_an_agent_added_is_told_from_what_it_was_given(data, world, talk, a
 
 
 @pytest.mark.parametrize(
-    ("agent", "command"), [("claude", "claude --resume {id}"), ("codex", "codex resume {id}")]
+    ("agent", "command"),
+    [
+        ("claude", "claude --resume {id}"),
+        ("codex", "codex resume {id}"),
+        ("pi", "pi --session {path}"),
+        ("omp", "omp --resume {path}"),
+        ("zot", "zot --session {path}"),
+        ("piglet", "piglet"),
+        ("induscode", "induscode --resume"),
+        ("operator", "operator"),
+        ("qwen", "qwen --resume {id}"),
+        ("copilot", "copilot --resume={id}"),
+    ],
 )
-def test_the_exact_command_is_printed_with_the_directory(data, run, world, talk, agents, agent, command):
-    result = run("resume", talk, "--in", agent, "--show")
+@pytest.mark.parametrize("source", ["ours", "gemini"])
+def test_the_exact_command_is_printed_with_the_directory(
+    data, run, world, talk, agents, agent, command, source
+):
+    session = talk if source == "ours" else str(next((CORPUS / "gemini").rglob("session-*.jsonl")))
+
+    result = run("resume", session, "--in", agent, "--show", "--cwd", str(world))
 
     (made,) = [
-        path for path in (world.parent / "person").rglob("*.jsonl") if path.name != "session_index.jsonl"
+        path
+        for path in (world.parent / "person").rglob("*.*json*")
+        if path.suffix in (".jsonl", ".ndjson") and path.name != "session_index.jsonl"
     ]
-    session = made.stem[-36:]
-    assert result.stdout == f"cd {world} && {command.format(id=session)}\n"
+    with Session.open(made) as opened:
+        expected = command.format(id=opened.id, path=made)
+    assert result.stdout == f"cd {world} && {expected}\n"
     assert "kept as they are" in result.stderr
 
 

@@ -64,7 +64,7 @@ def test_restore_finds_the_trash_of_other_directories(run, data, talk, tmp_path,
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
 
-    assert "there is nothing in the trash" in run("restore", code=1).stderr
+    assert "is empty" in run("restore", code=1).stderr
     run("restore", token)
     assert ids(data, "--all") == ["talk"]
 

@@ -50,7 +50,7 @@ def test_a_base_url_beside_the_model_of_another_provider_is_a_usage_error(run, s
     done = run("chat", "-p", "hi", "--model", "anthropic:claude-sonnet-5", "--base-url", server.url, code=2)
 
     assert "has a server of its own" in done.stderr
-    assert "write openai-compatible:anthropic:claude-sonnet-5" in done.stderr
+    assert "use openai-compatible:anthropic:claude-sonnet-5" in done.stderr
     assert server.requests == []
 
 
@@ -150,4 +150,4 @@ def test_the_list_says_what_can_be_used_first_and_what_the_others_need(run, data
     assert "hidden" not in listed.output
     monkeypatch.setenv("GATEWAY_KEY", "k")
     assert run("models", "gateway").stdout.split() == ["gateway:a", "gateway:b", "gateway:c", "gateway:d"]
-    assert "there is no provider 'nobody'" in run("models", "nobody", code=2).stderr
+    assert "unknown provider 'nobody'" in run("models", "nobody", code=2).stderr

@@ -113,6 +113,15 @@ def test_a_phrase_that_the_shell_took_the_quotes_of_is_words(data, talk: str) ->
     assert data("search", '"do how"')["hits"] == []
 
 
+@pytest.mark.parametrize(
+    "query", ["role:user start", "in:said start", "start role:user", "role:user in:said start"]
+)
+def test_a_whole_query_may_be_one_argument(data, talk: str, query: str) -> None:
+    (hit,) = data("search", query)["hits"]
+
+    assert hit["snippet"] == "How do I start?"
+
+
 def test_hostile_text_reaches_no_terminal(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "bad"
     place.mkdir()

@@ -34,11 +34,21 @@ def test_without_a_terminal_the_findings_are_printed_and_everything_is_masked(ru
     result = run("share", spiked, "-o", "out.html")
 
     assert result.stdout.count("github-token") == 2
-    assert "the token is " in result.stdout
+    assert "the token is ghp_…, of Kingfisher" in result.stdout
+    assert not any(part in result.stdout for part in (TOKEN[4:12], TOKEN[-8:], OTHER[4:12], OTHER[-8:]))
     assert "wrote " in result.stdout
     text = lines_of(world / "out.html")
     assert TOKEN not in text
     assert text.count("[redacted:github-token]") == 2
+
+
+def test_the_context_of_a_finding_has_nothing_of_the_next_one(run, talk) -> None:
+    run("append", talk, f"{TOKEN} or {OTHER} or dev@harbour.example")
+
+    result = run("share", talk, "-o", "out.html", "--portable")
+
+    assert "ghp_… or" in result.stdout
+    assert not any(part in result.stdout for part in (TOKEN[-8:], OTHER[4:12], OTHER[-8:], "harbour"))
 
 
 def test_the_page_is_named_after_the_session_and_replaces_nothing(run, data, spiked, world) -> None:

@@ -41,6 +41,20 @@ def test_a_session_in_a_database_is_read_written_and_exported_like_a_file(run, s
     assert b"zebra" in zot.read_bytes()
 
 
+def test_one_session_of_a_store_is_checked_and_all_of_them_indexed(run, store):
+    for name in ("talk", "other"):
+        run("new", "--id", name, "--store", store)
+        run("append", name, "hello", "--store", store)
+
+    checked = run("check", "talk", "--store", store)
+    indexed = json.loads(run("index", "--store", store, "--json").stdout)
+
+    assert "talk: fine" in checked.stdout
+    assert "other" not in checked.stdout
+    assert (indexed["indexed"], indexed["waiting"]) == (2, 0)
+    assert "--status" in run("index", "--rebuild", "--store", store, code=2).stderr
+
+
 def test_a_session_can_be_removed_restored_and_imported(run, store, tmp_path):
     run("new", "--id", "one", "--store", store)
     run("append", "one", "hello", "--store", store)
@@ -78,6 +92,20 @@ def test_tables_are_created_by_a_command_and_status_says_what_is_there(run, post
 )
 def test_a_store_that_is_not_there_is_one_sentence(run, where, words):
     assert words in run("ls", "--store", where, code=1).stderr
+
+
+def test_the_address_of_another_server_is_refused_and_no_directory_made_of_it(run, tmp_path, monkeypatch):
+    place = tmp_path / "empty"
+    place.mkdir()
+    monkeypatch.chdir(place)
+
+    for name in ("new", "ls", "index"):
+        said = run(name, "--store", "mysql://me:hush@db/work", code=1).stderr
+        assert "mysql://… is no store" in said
+        assert "hush" not in said
+    assert "is no store" in run("sync", place, "sqlite:///a.db", "--yes", code=1).stderr
+
+    assert list(place.iterdir()) == []
 
 
 def test_two_stores_are_synced_after_a_look_at_what_would_be_done(run, store, tmp_path):

@@ -214,7 +214,7 @@ def test_an_entry_that_is_not_there_or_not_unique_is_told_so(run, data, write_se
     for name, words in [
         ("aa", "2 entries of made begin with 'aa': aa01, aa02"),
         ("zz", "no entry named 'zz'"),
-        ("~9", "there is no ~9: the path of made has 2 entries"),
+        ("~9", "no entry ~9: the path of made has 2 entries"),
         ("~" + "9" * 5000, "the path of made has 2 entries"),
         ("", "no entry named ''"),
     ]:
@@ -311,7 +311,7 @@ def test_an_old_file_is_upgraded_by_the_first_append_and_kept(run, data, world) 
 
     result = run("append", path, "more")
 
-    assert "was of version 1 and is of version 3 now" in result.stderr
+    assert "was upgraded from version 1 to version 3" in result.stderr
     (kept,) = (world / ".branchline" / "backups").iterdir()
     assert kept.read_bytes() == (CORPUS / "pi" / "edge" / "v1.jsonl").read_bytes()
     assert data("inspect", path)["version"] == 3

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader, inline_subagents, lineage
+from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader
+from branchline.formats.claude_code.lineage import inline_subagents, lineage
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
 from formats.line_laws import (
     CORRUPTIONS,

@@ -79,8 +79,8 @@ def test_a_template_never_writes_over_anything(package):
     assert {path: path.read_bytes() for path in package.rglob("*.py")} == before
 
 
-@pytest.mark.parametrize("name", ["", "Tiny", "../x", "a b", "-x", "x-"])
-def test_a_name_that_is_no_name_is_refused(name, tmp_path):
+@pytest.mark.parametrize("name", ["", "Tiny", "../x", "a b", "-x", "x-", "pi", "oh-my-pi", "branchline"])
+def test_a_name_that_is_no_name_or_that_a_format_has_is_refused(name, tmp_path):
     result = CliRunner().invoke(cli, ["formats", "new", "--", name, str(tmp_path)])
 
     assert result.exit_code == 2

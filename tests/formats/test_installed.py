@@ -141,8 +141,8 @@ TITLES = "type('Titles', (), {'titles_file': lambda self, root: [][0]})()"
 @pytest.mark.parametrize(
     ("part", "mistake", "told"),
     [
-        ("FormatTraits(", "file_patterns=5, ", "the format tiny cannot look here: TypeError"),
-        ("FormatTraits(", "suffix=5, ", "the format tiny cannot look here: TypeError"),
+        ("FormatTraits(", "file_patterns=5, ", "the format tiny failed here: TypeError"),
+        ("FormatTraits(", "suffix=5, ", "the format tiny failed here: TypeError"),
         ("(FormatHome):\n", "    def subagent_of(self, *_): raise KeyError('oops')\n", "KeyError: 'oops'"),
         ("TINY = Format(", f"titles={TITLES}, ", "IndexError"),
         ('log_reader(self, path=""):\n', "        raise KeyError('oops')\n", "KeyError: 'oops'"),

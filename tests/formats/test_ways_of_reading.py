@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline.formats import PI, EntryLog
 from branchline.formats.common.native_reader import NativeReader
+from formats.conversion_kit import read, samples
 from readings import facts, in_chunks_of, one_line_at_a_time
 from strategies import session_files
 from support import CORPUS, transcript
 
+PROGRAMS = ("claude-code", "codex", "gemini", "kimi", "operator", "piglet", "zot")  # not one entry a line
 SAMPLES = sorted((CORPUS / "pi").rglob("*.jsonl"))
 MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -37,6 +41,21 @@ def test_the_fast_way_and_the_careful_way_read_a_sample_alike(path, monkeypatch)
     one_line_at_a_time(monkeypatch)
 
     assert facts(transcript(path)) == fast
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_entry_is_in_the_same_line_whether_lines_are_taken_together_or_one_by_one(program, monkeypatch):
+    def places(path: Path) -> list[tuple[tuple[int, int], int]]:
+        reading = read(path.read_bytes(), name=str(path)).reading
+        return [(reading.span(one), reading.line_of(one)) for one in range(len(reading.tree))]
+
+    together = {path: places(path) for path in samples(program)}
+
+    one_line_at_a_time(monkeypatch)
+
+    assert together
+    for path, found in together.items():
+        assert places(path) == found, path
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

@@ -17,8 +17,8 @@ from branchline.entries import Header
 from branchline.formats import COPILOT, QWEN, EntryLog, Format
 from formats.conversion_kit import read, samples
 from interop import peers
+from interop.conversations import PICTURE, PROMPT, Item, joined, said
 from interop.model_server import ModelServer, model_server
-from interop.test_codex import PICTURE, PROMPT, Item, joined, said
 from support import CORPUS
 
 GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -20,9 +19,9 @@ from branchline.entries import Header
 from branchline.formats import CLAUDE_CODE, EntryLog
 from branchline.session import Session
 from formats.conversion_kit import read
-from interop.model_server import ModelServer, model_server
-from interop.sources import WRITTEN, opened, sources
-from interop.test_codex import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
+from interop.conversations import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
+from interop.resumed_agent import ResumedAgent, different_samples, resumed_agent
+from interop.sources import WRITTEN
 
 PROGRAM = os.environ.get("BRANCHLINE_CLAUDE", "")
 NOT_EXACT = {
@@ -40,53 +39,29 @@ pytestmark = [
 ]
 
 
-class Claude(NamedTuple):
-    """An installed Claude Code with a home of its own and a model server."""
+def resumed(claude: ResumedAgent, source: EntryLog) -> list[Item]:
+    """The conversation that the program sends with a new prompt to a converted session.
 
-    home: Path
-    server: ModelServer
-
-    @property
-    def cwd(self) -> Path:
-        return self.home / "project"
-
-    def resumed(self, session: str) -> list[dict[str, Any]]:
-        """The messages that the program sends with a new prompt to a session."""
-        before = len(self.server.requests)
-        done = subprocess.run(
-            [PROGRAM, "-r", session, "-p", PROMPT],
-            cwd=self.cwd,
-            env={
-                "HOME": str(self.home),
-                "PATH": os.environ["PATH"],
-                "ANTHROPIC_BASE_URL": self.server.url,
-                "ANTHROPIC_API_KEY": "fake",
-                "DISABLE_TELEMETRY": "1",
-                "DISABLE_AUTOUPDATER": "1",
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        (messages,) = (request["messages"] for request in self.server.requests[before:] if _is_ours(request))
-        return [message for message in messages if message["role"] != "system"]
-
-
-def _is_ours(request: dict[str, Any]) -> bool:
-    """Whether a request carries the prompt; the program asks for titles and the like on the side."""
-    return bool(request.get("tools")) and PROMPT in str(request["messages"])
+    It asks for titles and the like on the side, without tools.
+    """
+    found = claude.requests(
+        [PROGRAM, "-r", claude.installed(source), "-p", PROMPT],
+        {
+            "ANTHROPIC_BASE_URL": claude.server.url,
+            "ANTHROPIC_API_KEY": "fake",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+    )
+    (messages,) = (request["messages"] for request in found if request.get("tools"))
+    return sent([message for message in messages if message["role"] != "system"])
 
 
 @pytest.fixture(scope="module")
-def claude(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Claude]:
-    home = tmp_path_factory.mktemp("claude")
-    (home / "project").mkdir()
-    with model_server() as server:
-        yield Claude(home, server)
+def claude(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResumedAgent]:
+    with resumed_agent(CLAUDE_CODE, tmp_path_factory) as agent:
+        yield agent
 
 
 def sent(messages: list[dict[str, Any]]) -> list[Item]:
@@ -131,54 +106,37 @@ def unended(items: list[Item]) -> list[Item]:
     ]
 
 
-def installed(claude: Claude, source: EntryLog) -> str:
-    """A session converted into the home of the program."""
-    session = str(uuid.uuid4())
-    header = Header(
-        id=session,
-        version=3,
-        timestamp="2030-01-01T00:00:00.000Z",
-        cwd=str(claude.cwd),
-        parent_session="/x.jsonl",
-    )
-    (directory,) = CLAUDE_CODE.home.new_directories(header, {}, str(claude.home))
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    (Path(directory) / f"{session}.jsonl").write_bytes(convert(source, CLAUDE_CODE, header).data)
-    return session
-
-
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
-def test_claude_code_sends_the_conversation_of_every_golden(claude: Claude, path: Path):
+def test_claude_code_sends_the_conversation_of_every_golden(claude: ResumedAgent, path: Path):
     source = read(path.read_bytes(), name=str(path))
 
-    messages = claude.resumed(installed(claude, source))
+    items = resumed(claude, source)
 
-    assert sent(messages) == unended(said(source)), path
+    assert items == unended(said(source)), path
 
 
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
-def test_claude_code_sends_the_conversation_up_to_any_entry_of_a_golden(claude: Claude, path: Path):
+def test_claude_code_sends_the_conversation_up_to_any_entry_of_a_golden(claude: ResumedAgent, path: Path):
     with Session.in_memory(data=path.read_bytes()) as session:
         tree = session.transcript.tree
         spoken = [place for place, kind in enumerate(tree.types) if kind in ("message", "compaction")]
         session.branch(tree.keys[random.Random(path.stem).choice(spoken)])
 
-        messages = claude.resumed(installed(claude, session.transcript))
+        items = resumed(claude, session.transcript)
 
-        assert sent(messages) == unended(said(session.transcript)), path
+        assert items == unended(said(session.transcript)), path
 
 
 @pytest.mark.parametrize("program", [name for name in WRITTEN if name != "claude-code"])
-def test_claude_code_sends_the_conversation_of_every_sample(claude: Claude, program: str):
-    different = []
-    for address in sources(program):
-        with opened(address) as source:
-            wanted = unended(said(source))
-            made = convert(source, CLAUDE_CODE, Header(id=str(uuid.uuid4()), version=3))
-            moved = any(MOVED in change.why for change in made.fidelity.approximated)
-            if Path(address).name in NOT_EXACT or moved or not wanted:
-                continue
-            if sent(claude.resumed(installed(claude, source))) != wanted:
-                different.append(address)
+def test_claude_code_sends_the_conversation_of_every_sample(claude: ResumedAgent, program: str):
+    def same(address: str, source: EntryLog) -> bool:
+        wanted = unended(said(source))
+        made = convert(source, CLAUDE_CODE, Header(id=str(uuid.uuid4()), version=3))
+        moved = any(MOVED in change.why for change in made.fidelity.approximated)
+        if Path(address).name in NOT_EXACT or moved or not wanted:
+            return True
+        return resumed(claude, source) == wanted
+
+    different = different_samples(program, same)
 
     assert different == []

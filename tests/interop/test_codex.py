@@ -12,42 +12,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from branchline.context import build_context, close_tool_calls, model_messages
-from branchline.context.tool_pairs import told_result
 from branchline.conversion import convert
-from branchline.entries import (
-    AssistantMessage,
-    Header,
-    Image,
-    Message,
-    Text,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-    message_text,
-)
+from branchline.entries import Header, message_text
 from branchline.formats import CODEX, EntryLog
 from branchline.session import Session
 from branchline.session.locator import record_title
 from formats.conversion_kit import read, samples
 from interop import peers
+from interop.conversations import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
 from interop.model_server import ANSWER, ModelServer, model_server
 from support import CORPUS
 
-GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
 CHOSEN = ["g001", "g041", "g061", "g116"]
 """Summaries, nested branches, answers that hold only calls one after the other, many results."""
-PROMPT = "And now?"
-PICTURE = "(a picture)"
 OMITTED = "image content omitted"
 CONTEXT = ("<environment_context>", "# AGENTS.md", "<skills_instructions>", "<permissions")
-
-OTHERWISE = {
-    "badutf8.jsonl": "a block whose type cannot be read becomes text",
-    "branches.jsonl": "oh-my-pi leaves out an answer whose call has no result; here the call gets one",
-}
-
-Item = tuple[Any, ...]
 
 
 class Codex(NamedTuple):
@@ -138,61 +117,6 @@ def installed(codex: Codex, source: EntryLog) -> str:
     return session
 
 
-def said(source: EntryLog) -> list[Item]:
-    """The conversation of a session item by item, as a model sees it without thinking."""
-    leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
-    messages = model_messages(item.message for item in build_context(source, leaf).messages)
-    calls: dict[str, int] = {}
-    found: list[Item] = []
-    for message in close_tool_calls(_paired(messages)):
-        found += _items(message, calls)
-    return joined(found)
-
-
-def _paired(messages: list[Message]) -> Iterator[Message]:
-    """The messages with words for results whose call does not precede them."""
-    asked: set[str] = set()
-    for message in messages:
-        match message:
-            case AssistantMessage():
-                asked = {block.id for block in message.content if isinstance(block, ToolCall)}
-                yield message
-            case ToolResult() if message.tool_call_id not in asked:
-                yield told_result(message)
-            case ToolResult():
-                yield message
-            case _:
-                asked = set()
-                yield message
-
-
-def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
-    match message:
-        case UserMessage():
-            if parts := _parts(message.content):
-                yield ("user", parts)
-        case ToolResult():
-            yield ("result", calls[message.tool_call_id], "".join(_parts(message.content)))
-        case AssistantMessage():
-            for block in (
-                (Text(text=message.content),) if isinstance(message.content, str) else message.content
-            ):
-                if isinstance(block, Text) and block.text.strip():
-                    yield ("assistant", [block.text])
-                elif isinstance(block, ToolCall):
-                    calls[block.id] = len(calls)
-                    yield ("call", calls[block.id], block.name, block.arguments)
-
-
-def _parts(content: Any) -> list[str]:
-    blocks = (Text(text=content),) if isinstance(content, str) else content
-    return [block.text if isinstance(block, Text) else PICTURE for block in blocks if _counts(block)]
-
-
-def _counts(block: Any) -> bool:
-    return isinstance(block, Image) or (isinstance(block, Text) and bool(block.text.strip()))
-
-
 def sent(items: list[dict[str, Any]]) -> list[Item]:
     """The same of a request, without what Codex adds itself and without the new prompt."""
     calls: dict[str, int] = {}
@@ -219,17 +143,6 @@ def sent(items: list[dict[str, Any]]) -> list[Item]:
 def _part(part: dict[str, Any]) -> str:
     text: str = part.get("text", PICTURE)
     return PICTURE if text.startswith(OMITTED) else text
-
-
-def joined(items: list[Item]) -> list[Item]:
-    """Texts of one speaker that follow each other are one item: no API tells them apart."""
-    found: list[Item] = []
-    for item in items:
-        if found and item[0] in ("user", "assistant") and found[-1][0] == item[0]:
-            found[-1] = (item[0], [*found[-1][1], *item[1]])
-        else:
-            found.append(item)
-    return found
 
 
 def check(codex: Codex, path: Path) -> None:

@@ -5,24 +5,19 @@ It is not open source, so it is neither fetched nor run unless somebody asks for
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from branchline.conversion import convert
-from branchline.entries import Header
 from branchline.formats import COPILOT, EntryLog
 from formats.conversion_kit import read
-from interop.model_server import ModelServer, model_server
-from interop.sources import WRITTEN, opened, sources
-from interop.test_codex import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
+from interop.conversations import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, said
+from interop.resumed_agent import ResumedAgent, chat_items, different_samples, resumed_agent
+from interop.sources import WRITTEN
 
 PROGRAM = os.environ.get("BRANCHLINE_COPILOT", "")
 
@@ -35,89 +30,29 @@ pytestmark = [
 ]
 
 
-class Copilot(NamedTuple):
-    """An installed Copilot CLI with a home of its own and a model server."""
-
-    home: Path
-    server: ModelServer
-
-    @property
-    def cwd(self) -> Path:
-        return self.home / "project"
-
-    def resumed(self, session: str) -> list[dict[str, Any]]:
-        """The messages that the program sends with a new prompt to a session."""
-        before = len(self.server.requests)
-        done = subprocess.run(
-            [PROGRAM, "--allow-all-tools", f"--resume={session}", "-p", PROMPT],
-            cwd=self.cwd,
-            env={
-                "HOME": str(self.home),
-                "PATH": os.environ["PATH"],
-                "COPILOT_OFFLINE": "true",
-                "COPILOT_PROVIDER_BASE_URL": f"{self.server.url}/v1",
-                "COPILOT_PROVIDER_API_KEY": "x",
-                "COPILOT_MODEL": "gpt-5",
-            },
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        assert done.returncode == 0, done.stderr + done.stdout
-        talks = [
-            one["messages"] for one in self.server.requests[before:] if PROMPT in str(one.get("messages"))
-        ]
-        messages: list[dict[str, Any]] = talks[0]
-        return messages
-
-
 @pytest.fixture(scope="module")
-def copilot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copilot]:
-    home = tmp_path_factory.mktemp("copilot")
-    (home / "project").mkdir()
-    with model_server() as server:
-        yield Copilot(home, server)
+def copilot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResumedAgent]:
+    with resumed_agent(COPILOT, tmp_path_factory, file="events.jsonl") as agent:
+        yield agent
 
 
-def installed(copilot: Copilot, source: EntryLog) -> str:
-    """A session converted into the home of the program."""
-    session = str(uuid.uuid4())
-    header = Header(
-        id=session,
-        version=3,
-        timestamp="2030-01-01T00:00:00.000Z",
-        cwd=str(copilot.cwd),
-        parent_session="/x.jsonl",
+def resumed(copilot: ResumedAgent, source: EntryLog) -> list[Item]:
+    """The conversation that the program sends with a new prompt to a converted session."""
+    found = copilot.requests(
+        [PROGRAM, "--allow-all-tools", f"--resume={copilot.installed(source)}", "-p", PROMPT],
+        {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{copilot.server.url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "x",
+            "COPILOT_MODEL": "gpt-5",
+        },
     )
-    (directory,) = COPILOT.home.new_directories(header, {}, str(copilot.home))
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    (Path(directory) / "events.jsonl").write_bytes(convert(source, COPILOT, header).data)
-    return session
+    return sent(found[0]["messages"])
 
 
 def sent(messages: list[dict[str, Any]]) -> list[Item]:
     """The conversation item by item, without the system prompt and the new prompt."""
-    calls: dict[str, int] = {}
-    found: list[Item] = []
-    for message in messages:
-        parts = _parts(message.get("content"))
-        match message["role"]:
-            case "user" if parts:
-                found.append(("user", parts))
-            case "assistant":
-                if parts:
-                    found.append(("assistant", parts))
-                for one in message.get("tool_calls") or ():
-                    calls[one["id"]] = len(calls)
-                    arguments = json.loads(one["function"]["arguments"])
-                    found.append(("call", calls[one["id"]], one["function"]["name"], arguments))
-            case "tool":
-                found.append(("result", calls[message["tool_call_id"]], "".join(parts)))
-            case _:
-                continue
-    items = unbroken(joined(found))
+    items = unbroken(chat_items(messages, _parts))
     assert items[-1][0] == "user"
     assert items[-1][1].endswith(PROMPT)
     items[-1] = ("user", DATE.sub("", items[-1][1]).removesuffix(PROMPT).strip())
@@ -138,23 +73,20 @@ def _parts(content: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
-def test_copilot_sends_the_conversation_of_every_golden(copilot: Copilot, path: Path):
+def test_copilot_sends_the_conversation_of_every_golden(copilot: ResumedAgent, path: Path):
     source = read(path.read_bytes(), name=str(path))
 
-    messages = copilot.resumed(installed(copilot, source))
+    items = resumed(copilot, source)
 
-    assert sent(messages) == unbroken(said(source)), path
+    assert items == unbroken(said(source)), path
 
 
 @pytest.mark.parametrize("program", [name for name in WRITTEN if name != "copilot"])
-def test_copilot_sends_the_conversation_of_every_sample(copilot: Copilot, program: str):
-    different = []
-    for address in sources(program):
-        with opened(address) as source:
-            wanted = unbroken(said(source))
-            if Path(address).name in OTHERWISE or not wanted:
-                continue
-            if sent(copilot.resumed(installed(copilot, source))) != wanted:
-                different.append(address)
+def test_copilot_sends_the_conversation_of_every_sample(copilot: ResumedAgent, program: str):
+    def same(address: str, source: EntryLog) -> bool:
+        wanted = unbroken(said(source))
+        return Path(address).name in OTHERWISE or not wanted or resumed(copilot, source) == wanted
+
+    different = different_samples(program, same)
 
     assert different == []

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from branchline.conversion import convert
-from branchline.entries import Header
 from branchline.formats import QWEN, EntryLog
 from formats.conversion_kit import read
 from interop import peers
-from interop.model_server import ModelServer, model_server
-from interop.sources import WRITTEN, opened, sources
-from interop.test_codex import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
+from interop.conversations import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, said
+from interop.resumed_agent import ResumedAgent, chat_items, different_samples, resumed_agent
+from interop.sources import WRITTEN
 
 CHOSEN = {"g061"}  # answers that hold only calls, one after the other
 NOT_EXACT = {
@@ -31,39 +25,23 @@ CONTEXT_ANSWER = "Got it. Thanks for the context!"
 
 
 class Qwen(NamedTuple):
-    """An installed Qwen Code with a home of its own and a model server."""
+    """An installed Qwen Code."""
 
     program: Path
-    home: Path
-    server: ModelServer
+    agent: ResumedAgent
 
-    @property
-    def cwd(self) -> Path:
-        return self.home / "project"
-
-    def resumed(self, session: str) -> list[dict[str, Any]]:
-        """The messages that the program sends with a new prompt to a session."""
-        before = len(self.server.requests)
-        done = subprocess.run(
+    def resumed(self, source: EntryLog) -> list[Item]:
+        """The conversation that the program sends with a new prompt to a converted session."""
+        session = self.agent.installed(source)
+        found = self.agent.requests(
             [self.program, "--resume", session, "--auth-type", "openai", "--yolo", "-p", PROMPT],
-            cwd=self.cwd,
-            env={
-                "HOME": str(self.home),
-                "PATH": os.environ["PATH"],
-                "OPENAI_BASE_URL": f"{self.server.url}/v1",
+            {
+                "OPENAI_BASE_URL": f"{self.agent.server.url}/v1",
                 "OPENAI_API_KEY": "x",
                 "OPENAI_MODEL": "fake-model",
             },
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-            stdin=subprocess.DEVNULL,
         )
-        assert done.returncode == 0, done.stderr + done.stdout
-        talks = [one["messages"] for one in self.server.requests[before:] if PROMPT in str(one["messages"])]
-        messages: list[dict[str, Any]] = talks[0]
-        return messages
+        return sent(found[0]["messages"])
 
 
 @pytest.fixture(scope="module")
@@ -72,50 +50,13 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Qwen]:
         program = peers.qwen()
     except peers.PeerMissing as missing:
         pytest.skip(str(missing))
-    home = tmp_path_factory.mktemp("qwen")
-    (home / "project").mkdir()
-    with model_server() as server:
-        yield Qwen(program, home, server)
-
-
-def installed(qwen: Qwen, source: EntryLog) -> str:
-    """A session converted into the home of the program."""
-    session = str(uuid.uuid4())
-    header = Header(
-        id=session,
-        version=3,
-        timestamp="2030-01-01T00:00:00.000Z",
-        cwd=str(qwen.cwd),
-        parent_session="/x.jsonl",
-    )
-    directory = QWEN.home.directory(header.cwd, {}, str(qwen.home))
-    assert directory is not None
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    (Path(directory) / f"{session}.jsonl").write_bytes(convert(source, QWEN, header).data)
-    return session
+    with resumed_agent(QWEN, tmp_path_factory) as agent:
+        yield Qwen(program, agent)
 
 
 def sent(messages: list[dict[str, Any]]) -> list[Item]:
     """The conversation item by item, without the system prompt and the new prompt."""
-    calls: dict[str, int] = {}
-    found: list[Item] = []
-    for message in messages:
-        parts = _parts(message.get("content"))
-        match message["role"]:
-            case "user" if parts:
-                found.append(("user", parts))
-            case "assistant":
-                if parts and parts != [CONTEXT_ANSWER]:
-                    found.append(("assistant", parts))
-                for one in message.get("tool_calls") or ():
-                    calls[one["id"]] = len(calls)
-                    arguments = json.loads(one["function"]["arguments"])
-                    found.append(("call", calls[one["id"]], one["function"]["name"], arguments))
-            case "tool":
-                found.append(("result", calls[message["tool_call_id"]], "".join(parts)))
-            case _:
-                continue
-    items = unbroken(joined(found))
+    items = unbroken(chat_items(messages, _parts))
     assert items[-1][0] == "user"
     assert items[-1][1][-1] == PROMPT
     items[-1] = ("user", items[-1][1][:-1])
@@ -138,7 +79,7 @@ def _parts(content: Any) -> list[str]:
 
 
 def _is_context(text: str) -> bool:
-    return text.startswith(("<system-reminder>", "This is the Qwen Code."))
+    return text.startswith(("<system-reminder>", "This is the Qwen Code.")) or text == CONTEXT_ANSWER
 
 
 def _params() -> Iterator[Any]:
@@ -150,21 +91,18 @@ def _params() -> Iterator[Any]:
 def test_qwen_code_sends_the_conversation_of_every_golden(qwen: Qwen, path: Path):
     source = read(path.read_bytes(), name=str(path))
 
-    messages = qwen.resumed(installed(qwen, source))
+    items = qwen.resumed(source)
 
-    assert sent(messages) == unbroken(said(source)), path
+    assert items == unbroken(said(source)), path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [name for name in WRITTEN if name != "qwen"])
 def test_qwen_code_sends_the_conversation_of_every_sample(qwen: Qwen, program: str):
-    different = []
-    for address in sources(program):
-        with opened(address) as source:
-            wanted = unbroken(said(source))
-            if Path(address).name in NOT_EXACT or not wanted:
-                continue
-            if sent(qwen.resumed(installed(qwen, source))) != wanted:
-                different.append(address)
+    def same(address: str, source: EntryLog) -> bool:
+        wanted = unbroken(said(source))
+        return Path(address).name in NOT_EXACT or not wanted or qwen.resumed(source) == wanted
+
+    different = different_samples(program, same)
 
     assert different == []

@@ -143,7 +143,7 @@ def test_the_last_removed_session_comes_back(place):
     assert [library.restore() for _ in rows] == [row.key for row in reversed(rows)]
 
     assert {path.name: path.read_bytes() for path in place.glob("*.jsonl")} == before
-    with pytest.raises(SessionNotFound, match="there is nothing in the trash"):
+    with pytest.raises(SessionNotFound, match="is empty"):
         library.restore()
 
 
@@ -165,7 +165,7 @@ def test_a_session_in_the_trash_is_named_by_token_key_or_id(place, how):
 def test_what_is_not_in_the_trash_cannot_be_restored(place):
     library = fill(place, 1)
 
-    with pytest.raises(SessionNotFound, match="no 'x' in the trash"):
+    with pytest.raises(SessionNotFound, match="no session named 'x' in the trash"):
         library.restore("x")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from branchline.catalog.sql import SqlProblem
 from branchline.context.prices import PriceList, Rates, parse_price
 from branchline.views.stats import DIMENSIONS
 from branchline.views.stats_lines import cost_text
+from formats.codex_kit import THREAD, item, meta
 from library.kit import talk
 from session.kit import user
 from support import CORPUS
@@ -318,3 +320,26 @@ def test_the_index_is_read_by_its_owner_alone_after_all_this(library: SessionLib
 
     modes = {os.stat(path).st_mode & 0o777 for path in (tmp_path / "home" / "cache").iterdir()}
     assert modes == {0o600}
+
+
+def test_a_compressed_file_that_is_too_large_for_lists_counts_and_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zstandard = pytest.importorskip("zstandard", reason="the package zstandard is not installed")
+    monkeypatch.setenv("BRANCHLINE_MAX_UNPACKED", "64")  # lists read an eighth of this
+    folder = tmp_path / "user" / ".codex" / "sessions" / "2026" / "09" / "02"
+    folder.mkdir(parents=True)
+    lines = [item(role, secrets.token_hex(1000)) for _ in range(2_300) for role in ("assistant", "user")]
+    data = b"".join([meta(), item("user", "begin"), *lines, item("assistant", "a needle at the end")])
+    (folder / f"rollout-2026-09-02T01-00-00-{THREAD}.jsonl.zst").write_bytes(
+        zstandard.ZstdCompressor().compress(data)
+    )
+    environment = {"BRANCHLINE_HOME": str(tmp_path / "home")}
+    library = SessionLibrary.everywhere(home=tmp_path / "user", environment=environment)
+    assert library.list(deep=True)[0].messages is None
+
+    with library.statistics() as found:
+        assert (found.unreadable, found.total().messages) == ([], len(lines) + 2)
+
+    assert [hit.snippet.text for hit in library.search("needle")] == ["a needle at the end"]
+    assert library.list(deep=True)[0].messages == len(lines) + 2

@@ -53,6 +53,17 @@ def test_a_file_of_servers_gives_each_tool_the_name_of_its_server(tmp_path):
     assert result.content == (Text(text="HI"),)
 
 
+def test_servers_of_a_file_have_as_much_time_to_start_as_all_others(tmp_path):
+    from branchline.models.pydantic_ai.toolsets import mcp_toolsets
+
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"loud": {"command": sys.executable, "args": [SERVER]}}}))
+
+    *_, from_file, by_command = mcp_toolsets(config=str(config), commands=[[sys.executable, SERVER]])
+
+    assert from_file.wrapped.client._init_timeout == by_command.client._init_timeout == 30
+
+
 def test_servers_of_the_settings_are_started_and_one_that_fails_is_reported(monkeypatch):
     monkeypatch.setenv("WORD", "secret")
     loud = McpServerSettings(

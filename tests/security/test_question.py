@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_chat_terminal import Terminal
+from cli.chat_terminal import Terminal
 from security.traps import Trap
 
 pytest.importorskip("prompt_toolkit")

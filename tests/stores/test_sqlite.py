@@ -115,12 +115,12 @@ def test_a_database_of_another_program_is_left_alone(tmp_path):
 def test_a_newer_schema_is_refused(store):
     store.create("one", LINE)
     store.close()
-    connection = sqlite3.connect(store.path)
+    connection = sqlite3.connect(store.name)
     connection.execute("PRAGMA user_version = 2")
     connection.close()
 
     with pytest.raises(NotSupported, match="version 2"):
-        SqliteStore(store.path).stat("one")
+        SqliteStore(store.name).stat("one")
 
 
 def test_a_network_file_system_is_refused(tmp_path, monkeypatch):
@@ -148,7 +148,7 @@ def test_a_full_disk_saves_nothing_and_the_next_append_works(store):
 
 def test_another_program_that_holds_the_database_is_waited_for_and_named(store):
     log = store.create("one", LINE)
-    other = sqlite3.connect(store.path, isolation_level=None)
+    other = sqlite3.connect(store.name, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(LockTimeout, match="another program"), log.exclusive() as writer:
@@ -175,7 +175,7 @@ def test_a_log_that_was_deleted_is_not_written_to_nor_is_its_successor(store):
 
 
 def test_two_sessions_are_locked_apart_and_by_two_stores_of_one_file(store):
-    other = SqliteStore(store.path, lock_timeout=0.05)
+    other = SqliteStore(store.name, lock_timeout=0.05)
     one, two = store.create("one", LINE), store.create("two", LINE)
 
     with one.exclusive(), two.exclusive(), pytest.raises(LockTimeout, match="another program"):

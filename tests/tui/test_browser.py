@@ -17,11 +17,12 @@ from branchline.library.pins import Pins
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.compare import CompareScreen
-from branchline.tui.screens.dialogs import ConfirmDialog
+from branchline.tui.screens.dialogs import ConfirmDialog, SelectDialog
 from branchline.tui.screens.help import HelpScreen
 from branchline.tui.screens.statistics import StatisticsScreen
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.screens.tree import TreeScreen
+from branchline.tui.widgets.field import Field
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.views.browser.source import Scope
 from branchline.views.browser.state import BrowserState
@@ -78,6 +79,21 @@ def test_typing_a_word_changes_nothing_but_the_search(sessions: Path) -> None:
     drive(app_on(sessions), told)
 
     assert sorted(file.name for file in sessions.iterdir() if file.name != "own") == before
+
+
+def test_enter_right_behind_the_letters_of_a_filter_chooses_what_they_find(sessions: Path) -> None:
+    """A terminal may deliver a burst of keys at once: Enter must not overtake what was typed before it."""
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "ctrl+o")
+        dialog = app.screen
+        assert isinstance(dialog, SelectDialog)
+        dialog.query_one(Field).edit.insert("copy")  # its message is still on the way
+        dialog.action_choose()
+        await settle(pilot)
+        assert " copied: " in said(app)
+
+    drive(app_on(sessions), told)
 
 
 def test_letters_act_where_the_settings_say_so_and_a_search_begins_with_a_slash(sessions: Path) -> None:

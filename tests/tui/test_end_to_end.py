@@ -17,7 +17,7 @@ from branchline import Session, SessionLibrary
 from branchline.formats import PI
 from tui.kit import answer, user
 
-PATIENCE = 40.0
+PATIENCE = 60.0
 
 
 class Terminal:
@@ -126,6 +126,7 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     terminal.wait("undid label")
     terminal.wait("[good end]", gone=True)
     terminal.press("M-z")
+    terminal.wait("redid label")
     terminal.wait("[good end]")
 
     terminal.press("Home")
@@ -154,7 +155,7 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     terminal.press("Escape")
     terminal.wait("Search fix it")
     terminal.press("Escape")
-    terminal.wait("part ")
+    terminal.wait("Search fix it", gone=True)  # an Escape right behind another one would be another key
     terminal.press("Escape")
     terminal.wait("of 2 in 1 session")  # the search of the list is still in force
     terminal.press("Escape")
@@ -192,6 +193,7 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     terminal.press("Escape")
     terminal.wait("2 marked")
     terminal.press("Escape")
+    terminal.wait("2 marked", gone=True)
     terminal.wait("Git branch")  # there is room for it now
 
     terminal.click("Statistics")

@@ -198,9 +198,9 @@ def test_escape_stops_the_model_that_writes_and_nothing_has_moved(path: Path) ->
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await open_tree(pilot)
         await press(pilot, "=done: the test", "enter", "down", "down", "enter")
-        await pilot.press(*"offline", "colon", "space", *"slow", "space", "1", "enter")
-        await pilot.pause(1.5)
-        assert isinstance(app.screen, StreamingDialog)
+        await pilot.press(*"offline: slow 9", "enter")
+        while not isinstance(app.screen, StreamingDialog):
+            await pilot.pause(0.02)
         assert "nothing is written yet" in screen(app)
         await press(pilot, "escape")
         assert isinstance(app.screen, TreeScreen)

@@ -131,14 +131,18 @@ def data() -> StatisticsData:
             group("2026-03-01", "gpt", cost=1),
             group("2026-03-02", "gpt", cost=1),
         ),
-        models=(group("opus", cost=2, sessions=2), group("gpt", cost=2, sessions=1)),
+        models=(
+            group("opus", cost=2, sessions=2),
+            group("gpt", cost=2, sessions=1),
+            group("claude-opus-4-5-20251101", sessions=1),
+        ),
         directories=(group("/home/u/shop", cost=4, sessions=3),),
         tools=(group("bash", tool_calls=7, sessions=2),),
         hours=(group("09", cost=4),),
     )
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120, 160, 200])
+@pytest.mark.parametrize("columns", [60, 80, 120, 157, 158, 200])
 def test_statistics_show_days_with_models_stacked_tables_hours_and_a_calendar_at_every_width(columns):
     lines = statistics_lines(data(), columns, today=date(2026, 3, 4), day=date(2026, 3, 1), home="/home/u")
 
@@ -147,6 +151,7 @@ def test_statistics_show_days_with_models_stacked_tables_hours_and_a_calendar_at
     assert "$3.00, 1 Mar 2026" in text
     assert all(words in text for words in ("~/shop", "busiest 09:00", "Mon ", "bash", "■ opus", "■ gpt"))
     assert all(line_width(line) <= columns for line in lines)
+    assert "\n claude-opus-4-5-20251101 " in text  # whole in its table, however many stand side by side
 
 
 def test_the_largest_model_of_a_day_stands_at_the_bottom_of_its_column_in_a_shade_of_its_own():
@@ -159,6 +164,6 @@ def test_the_largest_model_of_a_day_stands_at_the_bottom_of_its_column_in_a_shad
 
 
 def test_without_anything_said_the_statistics_say_so():
-    assert "Nothing was said" in line_text(
+    assert "No messages yet" in line_text(
         statistics_lines(StatisticsData(total=StatsTotals()), 80, today=date(2026, 3, 4))[0]
     )

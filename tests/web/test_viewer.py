@@ -11,6 +11,8 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.stores import stored_at
+from branchline.views.hits import make_snippet
+from branchline.web import session_table
 from branchline.web.live import follow
 from branchline.web.viewed import ViewedLibrary
 from stores.postgres_server import postgres_address, postgres_dsn  # noqa: F401  fixtures
@@ -76,8 +78,7 @@ def test_a_search_shows_the_entries_with_their_branch(viewer):
 
     (row,) = found["rows"]
     (hit,) = row["hits"]
-    start, end = hit["ranges"][0]
-    assert hit["text"][start:end] == "fuse"
+    assert [text for text, matches in hit["text"] if matches] == ["fuse"]
     assert hit["on_path"]
     assert not other["rows"][0]["hits"][0]["on_path"]
     assert viewer.get(f"/s/{row['id']}").status == 200
@@ -133,9 +134,21 @@ def test_finding_in_a_session_gives_places_and_words(viewer):
 
     found = viewer.get(f"/api/s/{row['id']}/find?q=wire%20loose").json["found"]
 
-    ((position, words, at),) = found
-    assert words[at:].lower().startswith("wire")
+    ((position, before, after),) = found
+    assert after.lower().startswith("wire")
+    assert not before.endswith("wire")
     assert viewer.get(f"/api/s/{row['id']}/skeleton").json["skeleton"]["kinds"][position] == "a"
+
+
+def test_what_is_found_has_no_escape_sequences_and_nothing_invisible():
+    text = "\x1b[31mred\x1b[0m \N{PILE OF POO} the fuse \u202eblown"
+
+    parts = session_table._marked(make_snippet(text, [(19, 23)], 80))
+
+    assert [text for text, matches in parts if matches] == ["fuse"]
+    shown = "".join(text for text, _ in parts)
+    assert shown.startswith("red \N{PILE OF POO} the fuse ")
+    assert not {"\x1b", "\u202e"} & set(shown)
 
 
 def test_two_branches_stand_side_by_side_after_what_they_share(viewer, sessions):
@@ -201,7 +214,7 @@ def test_bad_requests_are_sentences(viewer, target, status):
     if target.startswith("/api/"):
         assert given.json["problem"]
     else:
-        assert "This cannot be shown" in given.text
+        assert '<p class="lead">' in given.text
 
 
 def test_a_session_that_vanished_or_is_damaged_is_told(viewer, sessions):

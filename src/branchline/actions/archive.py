@@ -1,7 +1,7 @@
-"""Keep a copy of sessions that their agent is going to delete.
+"""Archive sessions that their agent will delete.
 
-A copy is stored in our own data directory, below the name of the agent, in the folders that it has there. As
-long as the original exists it is the one that is listed; when it is gone, lists and searches find the copy.
+A copy is stored in our own data directory, below the name of the agent and in the same folders as the
+original. While the original exists, it is listed; afterwards lists and searches find the copy.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _CHUNK = 1 << 20
 
 
 class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One session that was copied, or why it was not."""
+    """The copy of one session, or the reason why there is none."""
 
     session: str
     path: str | None
     copy: str | None = None
-    """Where the copy is; None if there is none."""
+    """The path of the copy; None if there is none."""
     unchanged: bool = False
-    """Whether the copy was there already, the same size and at least as new."""
+    """Whether the copy already existed, with the same size and at least as new."""
     problem: str | None = None
 
 
@@ -78,14 +78,14 @@ def _file_of(row: SessionRow) -> str:
 
 
 def _content(path: str) -> Iterator[bytes]:
-    """The bytes of a file as they are, whatever its format makes of them."""
+    """Read a file in chunks, uninterpreted."""
     with open(path, "rb") as file:
         while data := file.read(_CHUNK):
             yield data
 
 
 def _place_for(row: SessionRow, path: str) -> str:
-    """Where the copy belongs: in the same folders below the archive as below the agent's own root."""
+    """Return the path of the copy: below the archive as the original is below the agent's own root."""
     agent = row.agent or row.format or "pi"
     inside = [
         place

@@ -1,7 +1,7 @@
 """Check session files for damage, line by line, and against their seals.
 
-Checking changes no session, and writes nothing unless a seal is asked for. Whatever is wrong with a file is
-part of its report: no file makes a check fail.
+Checking changes no session, and writes nothing except seals on request. Problems with a file are part of its
+report: no file makes a check fail.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _HEAD = 1 << 16
 
 
 class FileReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of checking one session; ``problem`` says why it cannot be read as a session at all."""
+    """The result of checking one session; ``problem`` says why it is not readable as a session."""
 
     path: str
-    """The file; where there is none, the key or the id of the session."""
+    """The file, or the key or id of a session without a file."""
     status: Literal["clean", "notes", "odd", "damaged"]
     findings: tuple[Finding, ...] = ()
     problem: str | None = None
@@ -64,7 +64,7 @@ class FileReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> FileReport:
-    """Check one file, and seal it if asked to."""
+    """Check one file, and seal it on request."""
     path = absolute_path(path)
 
     def check() -> FileReport:
@@ -85,7 +85,7 @@ def check_file(path: str | os.PathLike[str], sealing: Sealing = "compare") -> Fi
 
 
 def check_session(session: Session) -> FileReport:
-    """Check the file of a session as it is now, or the records of one that has no file."""
+    """Check the present file of a session, or the records of a session without a file."""
     if session.file is not None:
         return check_file(session.file)
     transcript = session.transcript
@@ -93,9 +93,9 @@ def check_session(session: Session) -> FileReport:
 
 
 def check_library(library: SessionLibrary, sealing: Sealing = "compare") -> tuple[FileReport, ...]:
-    """Check every session of a library, newest first, and report sealed ones that are not there any more.
+    """Check every session of a library, newest first, and report sealed sessions that are missing.
 
-    Drafts are left out.
+    Drafts are not checked.
     """
     rows = [row for row in library.list() if not row.draft]
     places = {os.path.dirname(row.path) for row in rows if row.path is not None}
@@ -114,7 +114,7 @@ def check_directory(
 
 
 def _missing_from(directory: str) -> Iterator[FileReport]:
-    """Reports on the files of a directory that have a seal, are not there, and are not in its trash."""
+    """Report the sealed files of a directory that are neither there nor in its trash."""
     for path in orphaned_seals(directory):
         removed = FilesStore(directory).trashed()
         if without_suffix(os.path.basename(path)) not in {item.key for item in removed}:
@@ -126,7 +126,7 @@ def _missing_from(directory: str) -> Iterator[FileReport]:
             yield FileReport(
                 path=path,
                 status="damaged",
-                problem=f"missing: it was sealed{when} and is not there any more",
+                problem=f"missing: it was sealed{when} and no longer exists",
                 id=None if seal is None else seal.session,
             )
 
@@ -152,16 +152,16 @@ def session_files(directory: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def _walk(directory: str | os.PathLike[str]) -> Iterator[tuple[str, list[str]]]:
-    """A directory and its folders, except hidden ones, each with the names of its files."""
+    """Yield a directory and its folders, except hidden ones, with the names of their files."""
     for place, folders, names in os.walk(os.fspath(directory)):
         folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
         yield place, sorted(names)
 
 
 def transcript_of(log: Log, path: str) -> EntryLog:
-    """Read a log whatever it holds; what no format recognizes is read as our own.
+    """Read any log; one that no format recognizes is read as a native one.
 
-    Raises NotASession for a file of another program.
+    Raises NotASession for a file of an agent that is not supported.
     """
     return _lenient(log.read, log.size(), path)
 
@@ -180,9 +180,9 @@ def _lenient(read: Callable[[int, int], bytes], size: int, name: str) -> EntryLo
 
 
 def _with_neighbours(findings: list[Finding], transcript: EntryLog, log: FileLog) -> list[Finding]:
-    """The findings without missing beginnings that opening the session finds in other files.
+    """Drop findings about a missing beginning if it is in other files, where opening the session finds it.
 
-    Lines and offsets are those of this file alone, so it is not checked together with the others.
+    Lines and offsets refer to this file alone, so it is not checked together with the others.
     """
     if all(finding.kind != "below-head" for finding in findings):
         return findings
@@ -216,7 +216,7 @@ def _report(
         return FileReport(path=path, status="damaged", findings=findings, problem=why, seal=seal)
     worst = {severity(finding.kind) for finding in findings}
     if seal is not None and seal.state == "unusable":
-        worst.add("warning")  # nothing is known to be wrong with the file, but that is not certain any more
+        worst.add("warning")  # the file may be intact, but that can no longer be verified
     return FileReport(
         path=path,
         status="damaged"

@@ -63,11 +63,11 @@ class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
     every_branch: bool = True
     """With scope "tree", write further files for branches that the first one cannot hold."""
     same_id: bool = False
-    """Keep the id. A session that was once converted from the target gets its old bytes back."""
+    """Keep the id. A session that was once converted from the target gets its original bytes back."""
 
 
 class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of a conversion."""
+    """One file written by a conversion."""
 
     session: str
     path: str
@@ -78,7 +78,7 @@ class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):
     resume: str | None = None
     """The command that continues an installed session."""
     problems: tuple[str, ...] = ()
-    """Why there is no such command, or why it does not name the directory."""
+    """Why there is no such command, or why the command leaves out the directory."""
 
 
 class ConvertResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
         raise ValueError(f"{len(leaves)} files need a directory; give one with -o DIR/")
     made: dict[str, Converted] = {}
-    for leaf in leaves:  # which grows by the branches that the first file cannot hold
+    for leaf in leaves:  # grows by the branches that the first file cannot hold
         header = _header(session, target, request)
         converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
         if leaf is None and request.every_branch and not request.same_id and _takes_several(request):
@@ -156,7 +156,7 @@ def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]
 
 
 def _header(session: Session, target: Format, request: ConvertRequest) -> Header:
-    """The header of a new session that names where it came from, or the old one."""
+    """The header of the new session: with a link to its source, or with the same id."""
     cwd = session.cwd if request.cwd is None else places.resolve_cwd(request.cwd)
     if request.same_id:
         return Header(version=3, id=session.id, timestamp=session.header.timestamp, cwd=cwd)
@@ -175,7 +175,7 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     """The path of a new file. Creates the directory of an installed one."""
     name = check_key(target.home.file_key(header)) + target.traits.suffix
     if request.install and target.imports is not None:
-        return name  # the program itself puts it somewhere
+        return name  # the import command of the agent chooses the place
     if request.install:
         if not target.is_appendable:
             _require_directory(target, header)
@@ -189,15 +189,15 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
 
 
 def _require_directory(target: Format, header: Header) -> None:
-    """Raise NotSupported if the new session would not name a directory in which it can be continued."""
+    """Raise NotSupported if the session has no directory in which it can be continued."""
     if (problem := directory_problem(header.cwd)) is not None:
         raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
 
 
 def _require_new_session(target: Format, header: Header) -> None:
-    """Raise FileExists if the program has a session with this id, in whatever directory.
+    """Raise FileExists if the agent has a session with this id in any directory.
 
-    Two files of one session would confuse it, the more so while it runs.
+    Two files with one session id would confuse the agent, especially while it runs.
     """
     for root in places.roots_of(target):
         for directory, _, names in os.walk(root):
@@ -208,7 +208,7 @@ def _require_new_session(target: Format, header: Header) -> None:
 
 
 def _written(request: ConvertRequest, target: Format, path: str, made: Converted) -> ConvertedFile:
-    """Write a new file, or have the program import it."""
+    """Write a new file, or let the agent import it."""
     data = made.data if target.imports is None else target.imports.document(made.data)
     if request.install and target.imports is not None:
         path = import_document(target, data, made.header)
@@ -227,7 +227,7 @@ def _written(request: ConvertRequest, target: Format, path: str, made: Converted
 
 
 def _resume(target: str, path: str, header: Header) -> tuple[str | None, tuple[str, ...]]:
-    """The command that continues an installed session, and what keeps parts of the session out of it."""
+    """The command that continues an installed session, and the problems with it."""
     known = RESUME_COMMANDS.get(target) or ResumeCommand(argv=("branchline", "show"), takes="path")
     try:
         words = known.command(path=path, id=header.id)

@@ -1,4 +1,4 @@
-"""Hand a session over to an agent through the agent's own import command."""
+"""Import a session into an agent with the agent's own import command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def import_document(target: Format, document: bytes, header: Header) -> str:
     words = " ".join(imports.command)
     if program is None:
         raise NotSupported(
-            f"{name} is not installed, so that nothing can be imported; "
+            f"{name} is not installed, so nothing can be imported; "
             f"write a file without --install, and import it with `{words} FILE`"
         )
     if not is_usable_directory(header.cwd):
@@ -49,7 +49,7 @@ def import_document(target: Format, document: bytes, header: Header) -> str:
 
 
 def _address(target: Format, session_id: str) -> str:
-    """Where an imported session is."""
+    """Return the address of an imported session."""
     for root in places.roots_of(target):
         for name in sorted(os.listdir(root)) if os.path.isdir(root) else ():
             try:

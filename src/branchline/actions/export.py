@@ -1,9 +1,9 @@
 """Export a session to a file: the whole tree, or one path.
 
-:func:`render` makes everything that leaves, for every interface. Unless the caller turns it off, keys,
-tokens and passwords are replaced, the result is scanned again before a byte of it is written, and it must
-still be the same tree. A document for people never contains a control character or an escape sequence. A
-session file keeps its bytes, in which JSON escapes them.
+Every interface exports through this module. Unless the caller turns redaction off, keys, tokens and
+passwords are replaced, the result is scanned again before anything is written, and it must still be the same
+tree. Documents never contain control characters or escape sequences. Session files keep their bytes, in which
+JSON escapes such characters.
 """
 
 from __future__ import annotations
@@ -75,21 +75,21 @@ _TRAJECTORIES: dict[ExportFormat, Callable[[Trajectory], dict[str, Any]]] = {
 }
 _BLOCK = 1 << 22
 _PARENTS = {"pi": "parentSession", "oh-my-pi": "parentSession", "operator": "parent_session"}
-"""The header field that names the parent, for formats in which only the header does."""
+"""The header field with the parent, for formats in which only the header names it."""
 
 
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to export, and how."""
 
     format: ExportFormat | None = None
-    """Default: by the ending of the file, else ``jsonl``."""
+    """Default: by the extension of the file, else ``jsonl``."""
     entry: str | None = None
     """Export the path to this entry (default: everything, or the path to the leaf)."""
     branch: bool = False
-    """Only the path, with its labels. A document (md, atif, otel) always has only the path."""
+    """Export only the path, with its labels. Documents (md, atif, otel) always contain only the path."""
     portable: bool = False
-    """Without the working directory and the parent session; in a page also without the names of the home
-    directory, the user and the host, and without e-mail addresses."""
+    """Omit the working directory and the parent session; in pages, also mask the home directory, the names of
+    user and host, and e-mail addresses."""
     redact: bool = True
     """Replace keys, tokens and passwords."""
     first: str | None = None
@@ -99,7 +99,7 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     thinking: bool = True
     images: bool = True
     choices: Choices = Choices()
-    """What a reviewer decided to keep or to replace."""
+    """The decisions of a reviewer: what to keep, what else to replace."""
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _stem(session: Session) -> str:
-    """The name of an export: that of the session, which a program may give to a folder."""
+    """The file name of an export without its extension; some agents name only the folder of a session."""
     file = session.file
     if file is None or not os.path.isfile(file):
         return session.key
@@ -171,8 +171,9 @@ def export_branches(
 ) -> list[ExportResult]:
     """Write one file for each branch into a directory, the active branch first; each is a path to its leaf.
 
-    In trajectories, what a branch shares with those before it is marked as copied. Raises as :func:`export`
-    does, and NotSupported if the path is not a directory (one that ends with a slash is created).
+    In trajectories, entries that a branch shares with earlier ones are marked as copied. Raises what
+    :func:`export` raises, and NotSupported if the path is not a directory (one that ends with a slash is
+    created).
     """
     request = ExportRequest() if request is None else request
     directory = output_directory(path)
@@ -218,7 +219,7 @@ def _written(
 
 
 def render(session: Session, request: ExportRequest, *, name: str = "") -> Rendered:
-    """Return the bytes of an export, scanned once more; ``name`` is the file that they are for."""
+    """Return the bytes of an export after a second scan; ``name`` is the name of the output file."""
     draft = _draft(session, request, name)
     data = b"".join(draft.pieces)
     with _explained(session):
@@ -264,7 +265,7 @@ def _draft(session: Session, request: ExportRequest, name: str, known: set[str] 
 
 
 def _format_of(name: str) -> ExportFormat:
-    """The format that the ending of a file name asks for; a name without an ending asks for none."""
+    """The export format for the extension of a file name; ``jsonl`` without an extension."""
     base = os.path.basename(name)
     for format_ in _TRAJECTORIES:
         if base.lower().endswith(ENDINGS[format_]):
@@ -288,7 +289,7 @@ def _format_of(name: str) -> ExportFormat:
 
 
 def _scan(session: Session, draft: _Draft, finished: str) -> None:
-    """Look at a finished file once more. Raises SecretsLeft if something is found."""
+    """Scan a finished file. Raises SecretsLeft if it contains secrets."""
     with _explained(session):
         if draft.format == "html":
             scan_page(finished, draft.redactor)
@@ -298,7 +299,7 @@ def _scan(session: Session, draft: _Draft, finished: str) -> None:
 
 
 def _parts(format_: ExportFormat, data: bytes) -> Iterator[bytes | str]:
-    """What a scan reads of an export: a document as text, everything else as lines."""
+    """The parts of an export for the scan: a document as text, everything else as lines."""
     match format_:
         case "html":
             yield from page_parts(lambda start, size: data[start : start + size])
@@ -359,7 +360,7 @@ def _documents(session: Session) -> dict[str, bytes]:
 
 
 def page_lines(session: Session, request: ExportRequest) -> Iterable[bytes]:
-    """The lines that go into a page, in blocks of whole lines, before anything is replaced in them."""
+    """Return the lines that go into a page, in blocks of whole lines, before redaction."""
     omit = _omissions(request)
     if request.first is not None or omit.tools or omit.thinking or omit.images:
         return reduced_lines(session, omit)
@@ -397,7 +398,7 @@ def _left_out(omit: Omissions) -> Iterator[str]:
 
 
 def _blocks(session: Session) -> Iterator[bytes]:
-    """The lines of a session file, without those that never leave it, in blocks of whole lines."""
+    """The lines of a session file without withheld ones, in blocks of whole lines."""
     transcript, reading = session.transcript, session.transcript.reading
     gaps = [reading.span(position) for position in sorted(reading.withheld)]
     start = 0
@@ -421,7 +422,7 @@ def _blocks(session: Session) -> Iterator[bytes]:
 
 
 def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
-    """The lines of a session file, redacted: the same tree, without secrets."""
+    """Redact the lines of a session file. Raises NotSaved if that would change the tree."""
     clean = redactor.lines(data)
     if redactor.off:
         return clean
@@ -434,22 +435,22 @@ def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
 
 
 def _shape(session: Session, data: bytes) -> tuple[object, ...]:
-    """What redaction must not change: the entries, their parents, the leaf."""
+    """The entries, their parents and the leaf, which redaction must not change."""
     name = session.transcript.name
     transcript = EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
     return transcript.tree.keys, transcript.tree.parents, transcript.leaf
 
 
 def _whole(session: Session, *, portable: bool) -> bytes:
-    """The file without what never leaves it; portable, with two header fields emptied too."""
-    data = _without_withheld(session)
+    """The file without withheld lines; if portable, also without two header fields."""
+    data = b"".join(_blocks(session))
     if not portable:
         return data
     reading, format_ = session.transcript.reading, session.format
     if format_ == "zot":
         return _portable_zot(session)
     if format_ == "induscode":
-        return data  # says neither
+        return data  # its header has neither field
     if format_ not in _PARENTS:
         raise NotSupported(
             f"sessions of {format_} name their working directory in several places; "
@@ -465,22 +466,11 @@ def _whole(session: Session, *, portable: bool) -> bytes:
     return data[:start] + splice.set_fields(reading.header_line, fields) + data[reading.header_end :]
 
 
-def _without_withheld(session: Session) -> bytes:
-    """The bytes of the file without the lines that hold copies of requests."""
-    transcript, reading = session.transcript, session.transcript.reading
-    kept, start = [], 0
-    for position in sorted(reading.withheld):
-        offset, size = reading.span(position)
-        kept.append(transcript.bytes_between(start, offset))
-        start = offset + size + 1
-    return b"".join([*kept, transcript.bytes_between(start, None)])
-
-
 def _portable_zot(session: Session) -> bytes:
-    """A session of zot in the form that zot imports."""
+    """A zot session in the form that zot imports."""
     if session.format != "zot":
         raise NotSupported(
-            f"only a session of zot has its portable form; {session.id} is of {session.format}"
+            f"only zot sessions can be exported as zotsession; {session.id} is a {session.format} session"
         )
     data = session.transcript.bytes_between(0, None)
     return export_portable(EntryLog(ZOT, lambda start, size: data[start : start + size], session.key))
@@ -513,7 +503,7 @@ def _branch(session: Session, request: ExportRequest) -> bytes:
 
 
 def _own_branch(session: Session, request: ExportRequest) -> bytes:
-    """A path as its agent would write it, with labels and title where the agent has them."""
+    """A path in the format of its agent, with labels and title if the format has them."""
     if request.portable and session.header.cwd:
         raise NotSupported(
             f"a {session.format} path is exported with its working directory; "
@@ -544,7 +534,7 @@ def _trajectories(
     redactor: Redactor,
     known: set[str],
 ) -> bytes:
-    """A line of JSON for each path; ``known`` are the entries of paths that were exported before."""
+    """One line of JSON per path; ``known`` has the entries of the paths that were exported before."""
     inherited = set(session.index.keys[: session.inherited_entries])
     lines = []
     for leaf in leaves:
@@ -566,10 +556,10 @@ def _trajectories(
 
 
 def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
-    """A path as a document for people.
+    """A path as a Markdown document.
 
-    Secrets are replaced in the lines, where they are whole: a heading may show only the beginning of one.
-    They are replaced in the document once more, because JSON is encoded anew in it.
+    Secrets are replaced in the lines first, where they are complete: a heading may show only the beginning of
+    one. They are replaced in the document again, because it encodes JSON anew.
     """
     header = session.header
     model = session.context(entry).model
@@ -596,7 +586,7 @@ def _markdown(session: Session, redactor: Redactor, entry: str | None) -> bytes:
 
 
 def redacted_entries(session: Session, keys: Sequence[str], redactor: Redactor) -> list[Entry]:
-    """The records of some entries, with secrets replaced in their lines, where they are whole."""
+    """Return entries with secrets replaced in their lines, where they are complete."""
     if redactor.off:
         return session.entries(keys)
     transcript = session.transcript
@@ -605,7 +595,7 @@ def redacted_entries(session: Session, keys: Sequence[str], redactor: Redactor) 
         position = session.index.position(entry_id)
         line = transcript.raw(position)
         clean = redactor.lines(line)
-        # A record may hold more than its line does, so a clean one stays as it was read.
+        # An entry may have facts from other lines, so it is decoded again only if its line changed.
         entries.append(
             record if clean == line else transcript.format.reader.decode(clean, transcript.reading, position)
         )

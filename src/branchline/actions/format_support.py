@@ -1,4 +1,4 @@
-"""What branchline can do with the sessions of each program, told from its format."""
+"""What branchline can do with the sessions of each agent, derived from its format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FormatSupport", "supported_formats"]
 
 
 class FormatSupport(msgspec.Struct, frozen=True, kw_only=True):
-    """One program: what is possible with its sessions, in words for a table; empty if it is not."""
+    """The support for one agent, as words for a table; empty for what is not possible."""
 
     name: str
     read: str
@@ -24,7 +24,7 @@ class FormatSupport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def supported_formats() -> list[FormatSupport]:
-    """Every known format, by name."""
+    """Return every known format, by name."""
     return sorted(map(_support, formats()), key=lambda support: support.name)
 
 

@@ -1,4 +1,4 @@
-"""A package for the format of another program, with tests, as a place to begin."""
+"""A template for a package that adds the format of another agent, with tests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from branchline.actions.output_file import require_new_path, write_new
 from branchline.log import create_directory
+from branchline.plugins.formats import formats
 
 __all__ = ["FormatTemplate", "new_format"]
 
@@ -23,13 +24,15 @@ class FormatTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_format(name: str, parent: str | os.PathLike[str] = ".") -> FormatTemplate:
-    """Write a package for the format of a program into a new directory below ``parent``.
+    """Write a package for the format of an agent into a new directory below ``parent``.
 
-    Raises ValueError for a name that is not made of small letters, digits and dashes, and FileExists if the
-    directory exists.
+    Raises ValueError for a name with anything but lower-case letters, digits and dashes or the name of an
+    existing format, and FileExists if the directory exists.
     """
     if _NAME.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is not a name for a format: use small letters, digits and dashes")
+        raise ValueError(f"{name!r} is not a valid format name: use lower-case letters, digits and dashes")
+    if name in {"branchline", *(one.name for one in formats())}:
+        raise ValueError(f"{name!r} is the name of an existing format: choose another one")
     directory = os.path.join(os.path.abspath(os.fspath(parent)), f"branchline-{name}")
     require_new_path(directory)
     module = f"branchline_{name.replace('-', '_')}"

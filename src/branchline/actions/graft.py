@@ -1,7 +1,7 @@
-"""Carry a part of a conversation elsewhere: onto another branch or session, or into a summary.
+"""Copy a part of a conversation onto another branch or session, or replace it by a summary.
 
-Entries are copied, never moved: the originals stay where they are, in their order and with their ids. The
-copies get new ids, and no usage, because nothing was spent on them.
+Entries are copied, never moved: the originals keep their ids and their order. The copies get new ids, and no
+usage, because they cost nothing.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _CARRIED = (MessageEntry, CustomMessage, ModelChange, ThinkingLevelChange)
 
 
 class GraftResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written, and what could not be carried."""
+    """The entries that were written, and those that could not be copied."""
 
     leaf: str
     entries: tuple[str, ...]
     """The new entries, in order."""
     left_out: tuple[str, ...] = ()
-    """For each kind of entry that was not carried, how many and why."""
+    """For each kind of entry that was not copied, how many and why."""
 
 
 def graft(
@@ -57,11 +57,11 @@ def graft(
     source: Session | None = None,
     onto: str | None = None,
 ) -> GraftResult:
-    """Copy the entries from ``first`` to ``last`` behind ``onto`` (default: the leaf) and stand at their end.
+    """Copy the entries from ``first`` to ``last`` after ``onto`` (default: the leaf), and move there.
 
-    They are entries of ``source`` (default: this session). Without ``last`` they are one turn: a prompt with
-    everything until the next prompt. ValueError, and nothing written, for a range that is no part of one
-    path, that parts a tool call from its result, or that holds the entry onto which it would be grafted.
+    They are entries of ``source`` (default: this session). Without ``last`` they are one turn: a prompt and
+    everything up to the next prompt. Raises ValueError, and writes nothing, for a range that is not part of
+    one path, that separates a tool call from its result, or that contains ``onto``.
     """
     other = session if source is None else source
     keys = _range(other, first, last)
@@ -73,7 +73,7 @@ def graft(
     _require_whole_exchanges(chosen)
     copies, left_out = _copies(chosen)
     if not copies:
-        raise ValueError(f"there is nothing to graft in {first}: {'; '.join(left_out) or 'no messages'}")
+        raise ValueError(f"nothing to graft in {first}: {'; '.join(left_out) or 'no messages'}")
     record = {"verb": "graft", "from": {"session": other.id, "first": keys[0], "last": keys[-1]}}
 
     def build(current: Session) -> list[NewEntry]:
@@ -87,11 +87,11 @@ def graft(
 
 
 def squash(session: Session, first: str, last: str, summary: str) -> GraftResult:
-    """Let a summary stand for the entries from ``first`` to ``last``, on a new branch beside them.
+    """Replace the entries from ``first`` to ``last`` by a summary, on a new branch.
 
-    What follows ``last`` on the current path is copied behind the summary. The original path stays as it is.
-    ValueError, and nothing written, for a range that is not on the current path, that parts a tool call from
-    its result, or for an empty summary.
+    The entries after ``last`` on the active path are copied after the summary. The original path does not
+    change. Raises ValueError, and writes nothing, for a range that is not on the active path, that separates
+    a tool call from its result, or for an empty summary.
     """
     if not summary.strip():
         raise ValueError("a summary cannot be empty")
@@ -102,7 +102,7 @@ def squash(session: Session, first: str, last: str, summary: str) -> GraftResult
 
     def build(current: Session) -> list[NewEntry]:
         if current.path() != path:
-            raise ValueError(f"session {current.id} went on meanwhile; nothing was squashed")
+            raise ValueError(f"session {current.id} has changed; nothing was squashed")
         written = [
             NewEntry.move(parent),
             NewEntry(kind=BranchSummary, fields={"from_id": last, "summary": summary}),
@@ -143,7 +143,7 @@ def _squashable(session: Session, path: list[str], first: str, last: str) -> tup
             raise ValueError(f"cannot squash: {entry} is not on the current path")
     start, end = path.index(first), path.index(last)
     if end < start:
-        raise ValueError(f"cannot squash from {first} to {last}: {last} stands before {first}")
+        raise ValueError(f"cannot squash from {first} to {last}: {last} comes before {first}")
     _require_whole_exchanges(session.entries(path[start : end + 1]))
     return start, end
 
@@ -166,7 +166,7 @@ def _range(session: Session, first: str, last: str | None) -> list[str]:
         newest = session.index.newest_below(session.index.position(first))
         path = session.path(first if newest == ROOT else session.index.keys[newest])
     if first not in path:
-        raise ValueError(f"there is nothing to graft in {first}: it is not part of the conversation")
+        raise ValueError(f"nothing to graft in {first}: it is not part of the conversation")
     following = path[path.index(first) :]
     for number, entry in enumerate(session.entries(following)):
         if number and isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
@@ -175,7 +175,7 @@ def _range(session: Session, first: str, last: str | None) -> list[str]:
 
 
 def _require_whole_exchanges(entries: Iterable[Entry]) -> None:
-    """Refuse a range that holds a tool call without its result, or a result without its call."""
+    """Raise ValueError for a tool call without its result, or a result without its call."""
     open_calls: dict[str, str] = {}
     for entry in entries:
         if not isinstance(entry, MessageEntry):
@@ -219,7 +219,7 @@ def _copies(entries: Iterable[Entry]) -> tuple[list[NewEntry], list[str]]:
 
 
 def _unpaid(message: Message) -> Message:
-    """The message without what it cost: a copy spends nothing."""
+    """Return the message without its usage: a copy costs nothing."""
     if isinstance(message, AssistantMessage | ToolResult) and message.usage is not None:
         return msgspec.structs.replace(message, usage=None)
     return message

@@ -1,7 +1,7 @@
 """Continue a session in another agent: convert it, install it there, and plan the command that continues it.
 
-The new session names the old one as its parent, so that lists and the forest show a conversation that went
-through several agents as one tree.
+The new session names the old one as its parent, so the forest shows a conversation across several agents as
+one tree.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def destinations(agent: str) -> tuple[Destination, ...]:
-    """Return the agents that a session of ``agent`` can be handed to, those that are installed first."""
+    """Return the agents that can continue a session of ``agent``, installed ones first."""
     found = [
         Destination(agent=name, program=known.argv[0], installed=find_program(known.argv[0]) is not None)
         for name in TARGETS
@@ -51,10 +51,10 @@ def destinations(agent: str) -> tuple[Destination, ...]:
 
 
 def hand_over(session: Session, to: str, *, cwd: str | os.PathLike[str] | None = None) -> Handover:
-    """Write a session as a new one of another agent, where that agent finds it.
+    """Convert a session for another agent and install it there.
 
-    ``cwd`` is the working directory of the new session (default: that of the old one). A session that is one
-    of that agent already stays as it is. Raises what :func:`require_handover` raises, and whatever
+    ``cwd`` is the working directory of the new session (default: that of the old one). A session of
+    that agent is not converted. Raises what :func:`require_handover` raises, and whatever
     :func:`~branchline.actions.convert.convert` raises.
     """
     to = agent_name(to)

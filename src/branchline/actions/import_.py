@@ -1,4 +1,4 @@
-"""Import a session file: copy it to where the sessions of a directory, or of a library, are kept."""
+"""Import a session file: copy it into the library of a working directory, or into another one."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     path: str
-    """The copy; its key, in a library without files."""
+    """The path of the copy; its key, in a library without files."""
     entries: int
     source: str
     copied: bool = True
-    """False if the file was in its place already."""
+    """False if the file was already in the library."""
     findings: int = 0
-    """How many problems the source has; they are copied too."""
+    """The number of findings in the source; damage is copied too."""
 
 
 def import_file(
@@ -49,10 +49,9 @@ def import_file(
 ) -> ImportResult:
     """Copy a session file into the library of a working directory, or into ``directory``.
 
-    The file stays as it is, and the copy has the same bytes; with ``cwd`` or ``new_id`` only these header
-    fields differ. A portable file of zot becomes a new session where zot finds it. If a page holds an
-    agent's documents, they are written below ``directory``. Raises NotASession if the file is not
-    a session or has no header.
+    The copy has the same bytes, except for these header fields with ``cwd`` or ``new_id``. A portable zot
+    file becomes a new session where zot finds it. If a page holds an agent's documents, they are written
+    below ``directory``. Raises NotASession if the file is not a session or has no header.
     """
     with Session.open(file) as source:
         if directory is not None and is_address(os.fspath(directory)):
@@ -94,7 +93,7 @@ def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -
 
         def write(key: str, data: bytes) -> str:
             if isinstance(store, LoadStore):
-                return store.load(key, [data]).path or key  # also bytes that are no whole lines
+                return store.load(key, [data]).path or key  # accepts incomplete lines too
             store.create(key, data).close()
             return key
 
@@ -139,7 +138,7 @@ def _has(path: str, data: bytes) -> bool:
 
 
 def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None) -> ImportResult:
-    """Make a zot session of a file that zot, or branchline, exported."""
+    """Create a zot session from a portable file."""
     clock = SystemClock()
     now = iso(clock.now())
     home = places.resolve_cwd(cwd)
@@ -176,7 +175,7 @@ def _lies_in(source: Session, directory: str) -> bool:
 
 
 def _adopted(source: Session, cwd: _Path | None, *, new_id: bool) -> tuple[str, bytes]:
-    """The id and the bytes of the copy: unchanged except for the header fields that were asked for."""
+    """The id and the bytes of the copy; only the requested header fields differ."""
     reading, format_ = source.transcript.reading, source.transcript.format
     fields: dict[str, Any] = {}
     if new_id:
@@ -210,7 +209,7 @@ def _name(source: Session, session_id: str) -> str:
 
 
 def _free(name: str, data: bytes, write: Callable[[str, bytes], str]) -> str:
-    """Write under the first free name: unchanged, then with -1, -2 and so on. Returns what ``write`` does."""
+    """Write with the first free name: as it is, then with -1, -2 and so on. Returns the path or key."""
     for number in itertools.count():
         try:
             return write(f"{name}-{number}" if number else name, data)

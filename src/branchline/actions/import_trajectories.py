@@ -1,6 +1,6 @@
-"""Import conversations that other tools wrote: ATIF trajectories and OpenAI's chat JSONL.
+"""Import conversations of other tools: ATIF trajectories and OpenAI's chat JSONL.
 
-Each becomes a native session. What the session format has no place for is left out; the file stays as it is.
+Each becomes a native session. Fields that the session format cannot hold are dropped.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = ["import_trajectories", "is_trajectory_file"]
 
 _HEAD = 1 << 16
 _MOST_VALUES = 1_000_000
-"""Each takes more than a kilobyte while a document is imported; no conversation has so many."""
+"""A limit on memory: each takes more than a kilobyte during the import."""
 _Path = str | os.PathLike[str]
 Fields = dict[str, Any]
 
 
 def is_trajectory_file(file: _Path) -> bool:
-    """Whether a file begins as an ATIF document or as chat JSONL does. Reads its beginning only."""
+    """Return whether a file starts like an ATIF document or chat JSONL. Reads only its beginning."""
     head = _read(file, _HEAD).lstrip()
     if not head.startswith(b"{"):
         return False
@@ -55,10 +55,10 @@ def is_trajectory_file(file: _Path) -> bool:
 def import_trajectories(
     file: _Path, *, cwd: _Path | None = None, directory: _Path | None = None, store: Store | None = None
 ) -> list[ImportResult]:
-    """Make a session of each conversation in a file, for a working directory (default: this one).
+    """Create a session for each conversation in a file, in a working directory (default: this one).
 
     Embedded trajectories of sub-agents become sessions of their own. Raises NotASession, and writes nothing,
-    if the file is not what it seems.
+    if the file is malformed.
     """
     found = list(_conversations(file))
     if not found:
@@ -79,7 +79,7 @@ def import_trajectories(
 
 
 def _conversations(file: _Path) -> Iterator[tuple[str | None, list[Message]]]:
-    """The title and the messages of each conversation. NotASession for anything else."""
+    """Yield the title and the messages of each conversation. Raises NotASession for anything else."""
     name = os.fspath(file)
     data = _read(file)
     if data.count(b"{") + data.count(b"[") > _MOST_VALUES:
@@ -99,12 +99,12 @@ def _conversations(file: _Path) -> Iterator[tuple[str | None, list[Message]]]:
                 yield None, _chat(document)
         except (AttributeError, KeyError, LookupError, TypeError, ValueError) as problem:
             raise NotASession(
-                f"cannot import {name}: conversation {number} is not understood: {problem!r}"
+                f"cannot import {name}: conversation {number} is malformed: {problem!r}"
             ) from None
 
 
 def _read(file: _Path, size: int | None = None) -> bytes:
-    """The bytes of a regular file; a log does not wait for a pipe."""
+    """Read a regular file. A log, unlike ``open``, does not block on a pipe."""
     log = FileLog(file)
     try:
         with opening(log.path):
@@ -119,7 +119,7 @@ def _parsed(line: bytes, name: str, number: int) -> Any:
     except RecursionError:
         raise NotASession(f"cannot import {name}: line {number} is nested too deeply") from None
     except ValueError as problem:
-        raise NotASession(f"cannot import {name}: line {number} is no JSON: {problem}") from None
+        raise NotASession(f"cannot import {name}: line {number} is not valid JSON: {problem}") from None
 
 
 # -- OpenAI's chat format ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The index of sessions: turn it on or off, leave files out of it."""
+"""Turn the search index on or off, and exclude files from it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["exclude_from_index", "switch_index"]
 
 
 def switch_index(*, on: bool) -> None:
-    """Turn the index on or off for good; turning it off deletes it."""
+    """Turn the index on or off permanently; turning it off deletes it."""
     change_settings(lambda text: set_value(text, "index", on))
     if not on:
         Catalog.delete()
 
 
 def exclude_from_index(pattern: str) -> int:
-    """Leave files whose path is like this pattern out of the index; returns how many were in it."""
+    """Exclude files that match a pattern from the index, and return how many were dropped."""
     if not pattern.strip():
         raise ValueError("which files? Give a pattern such as /home/me/secret/*")
     known = settings.load().settings.index_exclude

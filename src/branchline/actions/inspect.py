@@ -1,4 +1,4 @@
-"""Everything about the shape of a session, as plain values: the contract of ``inspect --json``."""
+"""The structure of a session as plain values: the contract of ``inspect --json``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["estimated_cost", "report"]
 
 
 def _path_in_file(session: Session, leaf: int) -> list[str]:
-    """The path, with what the program itself takes for a part of it, and without what it does not."""
+    """The path as the agent itself understands it, with and without its kinds of metadata."""
     index, format_ = session.index, session.transcript.format
     hidden = (SIDE_TYPES | format_.traits.metadata_types) - format_.traits.path_types
     return [index.keys[place] for place in index.path_positions(leaf) if index.types[place] not in hidden]
 
 
 def report(session: Session) -> dict[str, Any]:
-    """The contract: what other programs and tests read.
+    """Return the report that other programs and tests read.
 
-    It counts as the file does: entries that share one line of it, as the results in one message of tools do
-    in some formats, are one here, under the id that the line has.
+    It counts lines of the file: entries that share a line, such as several tool results in one message, are
+    one entry here, with the id of the line.
     """
     reading, index = session.transcript.reading, session.index
     header = reading.header
@@ -47,13 +47,13 @@ def report(session: Session) -> dict[str, Any]:
         return None if key is None else inner.get(key, key)
 
     def parent(key: str, found: str | None) -> str | None:
-        """The line above that of an entry."""
+        """The parent line of an entry."""
         while found is not None and inner.get(found) == key:
             found = above[found]
         return outer(found)
 
     def once(keys: list[str]) -> list[str]:
-        """The lines of entries, each once; those of one line follow each other."""
+        """The lines of entries, each once; entries of one line are adjacent."""
         return [key for key, _ in groupby(inner.get(key, key) for key in keys)]
 
     path = _path_in_file(session, leaf)
@@ -111,7 +111,7 @@ def report(session: Session) -> dict[str, Any]:
 
 
 def estimated_cost(session: Session) -> CostEstimate:
-    """What a session cost, by public prices where its agent records none."""
+    """Return the cost of a session, estimated from public prices if its agent records none."""
     from branchline.catalog.details import cost_of  # noqa: PLC0415  few sessions need prices
     from branchline.context.prices import PriceList, is_price  # noqa: PLC0415
 
@@ -125,7 +125,7 @@ def _estimate(session: Session) -> float | None:
 
 
 def _inner_entries(reading: LogIndex) -> dict[str, str]:
-    """For each entry that shares its line with the entry whose id the line has, that id."""
+    """Map entries that share a line with another entry to the id of the line."""
     keys, found = reading.tree.keys, {}
     for _, positions in groupby(range(len(keys)), key=reading.span):
         sharing = [keys[position] for position in positions]

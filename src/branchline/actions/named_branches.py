@@ -1,4 +1,4 @@
-"""Branches with names: where each begins, where it ends now, and when something was last said on it."""
+"""Named branches: where each starts and ends, and when it last changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 120
 
 
 class NamedBranch(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch: ``start`` is the entry that it begins behind, ``tip`` where it ends now."""
+    """A branch that starts after the entry ``start`` and ends at ``tip``."""
 
     name: str
     start: str
@@ -23,22 +23,22 @@ class NamedBranch(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: str
     """When the tip was written."""
     entries: int
-    """Conversation entries behind ``start``, without those of undone operations."""
+    """The number of conversation entries after ``start``, without those of undone operations."""
     is_current: bool
 
 
 def name_branch(session: Session, name: str, entry: str | None = None) -> NamedBranch:
-    """Begin a branch of this name at an entry (default: the leaf): the session stands there afterwards.
+    """Name a branch that starts at an entry (default: the leaf), and move the leaf there.
 
-    The next thing that is said there is the first of the branch, and the branch grows with it. A name that
-    is taken is given to the new branch. ValueError for a name that is empty, too long or not on one line.
+    The next message is the first of the branch. An existing name is moved to the new branch. Raises
+    ValueError for a name that is empty, too long or has several lines.
     """
     plain = one_line(name).strip()
     if not plain or plain != name.strip() or len(plain) > _LONGEST:
-        raise ValueError(f"a name of a branch has 1 to {_LONGEST} characters on one line")
+        raise ValueError(f"a branch name has 1 to {_LONGEST} characters on one line")
     place = session.leaf if entry is None else entry
     if place is None:
-        raise ValueError("a branch begins at an entry, and this session has none yet")
+        raise ValueError("a branch starts at an entry, and this session has none yet")
     found = session.index.nearest_conversation_entry(session.index.position(place))
     start = session.index.keys[found]
 
@@ -52,7 +52,7 @@ def name_branch(session: Session, name: str, entry: str | None = None) -> NamedB
 
 
 def named_branches(session: Session) -> list[NamedBranch]:
-    """The named branches, the one that changed last first."""
+    """Return the named branches, the most recently changed first."""
     tree = session.index
     customs = [position for position, kind in enumerate(tree.types) if kind == "custom"]
     places: dict[str, tuple[int, int]] = {}
@@ -63,7 +63,7 @@ def named_branches(session: Session) -> list[NamedBranch]:
         data = entry.data if isinstance(entry.data, dict) else {}
         name, start = data.get("name"), data.get("entry")
         if isinstance(name, str) and isinstance(start, str) and start in tree.positions:
-            if not data.get("restated"):  # by an undo or a redo: the branch is the one that it was
+            if not data.get("restated"):  # an undo or a redo restores the branch as it was
                 begun[name, start] = position
             places[name] = (tree.positions[start], begun.get((name, start), position))
         elif isinstance(name, str):
@@ -74,7 +74,7 @@ def named_branches(session: Session) -> list[NamedBranch]:
 
 
 def _undone_entries(session: Session) -> set[int]:
-    """The entries of undone operations that nothing else was appended to."""
+    """The entries of undone operations, without those that were continued afterwards."""
     tree = session.index
     written = (key for each in operations(session) if each.undone for key in (*each.entries, each.id))
     undone = {tree.positions[key] for key in written if key in tree.positions}
@@ -82,7 +82,7 @@ def _undone_entries(session: Session) -> set[int]:
         if position in undone or tree.types[position] in SIDE_TYPES:
             continue
         above = tree.parent_position(position)
-        while above in undone:  # the conversation went on there after all
+        while above in undone:  # the conversation was continued there
             undone.discard(above)
             above = tree.parent_position(above)
     return undone

@@ -1,4 +1,4 @@
-"""Move the leaf of a session to another entry, with or without a summary of the branch that is left."""
+"""Move the leaf of a session to another entry, with or without a summary of the abandoned branch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_MODEL = (
 
 
 class SummaryModel(msgspec.Struct, frozen=True, kw_only=True):
-    """The model that writes summaries, as the settings name it. It is loaded when one is wanted."""
+    """The model for summaries, as named in the settings. It is loaded when it is needed."""
 
     name: str
     base_url: str | None = None
@@ -34,10 +34,10 @@ async def navigate(
     hooks: Hooks = NO_HOOKS,
     abort: AbortSignal | None = None,
 ) -> NavigateResult:
-    """Go to an entry. Without a ``summarizer`` nothing is written about the branch that is left.
+    """Move the leaf to an entry. With a ``summarizer``, the abandoned branch is summarized first.
 
-    ``focus`` says what the summary should look at, ``window`` how many tokens its writer can read. Nothing
-    moves before the summary is there.
+    ``focus`` is an instruction for the summary, ``window`` the context window of its model in tokens. The
+    leaf moves only after the summary is complete.
     """
     flow = navigate_flow(
         session,

@@ -1,8 +1,8 @@
-"""What was done to a session besides talking in it, newest last, and taking it back.
+"""The operations on a session, and undo and redo.
 
-Moves, labels, titles, compactions and names of branches are entries of the log already; grafts, squashes,
-undoing and redoing leave a record beside the entries that they write. Undoing appends the inverse: nothing is
-ever removed from a log, so that everything that was undone can be done again.
+Moves, labels, titles, compactions and branch names are log entries of their own. Grafts, squashes, undo and
+redo append a record after the entries that they write. Undo appends the inverse operation: nothing is removed
+from the log, so every undone operation can be redone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 OPERATION_RECORD = "branchline.operation"
-"""The type of the custom entry behind the entries of a graft, a squash, an undo or a redo."""
+"""The type of the custom entry after the entries of a graft, a squash, an undo or a redo."""
 BRANCH_RECORD = "branchline.branch"
 """The type of the custom entry that names a branch."""
 
@@ -58,7 +58,7 @@ Verb = Literal[
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation: where the session stood before and after it, and what a label, title or name said."""
+    """One operation, with the leaf before and after it, and the old and the new value that it set."""
 
     id: str
     """The entry that records it."""
@@ -67,12 +67,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     leaf_before: str | None = None
     leaf_after: str | None = None
     before: str | None = None
-    """What the label or the title was, or where the named branch began; None where there was none."""
+    """The previous label or title, or the previous start of the named branch; None if there was none."""
     after: str | None = None
     target: str | None = None
     """The labelled entry, the named branch, or the operation that was undone or redone."""
     entries: tuple[str, ...] = ()
-    """What a graft or a squash wrote."""
+    """The entries that a graft or a squash wrote."""
     undone: bool = False
 
     @property
@@ -82,20 +82,20 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def operations(session: Session) -> list[Operation]:
-    """The operations of a session in the order in which they were done."""
+    """Return the operations on a session, oldest first."""
     found = list(_read(session))
     undone = _stacks(found).taken_back
     return [msgspec.structs.replace(each, undone=True) if each.id in undone else each for each in found]
 
 
 def last_undoable(session: Session) -> Operation | None:
-    """The operation that :func:`undo` would take back."""
+    """Return the operation that :func:`undo` would undo."""
     waiting = _stacks(list(_read(session))).done
     return waiting[-1] if waiting else None
 
 
 def record_rewind(session: Session, leaf_before: str | None, entries_before: int) -> None:
-    """Record that what was written since took back a turn, so that :func:`redo` restores it.
+    """Record that the entries written since undid a turn, so that :func:`redo` restores it.
 
     ``leaf_before`` and ``entries_before`` are the leaf and the number of entries before the move.
     """
@@ -105,15 +105,15 @@ def record_rewind(session: Session, leaf_before: str | None, entries_before: int
 
 
 def undo(session: Session) -> Operation:
-    """Take the last operation back that was not taken back yet, and return it.
+    """Undo the last operation that is not undone yet, and return it.
 
-    ValueError if there is none; ReadOnly or NotSupported where the session cannot hold the record.
+    Raises ValueError if there is none, and ReadOnly or NotSupported if the session cannot hold the record.
     """
     return _invert(session, "undo")
 
 
 def redo(session: Session) -> Operation:
-    """Do the operation again that was undone last, and return it. ValueError if there is none."""
+    """Redo the last undone operation, and return it. Raises ValueError if there is none."""
     return _invert(session, "redo")
 
 
@@ -125,7 +125,7 @@ def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
         stacks = _stacks(known)
         waiting = stacks.done if verb == "undo" else stacks.undone
         if not waiting:
-            raise ValueError(f"there is nothing to {verb} in session {current.id}")
+            raise ValueError(f"nothing to {verb} in session {current.id}")
         operation = waiting[-1]
         chosen[:] = [operation]
         back = verb == "undo"
@@ -141,7 +141,7 @@ def _invert(session: Session, verb: Literal["undo", "redo"]) -> Operation:
 
 
 def _stating(operation: Operation, said: str | None) -> list[NewEntry]:
-    """The entries after which a label, the title or a name of a branch is ``said``."""
+    """The entries that set a label, the title or the start of a named branch to ``said``."""
     match operation.verb:
         case "label":
             assert operation.target is not None
@@ -157,12 +157,12 @@ def _stating(operation: Operation, said: str | None) -> list[NewEntry]:
 
 
 class _Stacks(NamedTuple):
-    """What can be undone, and what can be redone; the next one is the last of its list."""
+    """The operations that can be undone and redone; the next one is the last of its list."""
 
     done: list[Operation]
     undone: list[Operation]
     taken_back: set[str]
-    """Every operation that is undone, also where a later one has made redoing it impossible."""
+    """All undone operations, including those that a later operation keeps from being redone."""
 
 
 def _stacks(known: list[Operation]) -> _Stacks:
@@ -172,7 +172,7 @@ def _stacks(known: list[Operation]) -> _Stacks:
         if operation.verb == "undo":
             if done and done[-1].id == operation.target:
                 taken = done.pop()
-                # Redoing goes back to where the session stood, with what was said there since.
+                # Redo returns to the leaf before the undo, including messages appended since.
                 leaf = operation.leaf_before if taken.moves else taken.leaf_after
                 undone.append(msgspec.structs.replace(taken, leaf_after=leaf))
                 taken_back.add(taken.id)
@@ -193,7 +193,7 @@ def _stacks(known: list[Operation]) -> _Stacks:
 
 
 def _read(session: Session) -> Iterator[Operation]:
-    """Every operation, by one pass over the log; only the entries that matter are decoded."""
+    """Yield all operations in one pass over the log, decoding only the relevant entries."""
     tree = session.index
     wanted = {"leaf", "label", "session_info", "compaction", "branch_summary", "custom"}
     noted = [position for position, kind in enumerate(tree.types) if kind in wanted]
@@ -220,7 +220,7 @@ def _read(session: Session) -> Iterator[Operation]:
 
 
 def _covered(decoded: dict[int, Entry]) -> set[int]:
-    """Entries that a compound operation wrote: they are no operations of their own."""
+    """Entries written by a compound operation, which do not count as operations."""
     covered: set[int] = set()
     for position, entry in decoded.items():
         if isinstance(entry, Custom) and (count := _count(entry)) is not None:
@@ -229,7 +229,7 @@ def _covered(decoded: dict[int, Entry]) -> set[int]:
 
 
 def _count(entry: Custom) -> int | None:
-    """How many entries before a record belong to it; None for an entry that is no record of ours."""
+    """The number of entries before a record that belong to it; None for other entries."""
     if entry.custom_type not in (OPERATION_RECORD, BRANCH_RECORD) or not isinstance(entry.data, dict):
         return None
     count = entry.data.get("count", 0)
@@ -237,7 +237,7 @@ def _count(entry: Custom) -> int | None:
 
 
 class _State:
-    """Where the session stood and what it said while its log is read."""
+    """The leaf, labels, title and branch names at one point of the log."""
 
     def __init__(self) -> None:
         self.leaf: str | None = None
@@ -245,7 +245,7 @@ class _State:
         self._title: str | None = None
         self._names: dict[str, str | None] = {}
         self._leaves: list[str | None] = []
-        """Where the session stood before each entry."""
+        """The leaf before each entry."""
 
     def mark(self, position: int, before: str | None) -> None:
         assert position == len(self._leaves)
@@ -284,7 +284,7 @@ class _State:
     def compound(
         self, entry: Custom, alone: Operation | None, written: list[str], first: int
     ) -> Operation | None:
-        """The operation of a record together with the entries from position ``first`` on."""
+        """The operation of a record and the entries from position ``first`` on."""
         before = self._leaves[first]
         if alone is not None:
             return msgspec.structs.replace(alone, leaf_before=before)

@@ -1,4 +1,4 @@
-"""Output files: private, complete, and never written over another file unless the caller says so."""
+"""Output files: private, written atomically, and never over an existing file unless forced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 def output_directory(path: str | os.PathLike[str]) -> str | None:
-    """The directory that an output path names; None if it names a file.
+    """Return the directory that an output path names; None if it names a file.
 
     A path that ends with a slash is a directory, which is created if it does not exist.
     """

@@ -1,4 +1,4 @@
-"""The static files of pages: style sheet and scripts, as they are in the package."""
+"""The static files of pages: style sheet and scripts from the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def require_html() -> None:
 
 @cache
 def page_assets() -> dict[str, str]:
-    """The files of ``views/html/static`` by name."""
+    """Return the files of ``views/html/static`` by name."""
     folder = files("branchline.views.html") / "static"
     return {
         entry.name: entry.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is replaced in everything that leaves: secrets, names of this machine, and what a reviewer decided."""
+"""Replace secrets and local names in exports, and apply the decisions of a reviewer."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Redaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reviewer decided about an export."""
+    """The decisions of a reviewer about an export."""
 
     keep: frozenset[str] = frozenset()
-    """Findings that are not secrets: these texts stay."""
+    """Findings to keep, because they are not secrets."""
     literals: tuple[str, ...] = ()
-    """Further texts to replace wherever they occur."""
+    """Additional texts to replace wherever they occur."""
 
 
 class Redactor:
-    """Replaces secrets in what passes through it and counts them by kind; off, everything passes.
+    """Replaces secrets and counts them by kind; changes nothing if ``off``.
 
     ``portable`` also replaces the home directory, the user name, the host name and e-mail addresses.
     """
@@ -48,7 +48,7 @@ class Redactor:
         self._patterns += private_patterns() if portable else []
 
     def text(self, text: str) -> str:
-        """A text of a document."""
+        """Redact the text of a document."""
         if not self.off:
             clean, hits = redact(text)
             if self._choices.keep and hits:
@@ -59,7 +59,7 @@ class Redactor:
         return self._named(text)
 
     def lines(self, data: bytes) -> bytes:
-        """Whole lines of a session file."""
+        """Redact complete lines of a session file."""
         if not self.off:
             clean, hits = redact_bytes(data)
             data = self._replaced(data, clean, hits)
@@ -73,7 +73,7 @@ class Redactor:
         return tuple(Redaction(kind=kind, count=number) for kind, number in sorted(self._counts.items()))
 
     def require_clean(self, parts: Iterable[bytes | str]) -> None:
-        """Raise SecretsLeft where parts of a finished export (lines, or texts of a document) hold secrets."""
+        """Raise SecretsLeft if parts of a finished export (lines, or texts of a document) contain secrets."""
         if self.off:
             return
         keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
@@ -84,7 +84,7 @@ class Redactor:
                 require_clean(part.encode("utf-8", "replace"), lines=False, keep=keep)
 
     def _replaced(self, data: bytes, clean: bytes, hits: list[Hit]) -> bytes:
-        """The clean data, or, where a reviewer kept something, the data with the other hits replaced."""
+        """Return the clean data; if a reviewer kept some hits, the data with only the others replaced."""
         keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
         dropped = [hit for hit in hits if data[hit.start : hit.end] not in keep] if keep else hits
         self._counts.update(hit.kind for hit in dropped)
@@ -117,7 +117,7 @@ def _literal_patterns(literals: Iterable[str]) -> Iterable[_Pattern]:
 
 
 def _json_forms(text: str) -> Iterable[str]:
-    """How JSON may write a text: with and without escapes for what is not ASCII."""
+    """Yield the ways to write a text in JSON, with and without escapes."""
     plain = msgspec.json.encode(text).decode()
     yield plain
     escaped = [
@@ -155,7 +155,7 @@ _EMAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+"
 
 
 def private_patterns() -> list[_Pattern]:
-    """Home directories, this user and this host by name, and e-mail addresses."""
+    """Return patterns for home directories, the names of user and host, and e-mail addresses."""
     home = os.path.expanduser("~").rstrip("/")
     found: list[_Pattern] = []
     if len(home) > 1:

@@ -1,7 +1,7 @@
-"""A session with less in it: without what tools did, thoughts or images, or only a part of a path.
+"""Sessions with parts omitted: tool calls and results, thinking, images, or the beginning of a path.
 
-What is left out leaves a stub that says how much there was; entries keep their ids and their places in the
-tree. Lines are written anew for this, so that the result has the native format, whatever the session had.
+Omitted content is replaced by a stub with its size; entries keep their ids and their place in the tree. The
+lines are rewritten for this, so the result always has the native format.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _BLOCK = 1 << 20
 
 
 class Omissions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left out."""
+    """The parts to omit."""
 
     tools: bool = False
     thinking: bool = False
     images: bool = False
     branches: bool = False
-    """Everything but the path to ``last``."""
+    """Omit everything but the path to ``last``."""
     first: str | None = None
-    """The first entry of the path that stays (default: its root)."""
+    """The first entry to keep on the path (default: its root)."""
     last: str | None = None
     """The last entry of the path (default: the leaf)."""
 
 
 def reduced_lines(session: Session, omit: Omissions) -> Iterator[bytes]:
-    """The lines of a native session file, in blocks. EntryNotFound if ``first`` is not on the path."""
+    """Yield native lines in blocks. Raises EntryNotFound if ``first`` is not on the path."""
     known = session.header
     header = Header(version=3, id=known.id, timestamp=known.timestamp, cwd=known.cwd)
     path = omit.branches or omit.first is not None or omit.last is not None
@@ -48,7 +48,7 @@ def reduced_lines(session: Session, omit: Omissions) -> Iterator[bytes]:
     if omit.first is not None:
         keys = session.path(omit.last)
         if omit.first not in keys:
-            raise EntryNotFound(f"entry {omit.first!r} is not on the path that is exported")
+            raise EntryNotFound(f"entry {omit.first!r} is not on the exported path")
         above = set(session.index.path(omit.first)) - {omit.first}
     data = convert(session.transcript, PI, header, leaf=leaf).data
     held: list[bytes] = []
@@ -65,7 +65,7 @@ def reduced_lines(session: Session, omit: Omissions) -> Iterator[bytes]:
 
 
 def _reduced(line: bytes, omit: Omissions, above: set[str]) -> bytes:
-    """A line without what is left out; empty if nothing of it stays."""
+    """Return a line without the omitted parts; empty if nothing is left."""
     if not line.strip():
         return b""
     fields = json_codec.loads(line)

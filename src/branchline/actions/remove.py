@@ -1,7 +1,7 @@
-"""Move sessions to the trash, and bring them back. Nothing here deletes a session.
+"""Move sessions to the trash and restore them. Nothing here deletes a session.
 
-Without a ``directory``, :func:`prune` looks at our own libraries, and :func:`restore` and :func:`trash` at
-the trash in the folders of every program.
+Without a ``directory``, :func:`prune` covers our own libraries; :func:`restore` and :func:`trash` cover the
+trash in the folders of every agent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Path = str | os.PathLike[str]
 
 
 class RemovedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session file in the trash; ``token`` brings it back."""
+    """A session file in the trash; ``token`` restores it."""
 
     path: str
     """Where the file was."""
@@ -50,14 +50,14 @@ class RemovedSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrashedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of the trash, and the library that it was removed from."""
+    """An item of the trash, and the library it was removed from."""
 
     library: str
     item: TrashItem
 
 
 class RestoredSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that is back."""
+    """A restored session."""
 
     key: str
     path: str | None
@@ -74,7 +74,7 @@ def remove(paths: Iterable[_Path]) -> tuple[RemovedSession, ...]:
 
 
 def undo(removed: RemovedSession) -> None:
-    """Bring back a session that :func:`remove` moved to the trash.
+    """Restore a session that :func:`remove` moved to the trash.
 
     Raises FileExistsError if its path is taken.
     """
@@ -114,9 +114,9 @@ def _remove(path: str) -> RemovedSession:
 
 
 def restore(name: str | None = None, *, directory: _Path | None = None) -> RestoredSession:
-    """Bring a session back from the trash: by token, key or id.
+    """Restore a session from the trash by token, key or id.
 
-    Without a name it is the one removed last, of any agent, in ``directory`` or this working directory.
+    Without a name, restores the one removed last, of any agent, in ``directory`` or this working directory.
 
     Raises SessionNotFound if it is not in the trash, FileExistsError if its name is taken.
     """
@@ -126,7 +126,7 @@ def restore(name: str | None = None, *, directory: _Path | None = None) -> Resto
 
 
 def trash(*, directory: _Path | None = None) -> tuple[TrashedSession, ...]:
-    """Return what is in the trash, last removed first."""
+    """Return the trash, last removed first."""
     found = [
         TrashedSession(library=library.name, item=item)
         for library in _libraries_with_trash(directory)
@@ -138,9 +138,9 @@ def trash(*, directory: _Path | None = None) -> tuple[TrashedSession, ...]:
 def prune(
     *, directory: _Path | None = None, everywhere: bool = False, dry_run: bool = True
 ) -> tuple[PruneResult, ...]:
-    """Find sessions without a conversation; without ``dry_run`` they are moved to the trash.
+    """Find sessions without messages; without ``dry_run``, move them to the trash.
 
-    ``everywhere`` includes all working directories. Damaged sessions and sessions in use are left alone.
+    ``everywhere`` includes all working directories. Damaged sessions and sessions in use are skipped.
     """
     libraries = _libraries(directory) if everywhere else [_nearest(directory)]
     return tuple(pruned for library in libraries for pruned in library.prune(dry_run=dry_run))
@@ -152,7 +152,7 @@ def _nearest(directory: _Path | None) -> SessionLibrary:
     if is_address(os.fspath(directory)):
         return SessionLibrary(shared_store(os.fspath(directory)))
     if not os.path.isdir(directory):
-        raise SessionNotFound(f"there is no directory {os.fspath(directory)}")
+        raise SessionNotFound(f"no such directory: {os.fspath(directory)}")
     return SessionLibrary(directory)
 
 
@@ -165,9 +165,9 @@ def _libraries(directory: _Path | None) -> list[SessionLibrary]:
 
 
 def _libraries_with_trash(directory: _Path | None, cwd: str | None = None) -> list[SessionLibrary]:
-    """Also the folders of other agents, in which :func:`remove` makes a trash where one is needed.
+    """Include the folders of other agents, in which :func:`remove` creates a trash when it needs one.
 
-    With a ``cwd``, only those of this working directory.
+    With a ``cwd``, only the folders of this working directory.
     """
     if directory is not None:
         return _libraries(directory)
@@ -186,7 +186,7 @@ def _folders_with_trash(root: str) -> Iterator[str]:
 
 
 def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
-    """The library in whose trash a session is."""
+    """Return the library whose trash has a session."""
     if name is None:
         libraries = _libraries_with_trash(directory, os.getcwd())
         latest = [library for library in libraries if library.trash()]
@@ -195,5 +195,5 @@ def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
         if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
             return library
     raise SessionNotFound(
-        f"there is no {name!r} in the trash; `branchline restore --list` shows its contents"
+        f"no session named {name!r} in the trash; `branchline restore --list` shows its contents"
     )

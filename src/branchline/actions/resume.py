@@ -1,4 +1,4 @@
-"""Continue a session: plan the command for it, in its own agent or in our chat, and run it."""
+"""Continue a session in its own agent or in branchline chat: plan the command, and run it."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ __all__ = [
 
 
 class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A command and the directory for it; ``note`` says what to expect of it."""
+    """A command and its directory; ``note`` is a remark for the user."""
 
     program: str
     command: tuple[str, ...]
     cwd: str | None
-    """The directory that the session names, if it can be part of a command."""
+    """The directory of the session, if it can be part of a command."""
     unusable: str | None = None
-    """Why the command cannot run in the directory that the session names: running it needs another one."""
+    """Why the command cannot run in the directory of the session, and needs another one."""
     not_installed: str | None = None
-    """The program that owns the session, where it is not installed and the session goes on here."""
+    """The program that owns the session, if it is not installed and branchline chat continues it."""
     note: str | None = None
     keeps: str | None = None
-    """The file of a session that the program may delete: running the command copies it first."""
+    """The file of a session that the program may delete; it is copied before the command runs."""
 
     @property
     def is_ours(self) -> bool:
@@ -106,7 +106,7 @@ def plan_resume(
 
 
 def resume_command_of(row: SessionRow) -> str | None:
-    """The command that continues a session of a list, as you would type it; None if there is none."""
+    """Return the shell command that continues a listed session; None if there is none."""
     agent = row.agent or row.format or ""
     if row.problem is not None or not agent:
         return None
@@ -166,7 +166,7 @@ def continue_session(going: ResumePlan, cwd: str | None) -> int | None:
 
 
 def keep_copy(path: str) -> str:
-    """Copy a whole session into our own library, and return the file of the copy."""
+    """Copy a whole session into our own library, and return the path of the copy."""
     with Session.open(path) as session, session.fork(scope="tree", to="branchline") as copy:
         assert copy.file is not None
         return copy.file

@@ -1,8 +1,8 @@
 """Compare a session file with its seal, and seal it.
 
-A file that differs from what was sealed is damaged, unless the seal belongs to something else: another
-session may have the same file name by now, and a session of an old version is rewritten before the first
-append to it. The report then only says so. A seal that does not match is replaced only by force.
+A file that differs from its seal is damaged, unless the seal belongs to something else: another session may
+have the file name now, or a session of an old version was upgraded before an append. Then the report only
+says so. A seal that does not match is replaced only with ``force``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def verify_seal(log: FileLog, reading: LogIndex) -> SealReport:
 def update_seal(
     log: FileLog, reading: LogIndex, found: SealReport, *, force: bool, clock: Clock
 ) -> SealReport:
-    """Seal a file as it is now, unless it does not match the seal it has; ``force`` seals it all the same."""
+    """Seal the present file, unless it differs from its seal; with ``force``, seal it anyway."""
     if found.state not in ("none", "intact") and not force:
         why = found.message or "it differs from the sealed version"
         return msgspec.structs.replace(
@@ -81,7 +81,7 @@ def update_seal(
 
 
 def _whose(seal: Seal, difference: Difference, reading: LogIndex) -> SealReport | None:
-    """Tell a seal that is not about this file as it is now; None when it is."""
+    """Report a seal that belongs to another session or an older version; None otherwise."""
     header = reading.header
     if header is None:
         return None
@@ -104,7 +104,7 @@ def _damage(seal: Seal, difference: Difference, size: int) -> SealReport:
         lines = f"lines {difference.line} to {last} are" if last > difference.line else "this line is"
         message = f"{lines} not as sealed on {_day(seal)} ({count(difference.size, 'byte')})"
         if difference.blocks > 1:
-            message += f", and {count(difference.blocks - 1, 'later place')} neither"
+            message += f", with differences in {count(difference.blocks - 1, 'later place')}"
     if difference.missing:
         shorter = (
             f"shorter than when it was sealed on {_day(seal)}: it ends at byte {size}, "
@@ -122,7 +122,7 @@ def _damage(seal: Seal, difference: Difference, size: int) -> SealReport:
 
 
 def _version(reading: LogIndex) -> int:
-    """The version that the header says, where it is a number that a program may have written."""
+    """The version in the header; 0 if it is out of range."""
     version = 0 if reading.header is None else reading.header.version
     return version if 0 < version < 1 << 31 else 0
 

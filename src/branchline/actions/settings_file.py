@@ -1,4 +1,4 @@
-"""Changing the file of settings: in one step, and nothing where that cannot be done."""
+"""Atomic changes to the settings file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["change_settings", "write_settings"]
 
 
 def change_settings(edit: Callable[[str], str]) -> None:
-    """Change the text of the file. NotSaved when it cannot be changed; nothing is written then."""
+    """Apply an edit to the text of the file. Raises NotSaved, and writes nothing, if it fails."""
     path = settings_path()
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -32,6 +32,6 @@ def change_settings(edit: Callable[[str], str]) -> None:
 
 
 def write_settings(path: str, text: str) -> None:
-    """Write the whole file, for its owner alone."""
+    """Write the whole file, readable only by its owner."""
     create_directory(os.path.dirname(path))
     replace_file(path, text.encode(), backup=False)

@@ -1,4 +1,4 @@
-"""A session as one HTML file: what goes into it, and the second look at the finished file."""
+"""A session as one HTML file, and the scan of the finished file."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _LONGEST_TITLE = 90
 _MARKDOWN_ENTRIES, _MARKDOWN_SIZE = 400, 20_000
 _SCANNED = 1 << 22
 _SUMMED = 32 << 20
-"""Bytes of lines up to which the cost of a session is added up for its page."""
+"""Sessions up to this size, in bytes, show their cost on the page."""
 
 
 class SinglePage(NamedTuple):
-    """A page in pieces, not made yet, and what it will say about itself."""
+    """A page as lazily rendered pieces, with its provenance."""
 
     pieces: Iterator[bytes]
     provenance: Provenance
@@ -57,7 +57,7 @@ def page_of(
     whole: bool = True,
     files: Mapping[str, bytes] | None = None,
 ) -> SinglePage:
-    """The page of a session.
+    """Render the page of a session.
 
     ``lines`` is the content of a session file in blocks of whole lines; None means the file of the session
     itself, byte for byte. ``whole`` says that they have all entries of the session. ``files`` are the
@@ -111,7 +111,7 @@ def page_of(
 
 
 def scan_page(path: str, redactor: Redactor) -> None:
-    """Look at a finished page once more, packed parts included. SecretsLeft if secrets are left."""
+    """Scan a finished page, including its packed parts. Raises SecretsLeft if it contains secrets."""
     with open(path, "rb") as file:
 
         def read(offset: int, size: int) -> bytes:
@@ -127,7 +127,7 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def page_parts(read: Callable[[int, int], bytes]) -> Iterator[bytes | str]:
-    """Everything in a page: the text that it shows at once, the lines, and the text of all pieces."""
+    """Yield all text of a page: what it shows initially, the session lines, and all rendered pieces."""
     head = read(0, _SCANNED).partition(_PACKED)[0].decode("utf-8", "replace")
     yield _text(_HIDDEN.sub("", head))
     lines: list[bytes] = []
@@ -162,7 +162,7 @@ def _digest(content: EntryLog) -> tuple[int, str]:
 
 
 def _title(session: Session, content: EntryLog, path: list[str]) -> str:
-    """The title, or how the first prompt begins."""
+    """The title, or the beginning of the first prompt."""
     if session.title:
         return one_line(session.title)
     tree = content.tree
@@ -203,7 +203,7 @@ def _days(times: Iterable[str]) -> str:
 
 
 def _as_markdown(content: EntryLog, path: list[str], title: str, redactor: Redactor) -> str:
-    """The path as Markdown for readers without JavaScript: what was said, tools by their lines."""
+    """The path as Markdown for readers without JavaScript, with one line per tool call."""
     positions = [content.tree.positions[key] for key in path[:_MARKDOWN_ENTRIES]]
     deck = cards(content.entries(positions), labels=content.reading.labels)
     text = markdown((_brief(card) for card in deck if card.kind != "thinking"), title=title)

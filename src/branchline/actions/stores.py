@@ -1,4 +1,4 @@
-"""Prepare a database for sessions, and say what a store holds."""
+"""Prepare a database for sessions, and report what a store holds."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """Its directory, file or address, without a password."""
     kind: str
-    """The class that keeps it, such as ``FilesStore``."""
+    """The class of the store, such as ``FilesStore``."""
     sessions: int = 0
     drafts: int = 0
     trash: int = 0
     bytes: int = 0
-    """Of the sessions that are listed."""
+    """The total size of the listed sessions."""
     version: int | None = None
-    """The version of its tables, 0 if there are none; None where there is nothing to upgrade."""
+    """The version of its tables, 0 without tables; None for a store without upgrades."""
     needed: int | None = None
     """The version that this branchline needs."""
     server: str | None = None
     """The version of the database server."""
     stored_bytes: int | None = None
-    """What tables and indexes take."""
+    """The size of tables and indexes."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether sessions can be kept there."""
+        """Whether the store can hold sessions."""
         return self.version == self.needed
 
 
 def store_status(where: str | os.PathLike[str]) -> StoreStatus:
-    """Look at a store. Changes nothing. LogError if it cannot be reached."""
+    """Return the status of a store. Changes nothing. Raises LogError if it cannot be reached."""
     text = os.fspath(where)
     if is_server_address(text):
         from branchline.stores.postgres import status  # noqa: PLC0415  few have one
@@ -80,9 +80,9 @@ def store_status(where: str | os.PathLike[str]) -> StoreStatus:
 
 
 def prepare_store(where: str | os.PathLike[str]) -> StoreStatus:
-    """Create the tables of a database server, or upgrade them. Doing it again changes nothing.
+    """Create or upgrade the tables of a database server. Repeating it changes nothing.
 
-    NotSupported if there is nothing to prepare, or if the tables are newer than this branchline.
+    Raises NotSupported if there is nothing to prepare, or if the tables are newer than this branchline.
     """
     text = os.fspath(where)
     if not is_server_address(text):

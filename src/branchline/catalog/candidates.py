@@ -95,13 +95,13 @@ def candidates(catalog: Catalog, query: Query, files: Collection[int], *, now_ms
     with catalog.guarded():
         run = catalog.connection.execute
         conditions, values = _conditions(query)
-        others = catalog.numbers().difference(files)
-        if others:
-            few = min(others, files, key=len)
+        if (count := catalog.count()) > len(files):
+            is_few = len(files) <= count // 2
+            few = files if is_few else catalog.numbers().difference(files)
             run("CREATE TEMP TABLE IF NOT EXISTS few (file INTEGER PRIMARY KEY)")
             run("DELETE FROM temp.few")
             catalog.connection.executemany("INSERT INTO temp.few VALUES (?)", ((file,) for file in few))
-            conditions.append(f"doc.file {'NOT IN' if few is others else 'IN'} temp.few")
+            conditions.append(f"doc.file {'IN' if is_few else 'NOT IN'} temp.few")
         words = [term for term in query.terms if term.field is None and has_tokens(term.text)]
         if not words:
             found = _rows(run, "doc", conditions, values, "doc.id")

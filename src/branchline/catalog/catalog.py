@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
@@ -34,6 +35,7 @@ from branchline.catalog.record import (
     decode_record,
     record_fields,
 )
+from branchline.context.timestamps import milliseconds
 from branchline.stores import FileStamp, FileState, gone
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ _FILE = (
 )
 _REBUILD_SHARE = 0.2
 _encode = msgspec.msgpack.Encoder().encode
+_made_state: Callable[[tuple[Any, ...]], FileState] = partial(tuple.__new__, FileState)
+"""As ``FileState._make``, without a call in Python for each of many files."""
 
 
 class CatalogStatus(NamedTuple):
@@ -133,29 +137,39 @@ class Catalog:
             made = CatalogFile._make
             return {row[-1]: made(row[:-1]) for row in rows}
 
-    def states(self, *, with_text: bool = False) -> dict[str, FileState]:
-        """The files by path as they were when they were read; files that may have changed since are left out.
+    def states(self, paths: Sequence[str] | None = None, *, with_text: bool = False) -> dict[str, FileState]:
+        """These files, or all, as they were when they were read; those that may have changed are left out.
 
         With ``with_text`` only those whose text is in the index.
         """
         query = "SELECT path, settled, id FROM file WHERE settled IS NOT NULL"
         if with_text:
             query += " AND indexed = consumed"
+        values: Sequence[str] = ()
+        if paths is not None and len(paths) <= _MANY:
+            values = [path for path in paths if _is_text(path)]
+            query += f" AND path IN ({','.join('?' * len(values))})"
         with self.guarded():
-            return {state.path: state for state in map(FileState._make, self.connection.execute(query))}
+            states = map(_made_state, self.connection.execute(query, values))
+            return {state.path: state for state in states}
 
-    def latest(self) -> Iterator[tuple[str, FileRecord]]:
-        """Paths and records of all files, the one that changed last first; they may have changed since."""
+    def latest(self) -> Iterator[FileRecord]:
+        """The records of all files, the one that changed last first; they may have changed since."""
         with self.guarded():
-            query = "SELECT path, record FROM file ORDER BY modified_ns DESC"
-            for path, record in self.connection.execute(query):
-                yield path, decode_record(record)
+            for (record,) in self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC"):
+                yield decode_record(record)
 
     def records(self, numbers: Iterable[int]) -> dict[int, FileRecord]:
         """The records of the files with these numbers, by number."""
         query = f"SELECT id, record FROM file WHERE id IN ({','.join(map(str, numbers))})"
         with self.guarded():
             return {number: decode_record(record) for number, record in self.connection.execute(query)}
+
+    def count(self) -> int:
+        """How many files are known."""
+        with self.guarded():
+            (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
+            return int(count)
 
     def numbers(self) -> set[int]:
         """The numbers of all files."""
@@ -498,8 +512,6 @@ class Catalog:
 
 
 def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
-    from branchline.context.timestamps import milliseconds  # noqa: PLC0415  who only asks needs none of it
-
     row = update.record.row
     fields: dict[str, Any] = {
         "path": update.path,

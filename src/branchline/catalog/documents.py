@@ -40,7 +40,6 @@ __all__ = [
     "Document",
     "Spending",
     "documents_of",
-    "git_branch_of",
     "off_path",
     "spending_before",
     "text_of",
@@ -199,13 +198,6 @@ def traits_of(transcript: EntryLog) -> frozenset[str]:
     if reading.header is not None and reading.header.parent_session:
         traits.add("fork")
     return frozenset(traits)
-
-
-def git_branch_of(transcript: EntryLog) -> str | None:
-    """The git branch that a session says it is about."""
-    header = transcript.reading.header
-    branch = None if header is None else (header.metadata or {}).get("gitBranch")
-    return branch if isinstance(branch, str) and branch else None
 
 
 def _active(transcript: EntryLog) -> set[int] | None:

@@ -133,18 +133,18 @@ class FileUpdate(NamedTuple):
 
 def shape_hash(tree: Tree, end: int) -> bytes:
     """A hash of the names and types of the first entries of a tree."""
-    from hashlib import blake2b  # noqa: PLC0415  who only asks needs none
+    import hashlib  # noqa: PLC0415  who only asks needs none
 
     text = "\n".join((*tree.keys[:end], *tree.types[:end]))
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def tail_hash(read: Read, end: int) -> bytes:
     """A hash of the last bytes before an offset."""
-    from hashlib import blake2b  # noqa: PLC0415  as above
+    import hashlib  # noqa: PLC0415  as above
 
     size = min(end, _TAIL)
-    return blake2b(read(end - size, size), digest_size=16).digest()
+    return hashlib.blake2b(read(end - size, size), digest_size=16).digest()
 
 
 _TAIL = 1024

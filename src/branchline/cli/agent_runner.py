@@ -16,12 +16,12 @@ __all__ = ["has_terminal", "offer_agent", "run_agent"]
 
 
 def has_terminal() -> bool:
-    """Whether a program that needs a terminal can run in this one."""
+    """Return whether stdin and stdout are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def run_agent(out: Output, going: ResumePlan) -> None:
-    """Show the command and run it; where there is no terminal for it, only show it."""
+    """Show the command and run it; without a terminal, only show it."""
     if not has_terminal():
         out.line(going.shell_command)
         if going.keeps is not None and going.note is not None:
@@ -40,12 +40,12 @@ def run_agent(out: Output, going: ResumePlan) -> None:
 
 
 def offer_agent(out: Output, going: ResumePlan) -> None:
-    """Run a command that was shown if the person presses Enter; anything else leaves it at that."""
+    """Run a command that was shown if the user presses Enter."""
     if not has_terminal() or going.unusable is not None or going.not_installed is not None:
         return
     try:
         answer = click.prompt(
-            "Press Enter to run it, or n not to", default="", show_default=False, err=True, prompt_suffix=" "
+            "Press Enter to run it, n to skip", default="", show_default=False, err=True, prompt_suffix=" "
         )
     except click.Abort:
         return

@@ -1,7 +1,7 @@
-"""The group of all commands: which module has which, and what every failure looks like.
+"""The group of all commands, with the module of each, and the handling of failures.
 
-A command's module is imported when the command runs. Whatever goes wrong anywhere ends here: one sentence
-on stderr and an exit code, never a traceback.
+A command's module is imported when the command runs. Every failure ends here, with one sentence on stderr and
+an exit code, never a traceback.
 """
 
 from __future__ import annotations
@@ -100,24 +100,24 @@ _ALIASES = {
     "undelete": "restore",
     "compare": "diff",
 }
-"""What people type for a command that has another name here."""
+"""Names from other programs for commands with another name here."""
 
 
 _ENVIRONMENT = {
     "BRANCHLINE_HOME": "directory of sessions and settings",
     "BRANCHLINE_CONFIG": "settings file",
-    "BRANCHLINE_CACHE=0": "reads large sessions without the cache of their skeletons",
+    "BRANCHLINE_CACHE=0": "disables the cache for large sessions",
     "BRANCHLINE_THEME, …": "overrides one setting (`branchline config` lists them)",
     "NO_COLOR": "disables colours",
 }
 
 
 class _PipeClosed(Exception):
-    """Whoever read our output has gone."""
+    """The reader of the output closed the pipe."""
 
 
 class _Commands(ProgramGroup):
-    """Commands that are imported when they are asked for."""
+    """Commands that are imported on demand."""
 
     families: ClassVar[Mapping[str, list[str]]] = {name: list(some) for name, some in _FAMILIES.items()}
     environment: ClassVar[Mapping[str, str]] = _ENVIRONMENT
@@ -181,12 +181,12 @@ class _Commands(ProgramGroup):
         windows_expand_args: bool = True,  # noqa: FBT001, FBT002
         **extra: Any,
     ) -> Any:
-        """Run, and exit with the code that the outcome has."""
+        """Run a command, and exit with its code."""
         del standalone_mode, windows_expand_args
         open_streams()
         try:
             code = super().main(args, prog_name or "branchline", complete_var, standalone_mode=False, **extra)
-        except Exception as problem:  # noqa: BLE001  the one place where everything ends
+        except Exception as problem:  # noqa: BLE001  every failure is reported here
             _exit(_explained(problem))
         except KeyboardInterrupt:
             _exit(INTERRUPTED)
@@ -197,13 +197,13 @@ def _exit(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        # Said already, or the reader has gone; the interpreter would complain once more while it ends.
+        # Already reported, or the pipe is closed; keeps the interpreter from reporting it again at exit.
         stop_writing(sys.stdout)
     sys.exit(code)
 
 
 def _explained(problem: Exception) -> int:
-    """Say what went wrong in one sentence, and give the exit code for it."""
+    """Print a failure as one sentence, and return its exit code."""
     from branchline.cli.output import remark
     from branchline.errors import BranchlineError, InvalidId
 
@@ -245,12 +245,12 @@ def _explained(problem: Exception) -> int:
 
 
 def _system_words(problem: OSError) -> str:
-    """What the system refused, and for which file."""
+    """Describe an error of the system, with its file."""
     if problem.strerror is None:
         return str(problem)
     words = "no such file" if problem.errno == errno.ENOENT else problem.strerror.lower()
     if problem.filename is None:
-        # Only a directory that one stands in can be missing without a name.
+        # Only the current directory can be missing without a name.
         return "the current directory no longer exists" if problem.errno == errno.ENOENT else words
     return f"cannot use {os.fsdecode(problem.filename)}: {words}"
 
@@ -275,7 +275,7 @@ def _system_words(problem: OSError) -> str:
 @click.version_option(__version__, "-V", "--version", message="branchline %(version)s")
 @click.pass_context
 def cli(context: click.Context, demo: bool, json: bool, plain: bool, color: str | None) -> None:  # noqa: FBT001
-    """Open the browser when no command is given; where there is no terminal for it, list the sessions."""
+    """Without a command, open the browser; without a terminal, list the sessions."""
     if demo:
         from branchline.cli.commands.demo import enter_demo
 

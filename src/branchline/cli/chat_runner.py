@@ -1,4 +1,4 @@
-"""A chat as a process: its screen, its model, its signals, and the code that it ends with."""
+"""Run a chat: its screen, model, signals and exit code."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ _OFFLINE = (
 
 
 class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     beginning: StartOptions
     model: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
     servers: str | None = None
-    """A file that names MCP servers, besides those of the settings."""
+    """A file with MCP servers, in addition to those of the settings."""
     mcp: bool = True
-    """Whether MCP servers of the settings are started."""
+    """Whether to start the MCP servers of the settings."""
     system_prompt: str | None = None
     instructions: tuple[str, ...] | None = None
-    """Instruction files instead of those that the settings name."""
+    """Instruction files, in place of those of the settings."""
     file_tools: Literal["ask", "allow", "off"] | None = None
     attached: tuple[str, ...] = ()
-    """Files that go with the first prompt."""
+    """Files to attach to the first prompt."""
     allowed_tools: tuple[str, ...] = ()
-    """Their tools that need no question, besides those that the settings name."""
+    """MCP tools allowed without a question, in addition to those of the settings."""
     title: str | None = None
     cwd: str | None = None
     prompt: str | None = None
 
 
 class _Screen(Frontend, Protocol):
-    """A front that can be interrupted while nothing goes on."""
+    """A frontend that can be interrupted while it is idle."""
 
     @property
     def interrupted(self) -> bool: ...
@@ -76,7 +76,7 @@ class _Screen(Frontend, Protocol):
 
 
 def run_chat(out: Output, wishes: ChatOptions) -> int:
-    """Talk until the person leaves, or say one thing; the exit code."""
+    """Run a chat, or send one prompt; return the exit code."""
     return asyncio.run(_Running(out, wishes).run())
 
 
@@ -148,7 +148,7 @@ class _Running:
             await chat.run()
         if self._front.interrupted:
             return _INTERRUPTED
-        # Nobody reads along where prompts come from a pipe: the exit code has to tell.
+        # With prompts from a pipe, only the exit code reports a failure.
         return _FAILED if chat.failed and not sys.stdin.isatty() else 0
 
     # -- what is needed -------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class _Running:
         settings = load()
         sources, chosen = settings.sources, settings.settings
         policy = Policy(
-            # Without a wish of the person's, small windows get less.
+            # None lets the policy choose by the size of the context window.
             keep_recent_tokens=None
             if sources["keep_recent_tokens"] == "default"
             else chosen.keep_recent_tokens,
@@ -189,18 +189,18 @@ class _Running:
         )
 
     def _model(self, session: Session) -> Model:
-        """The one that was asked for, else the one of the session, else the one of the settings."""
+        """The model of the options, else of the session, else of the settings."""
         wishes = self._wishes
         if wishes.model is not None:
             if wishes.base_url is not None and self._world.has_own_server(wishes.model):
                 raise click.UsageError(
-                    f"{wishes.model} has a server of its own and is not asked at {wishes.base_url}; "
-                    f"leave out --base-url, or write {COMPATIBLE}:{wishes.model} for a model of that server"
+                    f"{wishes.model} has a server of its own, not {wishes.base_url}; "
+                    f"omit --base-url, or use {COMPATIBLE}:{wishes.model} for a model of that server"
                 )
             return self._world.model(wishes.model)
         if wishes.base_url is not None or wishes.api_key_env is not None:
             self._front.notice(
-                "--base-url and --api-key-env are for models of that server; --model names one"
+                "--base-url and --api-key-env apply to models of that server; choose one with --model"
             )
         used = session.context().model
         if used is not None:
@@ -236,7 +236,7 @@ class _Running:
 
 
 def _settings(settings: Settings, wishes: ChatOptions) -> Settings:
-    """The settings with what the command line says instead."""
+    """The settings, overridden by the command line."""
     given = {
         "system_prompt": wishes.system_prompt,
         "instructions": wishes.instructions,
@@ -255,14 +255,14 @@ def _attach(chat: Chat, path: str) -> None:
 
 @contextmanager
 def _signals(interrupt: Callable[[], None], end: Callable[[signal.Signals], None]) -> Iterator[None]:
-    """Ctrl-C stops what goes on; who ends the process, or closes its terminal, lets it put things away."""
+    """Handle signals: Ctrl-C interrupts; SIGTERM and SIGHUP end the chat after saving."""
     loop = asyncio.get_running_loop()
     try:
         loop.add_signal_handler(signal.SIGINT, interrupt)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, end, number)
     except (RuntimeError, NotImplementedError):
-        yield  # not the main thread, where signals do not arrive
+        yield  # not in the main thread: no signals
         return
     try:
         yield

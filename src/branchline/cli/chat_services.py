@@ -1,4 +1,4 @@
-"""The world of a chat: sessions by what people call them, models by name."""
+"""The services of a chat: sessions and entries by name, models by name."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _FOUND = 50
 
 
 class CliServices:
-    """What a chat in this working directory can reach.
+    """The services for a chat in a working directory.
 
-    ``base_url`` and ``api_key_env`` take the place of the settings of these names.
+    ``base_url`` and ``api_key_env`` override the settings of these names.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class CliServices:
         self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
-        """Of all programs, and drafts of our own: a chat that was killed before its first reply is found."""
+        """Sessions of all agents, and our own drafts: chats that ended before their first reply."""
         found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)
         rows = [row for row in found if row.problem is None]
         rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
@@ -53,7 +53,7 @@ class CliServices:
             return found
         try:
             return Session.open(resolve_path(name))
-        except click.UsageError as problem:  # a program that there is not
+        except click.UsageError as problem:  # an unknown agent
             raise SessionNotFound(problem.format_message()) from None
         except OSError as problem:
             raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
@@ -68,19 +68,19 @@ class CliServices:
         return session.cwd if is_usable_directory(session.cwd) else self.cwd
 
     def default_model(self) -> Model:
-        """The one of the settings, else the one that needs nothing."""
+        """The model of the settings, else the offline model."""
         return self.model(self.settings.model or DEFAULT_MODEL)
 
     def model(self, name: str, /) -> Model:
         return self._models.find(name)
 
     def has_own_server(self, name: str, /) -> bool:
-        """Whether a model is asked at the address of its own provider, whatever ``base_url`` is."""
+        """Whether a model is requested from its own provider, whatever ``base_url`` is."""
         return self._models.has_own_server(name)
 
     def providers(self) -> Sequence[ProviderStatus]:
         return self._models.statuses()
 
     def model_of_path(self, reference: ModelRef) -> Model:
-        """The model that a path names."""
+        """Return the model that a path names."""
         return self._models.find_reference(reference)

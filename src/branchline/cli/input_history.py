@@ -1,4 +1,4 @@
-"""What was typed in chats, kept for the next one in a private file: one JSON string per line."""
+"""The input history of chats, in a private file with one JSON string per line."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["InputHistory"]
 
 _KEPT = 1_000
 _LARGEST = 2_000_000
-"""Bytes of the file from which on its older half is dropped."""
+"""The largest file in bytes; then its older half is dropped."""
 _LONGEST = 20_000
 
 
 class InputHistory(History):
     """Earlier input, newest first: the prompts of the session, then those of the file.
 
-    ``keep`` says whether new input is written. Without a ``path`` there is only the session. A file that
-    cannot be read or written costs the history, not the chat.
+    With ``keep``, new input is written. Without a ``path`` there is only the session. Errors of the file are
+    ignored: the chat works without a history.
     """
 
     def __init__(self, path: str | None, *, keep: bool = True) -> None:
@@ -72,7 +72,7 @@ class InputHistory(History):
         return found
 
     def _shorten(self) -> None:
-        """Keep the newer half, in a file that replaces the old one at once."""
+        """Replace the file atomically by its newer half."""
         assert self._path is not None
         kept = self._stored()[-_KEPT // 2 :]
         temporary = f"{self._path}.{os.getpid()}"

@@ -1,7 +1,7 @@
 """A chat without a terminal: one prompt per line, answers as text, remarks on stderr.
 
-Scripts and tests use it. What is picked is a numbered list: the answer is a number, the key of an option, or
-words that only one of them has; an empty line picks nothing, and so does the next command.
+Scripts and tests use it. Pickers are numbered lists: the answer is a number, the key of an option, or a
+search with one match. An empty line or a command cancels.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMMANDS = ("/", "!")
 
 
 class LineFrontend:
-    """Reads lines, writes lines. Without ``answers`` what the model says is left to others."""
+    """Reads and writes lines. Without ``answers``, the answers of the model are not printed."""
 
     def __init__(self, out: Output, *, answers: bool = True) -> None:
         self._out = out
@@ -38,12 +38,12 @@ class LineFrontend:
         self._begun = ""
         self._input = InputLines()
         self._warned = False
-        self._kept: str | None = None  # a line that was read too early
+        self._kept: str | None = None  # a line that was read ahead
         self.interrupted = False
-        """Whether the person left by interrupting twice."""
+        """Whether the user quit by interrupting twice."""
 
     def bind(self, chat: Chat) -> None:
-        """Nothing here depends on the chat."""
+        """Do nothing: this frontend does not need the chat."""
 
     # -- showing --------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ class LineFrontend:
         remark(text)
 
     def progress(self, words: str, label: str = SUMMARIZING) -> None:
-        """Nobody watches."""
+        """Show nothing: there is no terminal."""
 
     def problem(self, words: str) -> None:
         self.notice(words)
@@ -105,7 +105,7 @@ class LineFrontend:
 
     @contextmanager
     def interruptible(self, stop: Callable[[], object]) -> Iterator[None]:
-        del stop  # only an interrupt can come, and the chat has it
+        del stop  # interrupts go to the chat directly
         yield
 
     # -- asking ---------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class LineFrontend:
 
     @property
     def can_ask(self) -> bool:
-        """Not where standard input has the prompts of a script: the next of them would be the answer."""
+        """Whether questions can be asked; input from a script holds prompts, not answers."""
         return not self._out.json and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
     async def ask(self, question: str) -> str | None:
@@ -142,7 +142,7 @@ class LineFrontend:
             line = await self._next("? ")
             if line is None or isinstance(line, Interrupted) or not (answer := line.strip()):
                 return None
-            if answer.startswith(_COMMANDS):  # whoever only looked goes on with something else
+            if answer.startswith(_COMMANDS):  # cancels, and runs as a command
                 self._kept = line
                 return None
             if answer.isdecimal() and 0 < int(answer[:9]) <= len(options):
@@ -161,7 +161,7 @@ class LineFrontend:
                 self.notice(f"nothing here has {answer!r}")
 
     def _list(self, options: Sequence[PickerOption], at: int) -> None:
-        """Some of the options, with their numbers; those around the one that is likely to be wanted."""
+        """Print the options around the selected one, with their numbers."""
         shown = window(len(options), at, _LISTED)
         room = len(str(len(options)))
         for number in shown:
@@ -180,12 +180,12 @@ class LineFrontend:
         return await self._input.next()
 
     def interrupt(self) -> None:
-        """The person interrupted, and nothing was going on."""
+        """Handle an interrupt while idle."""
         self._input.interrupt()
 
 
 def _action(picker: Picker, answer: str) -> PickerAction | None:
-    """The action that an answer names, before a number or alone."""
+    """The action that an answer names, with or without a number."""
     name, _, number = answer.partition(" ")
     if number and not number.strip().isdecimal():
         return None

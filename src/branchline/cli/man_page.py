@@ -1,4 +1,4 @@
-"""The manual page, from the commands themselves: the same texts as ``--help``."""
+"""The manual page, generated from the texts of ``--help``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPECIAL = str.maketrans({"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "
 
 
 def man_page(program: click.Context) -> str:
-    """The page of the program in roff, for ``man``."""
+    """Return the manual page in roff."""
     return "\n".join(_page(program)) + "\n"
 
 
@@ -69,7 +69,7 @@ def _command(parent: click.Context, command: click.Command) -> Iterator[str]:
 
 
 def _options(context: click.Context) -> Iterator[str]:
-    """The options of a command; those that all have are told once, for the program."""
+    """The options of a command, without those that every command has."""
     shared = set() if context.parent is None else {"json", "plain", "color"}
     for parameter in context.command.params:
         record = parameter.get_help_record(context)
@@ -102,7 +102,7 @@ def _example(text: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """A line of text; one that begins like a request is told from it."""
+    """Escape a line of text that looks like a roff request."""
     shown = _text(text)
     return rf"\&{shown}" if shown.startswith((".", r"\(aq")) else shown
 

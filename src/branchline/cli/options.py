@@ -1,4 +1,4 @@
-"""What all commands share: options about output, the pages of their help, and arguments that complete."""
+"""Shared parts of commands: output options, help pages, and arguments with completion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_
 
 
 class _Text(StringParamType):
-    """An argument that is text. The bytes of paths may be anything, those of text are UTF-8."""
+    """A text argument, which must be UTF-8; paths may have any bytes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = super().convert(value, param, ctx)
@@ -97,7 +97,7 @@ _FIRST_STEPS = "ls, show, tree"
 
 
 class HelpPage:
-    """The end of every help page: examples as they were written, exit codes, and where to read on."""
+    """The end of every help page: examples, exit codes, and related commands."""
 
     name: str | None
     epilog: str | None
@@ -120,26 +120,26 @@ def _parent(context: click.Context) -> str:
 
 
 class ProgramGroup(HelpPage, click.Group):
-    """The program: its commands in families, and the variables that it reads."""
+    """The program: its commands by family, and its environment variables."""
 
     families: ClassVar[Mapping[str, list[str]]]
     environment: ClassVar[Mapping[str, str]]
 
 
 class _Command(HelpPage, click.Command):
-    """A command with a whole page of help."""
+    """A command with a complete help page."""
 
 
 class _Group(HelpPage, click.Group):
-    """A command with commands of its own, and something to do without one."""
+    """A command with subcommands that also runs without one."""
 
 
 def command(
     name: str, *, examples: str, paged: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a click command of a function that takes an Output first, then its own parameters.
+    """Turn a function with an Output and its own parameters into a click command.
 
-    What a ``paged`` one prints goes through a pager on a terminal.
+    The output of a ``paged`` command goes through a pager on a terminal.
     """
 
     def decorate(function: Callable[..., None]) -> click.Command:
@@ -151,7 +151,7 @@ def command(
 
 
 def group(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Group]:
-    """As :func:`command`, for a command that has others below it; alone it runs the function."""
+    """Like :func:`command`, for a command with subcommands; without one, the function runs."""
 
     def decorate(function: Callable[..., None]) -> click.Group:
         run = _run(function)
@@ -179,7 +179,7 @@ def _run(function: Callable[..., None], *, paged: bool = False) -> Callable[...,
 
         if (inner := own.pop("inner", None)) is not None:
             own["session"] = f"{own['session']}#{inner}"
-        said = click.get_current_context().find_root().params  # the same options before the command
+        said = click.get_current_context().find_root().params  # options before the command
         output = Output(
             json=json or bool(said.get("json")),
             plain=plain or bool(said.get("plain")),
@@ -220,11 +220,11 @@ _COMPLETED = {
     "key": "setting",
     "model": "model",
 }
-"""What parameters of these names are, and so what a shell offers for them."""
+"""The kind of completion for parameters of these names."""
 
 
 class _Completed(StringParamType):
-    """A text that a shell can complete: a session, an entry, a directory …"""
+    """A text with shell completion: a session, an entry, a directory …"""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -239,7 +239,7 @@ class _Completed(StringParamType):
 
 
 def add_output_options(target: click.Command) -> None:
-    """Give a command the options that say how its result is printed."""
+    """Add the options for the output to a command."""
     target.params += [
         click.Option(["--json"], is_flag=True, help="Print the result as JSON."),
         click.Option(
@@ -254,14 +254,14 @@ def add_output_options(target: click.Command) -> None:
 
 
 def session_argument(*, many: bool = False, picked: bool = False) -> Callable[[Any], Any]:
-    """The SESSION argument: a file, an id, the beginning of one, or @last; ``picked`` if not given."""
+    """The SESSION argument: a file, an id or id prefix, or @last; with ``picked`` it is optional."""
     if picked:
         return click.argument("session", metavar="[SESSION]", required=False)
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
     argument = click.argument("session", metavar="SESSION")
     option = click.option(
-        "--session", "inner", metavar="ID", help="Take session ID of the database SESSION (SESSION#ID)."
+        "--session", "inner", metavar="ID", help="Use session ID of the database SESSION (SESSION#ID)."
     )
     return lambda function: argument(option(function))
 

@@ -1,8 +1,8 @@
-"""The one way of words to people and of data to programs.
+"""The output of commands: text for people, JSON for programs.
 
-Everything printed passes :func:`branchline.views.text.safe`: text of a session can colour nothing, move
-nothing and hide nothing. Colours are added after that, here and nowhere else. JSON is written with every
-control character and everything beyond ASCII escaped.
+All text passes :func:`branchline.views.text.safe`, so text of a session cannot change colours, move the
+cursor or hide anything. Colours are added afterwards, only here. JSON is pure ASCII: control characters and
+all other characters are escaped.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ Color = Literal["auto", "always", "never"]
 
 _TOGETHER = 1000
 _ASCII = str.maketrans("│└├─•›‹…⋯⊞⊟▸▾·×→↳█▉▊▋▌▍▎▏▇▆▅▄▃▂▁", "|`|-*><~~+->v.x>>########%*+=-:.")
-"""What our drawings become where only ASCII is wanted; each character has one column, as before."""
+"""ASCII replacements of drawing characters, one column each."""
 
 
 def paint(role: StyleRole, text: str) -> Span:
-    """A piece of a line in its role."""
+    """Return a span of text with a role."""
     return Span(text, role)
 
 
 _held: list[str] | None = None
-"""Remarks that wait while a pager has the screen."""
+"""Remarks held back while a pager has the screen."""
 
 
 def remark(text: str) -> None:
-    """Say something to the person on stderr; it is never part of the result."""
+    """Print a remark for the user on stderr, separate from the result."""
     if _held is not None:
         _held.append(text)
         return
-    with contextlib.suppress(OSError, ValueError):  # who cannot take the result may still hear the remark
+    with contextlib.suppress(OSError, ValueError):  # stdout may be closed while stderr works
         sys.stdout.flush()
-    with contextlib.suppress(OSError, ValueError):  # where nobody listens, the exit code still says it
+    with contextlib.suppress(OSError, ValueError):  # stderr may be closed: the exit code remains
         sys.stderr.write(safe(text) + "\n")
         sys.stderr.flush()
 
 
 class Output:
-    """Where a command puts its result.
+    """The output of a command.
 
-    ``json`` asks for data. ``columns`` is the width of the terminal, or None where lines are not cut:
-    when stdout is not a terminal, or plain output was asked for. ``plain`` asks for words and indentation
-    instead of drawings and symbols, as a screen reader needs it. ``paged`` lets a terminal show the result in
-    a pager. What the options leave open, the settings say.
+    ``json`` selects JSON. ``columns`` is the width of the terminal, or None if lines are not truncated: when
+    stdout is not a terminal, or with ``plain``. ``plain`` selects words and indentation in place of drawings
+    and symbols, for screen readers. ``paged`` shows the result in a pager on a terminal. The settings provide
+    the defaults.
     """
 
     def __init__(
@@ -89,28 +89,28 @@ class Output:
         return THEMES[theme_for(self.settings.theme)]
 
     def measure(self) -> None:
-        """Look at the width of the terminal again: it may have been resized."""
+        """Update the width of the terminal, which may have been resized."""
         self.columns = screen_size().columns if self.interactive else None
 
     def result(self, command: str, fields: dict[str, Any]) -> None:
-        """Write the result of a command as one JSON object, which names its schema."""
+        """Write the result of a command as one JSON object with the name of its schema."""
         text = _encoded({"schema": f"branchline.{command}/1", **fields}, pretty=self.interactive)
         self._emit(text + "\n")
 
     def plain_json(self, value: Any) -> None:
-        """Write a value that has a shape of its own: the body of a request."""
+        """Write a JSON value without a schema, such as a request body."""
         self._emit(_encoded(value, pretty=self.interactive) + "\n")
 
     def line(self, *pieces: Piece) -> None:
-        """Write one line made of pieces, whole: what is in it may be wanted elsewhere."""
+        """Write a line without truncating it, so that it can be copied."""
         self._write(pieces, None)
 
     def row(self, *pieces: Piece) -> None:
-        """Write one line of a list, cut to the terminal."""
+        """Write a line of a list, truncated to the terminal."""
         self._write(pieces, self.columns)
 
     def painted(self, *pieces: Piece) -> str:
-        """A line as a terminal takes it: filtered, cut to its width, coloured."""
+        """Return a line for a terminal: filtered, truncated, coloured."""
         return self._painted(pieces, self.columns)
 
     def _painted(self, pieces: Iterable[Piece], room: int | None) -> str:
@@ -124,26 +124,26 @@ class Output:
         self._emit((text.translate(_ASCII) if self.ascii else text) + "\n")
 
     def text(self, text: str, *, indent: str = "", role: StyleRole = "plain") -> None:
-        """Write some text with all its lines; long ones are broken between words on a terminal."""
+        """Write text; on a terminal long lines are wrapped between words."""
         room = None if self.columns is None else self.columns - len(indent)
         parts: list[str] = []
         for line in safe(text).split("\n"):
             parts += [indent + self._styled(part, role) if part else "" for part in _broken(line, room)]
-            if len(parts) >= _TOGETHER:  # one system call for many lines: a text may have millions
+            if len(parts) >= _TOGETHER:  # one system call for many lines
                 self._put("\n".join(parts))
                 parts.clear()
         if parts:
             self._put("\n".join(parts))
 
     def table(self, rows: Iterable[tuple[str, Piece]]) -> None:
-        """Write names and values, the values in one column."""
+        """Write names and values in two columns."""
         listed = [(one_line(name), value) for name, value in rows]
         room = max((width(name) for name, _ in listed), default=0)
         for name, value in listed:
             self.line(paint("dim", pad(name, room)), "  ", value)
 
     def data(self, data: bytes) -> None:
-        """Write bytes as they are, for another program to read; a terminal gets them filtered."""
+        """Write bytes unchanged for another program; a terminal gets filtered text."""
         if self._on_terminal:
             self._emit(safe(data.decode("utf-8", "replace")))
             return
@@ -168,7 +168,7 @@ class Output:
             self._pager, _held = Pager(command), []
 
     def close(self) -> None:
-        """Wait for the reader of the pager, and make the remarks that it has held up."""
+        """Wait until the pager exits, then print the remarks held back."""
         global _held
         if self._pager is None:
             return
@@ -185,7 +185,7 @@ class Output:
 
 
 def _broken(line: str, room: int | None) -> list[str]:
-    """A line in parts that fit, broken at blanks only: a long path or address stays in one piece."""
+    """Wrap a line at spaces only, so that long paths and addresses stay in one piece."""
     if room is None or cut(line, room) == line:
         return [line]
     first, *words = line.split(" ")
@@ -202,7 +202,7 @@ def _broken(line: str, room: int | None) -> list[str]:
 
 
 def screen_size() -> os.terminal_size:
-    """The size of the terminal now, whatever ``COLUMNS`` was when it was opened."""
+    """Return the present size of the terminal, ignoring ``COLUMNS`` if possible."""
     import shutil
 
     with contextlib.suppress(OSError, ValueError):
@@ -223,7 +223,7 @@ def _colors_welcome() -> bool:
 
 
 def _encoded(value: Any, *, pretty: bool) -> str:
-    """JSON in ASCII. What JSON has no number for is null."""
+    """Encode as ASCII JSON. Numbers that are not finite become null."""
     import json
 
     try:

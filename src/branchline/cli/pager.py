@@ -1,4 +1,4 @@
-"""Long results through a pager, as git shows them: on a terminal, and only what does not fit stays in it."""
+"""A pager for long results on a terminal, as in git."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_PAGER = frozenset({"", "never", "cat"})
 
 
 def pager_command(setting: str) -> list[str] | None:
-    """The command of the setting ``pager``: ``auto`` is $PAGER, else less. None where nothing pages."""
+    """Return the pager command of the setting: ``auto`` is $PAGER, else less. None without a pager."""
     wanted = os.environ.get("PAGER", "less") if setting == "auto" else setting
     try:
         words = shlex.split(wanted)
@@ -29,16 +29,16 @@ def pager_command(setting: str) -> list[str] | None:
 
 
 class Pager:
-    """A pager that runs until its reader leaves it."""
+    """A running pager."""
 
     def __init__(self, command: Sequence[str]) -> None:
         environment = safe_environment()
-        environment.setdefault("LESS", "FRX")  # leave at once if it fits, keep our colours, keep the screen
+        environment.setdefault("LESS", "FRX")  # exit if it fits, pass colours, keep the screen
         environment.setdefault("LESSCHARSET", "utf-8")
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603  the person's own
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)  # noqa: S603  chosen by the user
 
     def write(self, data: bytes) -> None:
-        """Hand it over. PagerClosed when the pager has ended."""
+        """Write to the pager. Raises PagerClosed if it has exited."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(data)
@@ -46,7 +46,7 @@ class Pager:
             raise PagerClosed from None
 
     def close(self) -> None:
-        """There is no more; return when the reader has left. Ctrl+C is the pager's until then."""
+        """Close the input of the pager and wait until it exits; Ctrl+C goes to the pager until then."""
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             assert self._process.stdin is not None

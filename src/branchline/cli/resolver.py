@@ -1,8 +1,8 @@
-"""What people call sessions and entries, made into files and ids.
+"""Resolve the names of sessions and entries on the command line.
 
-A session is a path, an id, the beginning of one, a title, or ``@last``; it may be of any program. An entry is
-an id, the beginning of one, a label, the name of a branch, or ``@leaf``. ``~2`` after any of these is so many
-conversation entries above it; alone it counts from the leaf.
+A session is named by a path, an id or id prefix, a title, or ``@last``, for any agent. An entry is named by
+an id or id prefix, a label, a branch name, or ``@leaf``; ``~2`` after it means two conversation entries above
+it, and ``~2`` alone counts from the leaf.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SHOWN = 4
 
 
 def local_library(directory: str | None) -> SessionLibrary:
-    """The sessions of the given store, or those of this working directory."""
+    """Return the library of a store, or of this working directory."""
     from branchline.library import SessionLibrary
     from branchline.stores import is_address, shared_store
 
@@ -48,16 +48,17 @@ def local_library(directory: str | None) -> SessionLibrary:
 
 
 def existing(directory: str) -> str:
-    """The address of a store, if there is one: a directory, a database file, or a server."""
-    from branchline.stores import is_server_address
+    """Return the address of an existing store: a directory, a database file, or a server."""
+    from branchline.stores import is_address, is_server_address
 
-    if not is_server_address(directory) and not os.path.exists(os.path.expanduser(directory)):
+    there = os.path.exists(os.path.expanduser(directory))
+    if not there and not (is_address(directory) and is_server_address(directory)):
         raise SessionNotFound(f"no such directory or database: {directory}")
     return directory
 
 
 def resolve_path(name: str, directory: str | None = None, *, ours: bool = False) -> str:
-    """The file of the session that a person means; with ``ours`` ids and titles are those of our own ones."""
+    """Return the path of a session; with ``ours``, ids and titles name only our own sessions."""
     from branchline.stores import is_server_address
 
     if is_server_address(name):
@@ -83,12 +84,12 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
 
 
 def _is_address(name: str) -> bool:
-    """Whether this names a session of a database in the working directory."""
+    """Whether the name is a session of a database in the working directory."""
     return "#" in name and os.path.isfile(name.partition("#")[0])
 
 
 def _existing_file(path: str) -> str:
-    """The path itself, or the draft of the session that will be there."""
+    """The path itself, or the path of a draft of that session."""
     from branchline.stores.files import draft_at
 
     draft = draft_at(path)
@@ -96,7 +97,7 @@ def _existing_file(path: str) -> str:
 
 
 def _found(name: str, *, ours: bool) -> SessionRow | None:
-    """The session that answers to this name: of this working directory, else of any other."""
+    """The session with this id or title: in this working directory, else in any other."""
     from branchline.places import NATIVE_AGENT
 
     agents = [NATIVE_AGENT] if ours else None
@@ -114,7 +115,7 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
     other = _found(name, ours=False)
     if other is not None:
         raise NotSupported(
-            f"{name!r} is a session of {other.agent}, not of branchline; to do this anyway, "
+            f"{name!r} is a {other.agent} session, not one of branchline; to do this anyway, "
             f"give its file: {other.path}"
         )
     return None
@@ -123,7 +124,7 @@ def _found(name: str, *, ours: bool) -> SessionRow | None:
 def everywhere_library(
     agents: Sequence[str] | None = None, *, everywhere: bool = False, subagents: bool = False
 ) -> SessionLibrary:
-    """The sessions of all programs, or of those named, for this working directory or for all."""
+    """Return the library of all agents or of these, for this working directory or for all."""
     from branchline.library import SessionLibrary
 
     try:
@@ -145,7 +146,7 @@ def chosen_library(
 
 
 def resolve_session(name: str, directory: str | None = None) -> Session:
-    """Open the session that a person means. Reads it, changes nothing."""
+    """Open a session by name. Changes nothing."""
     from branchline.cli.output import remark
     from branchline.session import Session
 
@@ -157,7 +158,7 @@ def resolve_session(name: str, directory: str | None = None) -> Session:
 
 
 def resolve_row(name: str, directory: str | None = None) -> SessionRow:
-    """The row of the session that a person means, as lists show it."""
+    """Return the row of a session by name."""
     path = resolve_path(name, directory)
     library = everywhere_library(everywhere=True, subagents=True)
     for row in library.rows_at([path]):
@@ -171,7 +172,7 @@ def resolve_row(name: str, directory: str | None = None) -> SessionRow:
 
 
 def resolve_entry(session: Session, name: str) -> str:
-    """The id of the entry that a person means."""
+    """Return the id of an entry by name."""
     if (found := _named_entry(session, name)) is not None:
         return found
     above = _ABOVE.fullmatch(name)
@@ -182,12 +183,12 @@ def resolve_entry(session: Session, name: str) -> str:
         )
     path, steps = session.path(base), int((above[2] or "1")[:9])
     if steps >= len(path):
-        raise EntryNotFound(f"there is no {name}: the path of {session.id} has {len(path)} entries")
+        raise EntryNotFound(f"no entry {name}: the path of {session.id} has {len(path)} entries")
     return path[-1 - steps]
 
 
 def _named_entry(session: Session, name: str) -> str | None:
-    """The entry of this id or beginning of one, of this label, or at the end of the branch of this name."""
+    """The entry with this id or id prefix or label, or the end of the branch with this name."""
     index = session.index
     if name == "@leaf":
         if session.leaf is None:
@@ -214,7 +215,7 @@ def _named_entry(session: Session, name: str) -> str | None:
 
 
 def _latest(directory: str | None, agent: str) -> SessionRow:
-    """The session whose file changed last, which ``ls`` shows first."""
+    """The most recently changed session."""
     if directory is not None:
         row = local_library(directory).latest()
     else:

@@ -1,7 +1,7 @@
-"""What a shell offers when somebody presses Tab: sessions with their titles, entries with their words.
+"""Shell completion: sessions with their titles, entries with their text.
 
-A person waits here, so that reading stops after a moment: what was found until then is offered. Nothing
-that goes wrong is told, because a shell would print it in the middle of the line.
+The user is waiting, so reading stops after a moment, and what was found by then is offered. Errors are
+suppressed, because a shell would print them into the command line.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["offers"]
 
 _PATIENCE = 0.25  # seconds for reading files
-_LONGEST = 1.0  # seconds for looking which there are: the formats of some programs load slowly
+_LONGEST = 1.0  # seconds for listing files: some formats load slowly
 _OFFERED = 60
 _PATHS = ("/", ".", "~")
 
 
 def offers(kind: str, context: click.Context, typed: str) -> list[CompletionItem]:
-    """The completions of a text of this kind."""
+    """Return the completions for a kind of argument."""
     try:
         match kind:
             case "session":
@@ -74,7 +74,7 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
             others.append(read)
         if len(by_id) >= _OFFERED or time.monotonic() > end:
             break
-    end = time.monotonic() + _PATIENCE  # ids are told by headers; titles need the files
+    end = time.monotonic() + _PATIENCE  # headers have ids; titles need the files
     for session_id, read in by_id.items():
         deep = read() if time.monotonic() < end else None
         yield CompletionItem(
@@ -89,9 +89,9 @@ def _sessions(context: click.Context, typed: str) -> Iterator[CompletionItem]:
 
 
 def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
-    """The sessions of the directory that was named, or of this one and then all others; newest first.
+    """Yield the sessions of the given store, or of this directory and then all others, newest first.
 
-    With each a way to read its file.
+    Each comes with a function that reads its file.
     """
     from branchline.cli.resolver import everywhere_library, local_library
 
@@ -113,16 +113,16 @@ def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
 def _read(library: SessionLibrary, row: SessionRow) -> SessionRow | None:
     try:
         return library.reload(row)
-    except Exception:  # noqa: BLE001  it is listed and cannot be read
+    except Exception:  # noqa: BLE001  listed but unreadable
         return None
 
 
 def _words(name: str, describe_setting: str) -> Iterator[CompletionItem]:
-    """A name of several words; one that could not be typed is not offered."""
+    """Offer a name of several words, unless it cannot be typed."""
     from branchline.views.text import one_line
 
     if one_line(name) == name:
-        # bash takes what it is given as it is, blanks and quotes and all
+        # bash inserts completions verbatim, so special characters are escaped
         bash = os.environ.get("_BRANCHLINE_COMPLETE", "").startswith("bash")
         yield CompletionItem(
             re.sub(r"([^\w@%+=:,./-])", r"\\\1", name) if bash else name, help=describe_setting
@@ -130,7 +130,7 @@ def _words(name: str, describe_setting: str) -> Iterator[CompletionItem]:
 
 
 def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
-    # Behind an option that still waits for its value, click has not told the arguments apart yet.
+    # After an option without its value, click has not assigned the arguments yet.
     name = context.params.get("session") or next(iter(context.args), None)
     if not name:
         return
@@ -149,7 +149,7 @@ def _entries(context: click.Context, typed: str) -> Iterator[CompletionItem]:
             if branch.name.lower().startswith(typed.lower()):
                 yield from _words(branch.name, "end of the branch")
         offered = 0
-        # What has a label, then the path from its end, then everything else from the newest on.
+        # Labelled entries, then the path from its end, then all others, newest first.
         path = [entry for entry in reversed(session.path()) if entry not in labels]
         order: Iterable[str] = dict.fromkeys([*labels, *path, *reversed(index.keys)])
         for entry in order:
@@ -187,7 +187,7 @@ def _settings(typed: str) -> Iterator[CompletionItem]:
 
 
 def _models(context: click.Context, typed: str) -> Iterator[CompletionItem]:
-    """The models of the newest sessions, written as the command takes them: ``provider:model`` in a chat."""
+    """The models of the newest sessions in the notation of the command: ``provider:model`` in a chat."""
     end = time.monotonic() + _PATIENCE
     offered: set[str] = set()
     between = ":" if context.command.name in ("chat", "resume") else "/"

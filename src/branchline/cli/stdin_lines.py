@@ -1,4 +1,4 @@
-"""Lines of standard input while other things go on: a thread reads them, whoever wants one awaits it."""
+"""Asynchronous lines from standard input, read by a thread."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _PIECE = 1 << 16
 
 
 class Interrupted:
-    """What comes instead of a line when the person interrupted."""
+    """Returned in place of a line after an interrupt."""
 
 
 INTERRUPTED = Interrupted()
 
 
 class InputLines:
-    """The lines of standard input; None at their end, and ever after.
+    """The lines of standard input; None at the end.
 
-    The thread reads the descriptor itself: who ends the program while it waits in Python's own buffer leaves
-    a lock behind that nobody can take any more.
+    The thread reads the file descriptor directly: exiting while it waits in Python's buffered reader would
+    leave the lock of the buffer held.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class InputLines:
         self._ended = False
 
     async def next(self) -> str | Interrupted | None:
-        """The next line without its end."""
+        """Return the next line without its line ending."""
         if not self._begun:
             self._begun = True
             loop = asyncio.get_running_loop()
@@ -46,18 +46,18 @@ class InputLines:
         return line
 
     def interrupt(self) -> None:
-        """Let whoever waits for a line know that none will come."""
+        """Wake a waiting reader."""
         self._lines.put_nowait(INTERRUPTED)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop may be closed
             for line in _lines():
                 loop.call_soon_threadsafe(self._lines.put_nowait, line)
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
 
 
 def _lines() -> Iterator[str]:
-    """The lines of standard input; what is not UTF-8 in them is marked."""
+    """Yield the lines of standard input; invalid UTF-8 is replaced."""
     begun = bytearray()
     for piece in _pieces():
         *lines, rest = piece.split(b"\n")
@@ -75,5 +75,5 @@ def _pieces() -> Iterator[bytes]:
     except (OSError, ValueError):  # not a real stream
         yield from iter(lambda: sys.stdin.buffer.read(_PIECE), b"")
         return
-    with suppress(OSError):  # the terminal has gone: that is the end
+    with suppress(OSError):  # the terminal was closed
         yield from iter(lambda: os.read(descriptor, _PIECE), b"")

@@ -1,7 +1,7 @@
-"""An answer while it is written: finished blocks as Markdown, below them the rest as far as it has come.
+"""A streaming answer: finished blocks as Markdown, and below them the unfinished rest.
 
-Everything passes :func:`branchline.views.text.safe` before it is laid out, and addresses are written out
-instead of being made into links: what a model says can move nothing and hide nothing.
+All text passes :func:`branchline.views.text.safe` before layout, and addresses are written out instead of
+becoming links, so an answer cannot move the cursor or hide anything.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from branchline.views.text import cut, one_line, safe, width
 
 __all__ = ["AnswerView"]
 
-_BETWEEN = 0.08  # seconds between two looks at what is being written
-_LONG = 8_000  # a rest that is longer is shown as it is: laying it out again and again takes too long
+_BETWEEN = 0.08  # seconds between redraws
+_LONG = 8_000  # a longer rest is shown as plain text: repeated layout takes too long
 _LAST = 2_000
 _MEASURE = 88
-"""Columns of text that are read comfortably; a wider terminal leaves the rest free."""
+"""The width of text; a wider terminal leaves the rest free."""
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _TOGETHER, _SHOWN = "\x1b[?2026h", "\x1b[?2026l"
-"""Around what a terminal shall show at once, if it knows how to."""
+"""Start and end of a synchronized update, for terminals that support it."""
 
 
 _DARK = {
@@ -47,7 +47,7 @@ _LIGHT = {**_DARK, "markdown.code": "blue"}
 
 
 class AnswerView:
-    """Shows one text after the other; :meth:`flush` before anything else is printed."""
+    """Shows texts one after the other. Call :meth:`flush` before printing anything else."""
 
     def __init__(self, *, colored: bool, light: bool) -> None:
         self._console = Console(
@@ -63,17 +63,21 @@ class AnswerView:
         self._blocks = MarkdownStream()
         self._region = _Region()
         self._looked = 0.0
+        self._lines: list[str] = []
+        self._typed: list[str] = []
+        self._entered = False
 
     def write(self, text: str) -> None:
-        """More of the answer."""
+        """Add text to the answer."""
         if finished := self._blocks.feed(text):
             self._region.erase(self._columns)
+            self._lines = []
             for block in finished:
                 self._print(block)
         self._look(self._rest)
 
     def markdown(self, text: str) -> None:
-        """Show a whole text."""
+        """Show a complete text."""
         self.flush()
         whole = MarkdownStream()
         for block in (*whole.feed(text), whole.finish()):
@@ -81,12 +85,23 @@ class AnswerView:
                 self._print(block)
 
     def show_transient(self, words: str) -> None:
-        """Something that is only worth a line while it lasts: a thought, a summary in the making."""
+        """Show a temporary line: thinking, or a summary in progress."""
         self._look(lambda: [self._painted(Text(cut(one_line(words), self._columns - 1), style="dim italic"))])
 
+    def show_typed(self, words: str, becomes: str = "") -> None:
+        """What the user types meanwhile, below everything; and what becomes of it, once it is entered."""
+        room = self._columns - width(becomes) - 6
+        line = Text(f"❯ {cut(safe(one_line(words)), room)}").append(f"  {becomes}".rstrip(), style="dim")
+        self._typed = [self._painted(line)] if words.strip() else []
+        self._entered = bool(becomes)
+        self._region.draw([*self._lines, *self._typed], self._columns)
+
     def flush(self) -> None:
-        """Finish what was begun; afterwards others may print."""
+        """Finish the current text, so that others can print."""
         rest = self._blocks.finish()
+        self._lines = []
+        if self._entered:
+            self._typed = []
         self._region.erase(self._columns)
         if rest.strip():
             self._print(rest)
@@ -108,10 +123,10 @@ class AnswerView:
         return Markdown(safe(text), code_theme=self._theme, hyperlinks=False)
 
     def _rest(self) -> list[str]:
-        """The last lines of what is not finished, as many as the screen has room for."""
+        """The last lines of the unfinished rest, as many as fit on the screen."""
         rest = self._blocks.rest
         shown = Text(safe(rest[-_LAST:])) if len(rest) > _LONG else self._markdown(rest)
-        return self._painted(shown).split("\n")[-max(1, screen_size().lines - 3) :]
+        return self._painted(shown).split("\n")[-max(1, screen_size().lines - 4) :]
 
     def _painted(self, shown: RenderableType) -> str:
         with self._console.capture() as captured:
@@ -123,14 +138,15 @@ class AnswerView:
         now = time.monotonic()
         if now - self._looked >= _BETWEEN:
             self._looked = now
-            self._region.draw(made(), self._columns)
+            self._lines = made()
+            self._region.draw([*self._lines, *self._typed], self._columns)
 
 
 class _Region:
-    """The last lines of the output, which are drawn again while they change.
+    """The last lines of the output, which are redrawn while they change.
 
-    Only lines that differ are written. A terminal that became narrower has broken long lines anew: how many
-    rows they take is counted with its width of now.
+    Only changed lines are written. A narrower terminal has rewrapped long lines, so their rows are counted
+    with the present width.
     """
 
     def __init__(self) -> None:
@@ -159,9 +175,9 @@ class _Region:
         self._lines = []
 
     def _back_to(self, line: int, columns: int) -> str:
-        """The way back to the beginning of a line; what follows is cleared row by row.
+        """Move back to the start of a line, clearing row by row.
 
-        Clearing everything at once would move it into the scroll-back of terminals that keep it.
+        Some terminals move the screen into the scrollback if it is cleared at once.
         """
         rows = sum(_rows(text, columns) for text in self._lines[line:])
         return "\r\x1b[2K" + "\x1b[1A\x1b[2K" * (rows - 1)

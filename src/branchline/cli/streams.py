@@ -1,4 +1,4 @@
-"""The three standard streams, made safe to use: open, and never failing on a character."""
+"""Standard streams that are always open and never fail on a character."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["PagerClosed", "open_streams", "stop_writing", "write_bytes"]
 
 
 class PagerClosed(Exception):
-    """The reader has left the pager: nothing more is wanted."""
+    """The pager was closed."""
 
 
 def open_streams() -> None:
-    """Put something harmless where a stream is closed; let no character end the program."""
-    # A descriptor that stays closed would be given to the next file opened, and our words written into it.
+    """Open closed streams on the null device, and replace characters that cannot be encoded."""
+    # The next opened file would get a closed descriptor, and the output would be written into it.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
@@ -32,10 +32,9 @@ def open_streams() -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Write bytes to stdout, every one of them.
+    """Write all bytes to stdout.
 
-    Not through the text layer: where Python runs unbuffered, that one loses what a single call to the
-    system does not take.
+    Not through the text layer: if Python runs unbuffered, it loses what a single system call does not write.
     """
     binary = sys.stdout.buffer
     view = memoryview(data)
@@ -45,7 +44,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def stop_writing(stream: TextIO) -> None:
-    """Send what is still waiting in a stream nowhere, because its reader has gone."""
+    """Redirect a stream to the null device, because its reader closed it."""
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError):

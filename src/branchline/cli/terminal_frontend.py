@@ -1,12 +1,13 @@
-"""A chat in a terminal: a line to write in, answers as Markdown, lists to pick from.
+"""A chat in a terminal: an input line, answers as Markdown, lists to pick from.
 
-Enter says it, Alt+Enter begins a new line, Escape twice opens the tree or the turns. While an answer is
-written, Escape or Ctrl-C stops it; the model hears a line that is entered meanwhile when it can, and what is
-only typed waits for the next prompt.
+Enter sends, Alt+Enter inserts a newline, Escape twice opens the tree or the turns. During an answer, Escape
+or Ctrl-C stops it; a line that is entered meanwhile is sent to the model when possible, and other typed text
+is kept for the next prompt.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -52,13 +53,13 @@ from branchline.views.tool_views import call_text
 
 __all__ = ["TerminalFrontend"]
 
-_TWICE = 2.0  # seconds in which a second Ctrl-C leaves
+_TWICE = 2.0  # seconds in which a second Ctrl-C quits
 _FAILURE_LINES = 6
 _MEASURE = 88
 _HISTORY = "chat-history.jsonl"
 _OPEN = "\x00open"
 _KEY_COMMANDS = {"\x00f1": "/help", "\x00f9": "/model", "\x00c-t": "/tree"}
-"""Commands that have a key of their own."""
+"""Commands with a key of their own."""
 _KEYS = (
     ("Enter", "send"),
     ("Alt+Enter", "new line"),
@@ -70,7 +71,7 @@ _KEYS = (
     ("F1", "help"),
 )
 _COMMANDS = {"tree": "/tree", "turns": "/jump"}
-"""What Escape, pressed twice, stands for, by the setting ``double_escape``."""
+"""The command for Escape twice, by the setting ``double_escape``."""
 
 
 class TerminalFrontend:
@@ -86,14 +87,14 @@ class TerminalFrontend:
         self._history = InputHistory(path, keep=keep_history)
         self._answer = AnswerView(colored=out.colored, light=theme_for(out.settings.theme) == "light")
         self._input = create_input()
-        self._keys = KeyListener(self._input, self._steer)
+        self._keys = KeyListener(self._input, self._steer, self._answer.show_typed)
         self._chat: Chat | None = None
         self._given = ""
         self._status: Line = ()
         self._answered = False
-        self._asking = ""  # the entry of the answer whose calls are being run
+        self._asking = ""  # the entry of the answer whose calls are running
         self._started = 0.0
-        self._rows = False  # whether the last thing shown was a row of a call or a thought
+        self._rows = False  # whether the last line was a call or thinking
         self._thought = ""
         self._summary = ""
         self._last_interrupt = 0.0
@@ -111,7 +112,7 @@ class TerminalFrontend:
         )
 
     def bind(self, chat: Chat) -> None:
-        """The chat that this is the screen of."""
+        """Set the chat of this screen."""
         self._chat = chat
         self._history.add_session(with_mentions(turn.text) for turn in prior_turns(chat.conductor.session))
 
@@ -147,7 +148,7 @@ class TerminalFrontend:
         sys.stdout.flush()
 
     def _begin(self) -> None:
-        """Get ready to print something that stays."""
+        """Prepare to print something permanent."""
         self._answer.flush()
         self._out.measure()
 
@@ -218,7 +219,7 @@ class TerminalFrontend:
                 pass
 
     def _thought_line(self, words: str) -> None:
-        """A thought on one line: its beginning, and how long it is."""
+        """Print thinking on one line: its beginning, and its length."""
         facts = f"  {count(len(words.split()), 'word')}"
         room = min(_MEASURE, (self._out.columns or 80) - 1) - len(facts)
         line = cut_line((Span("▸ Thought ", "dim"), Span(one_line(words[: 4 * room]), "thinking")), room)
@@ -227,13 +228,13 @@ class TerminalFrontend:
         sys.stdout.flush()
 
     def _end_rows(self) -> None:
-        """An empty line between rows of calls and thoughts and the text after them."""
+        """Print an empty line between calls or thinking and the text after them."""
         if self._rows:
             self._rows = False
             self.line()
 
     def _show_call(self, entry: str, result: ToolResult) -> None:
-        """A call and how it ended, on one line; what went wrong below it."""
+        """Print a call and its outcome on one line, and its error below."""
         lasted = time.monotonic() - self._started if self._started else None
         self._started = 0.0
         assert self._chat is not None
@@ -246,7 +247,7 @@ class TerminalFrontend:
                 self.card(msgspec.structs.replace(card, meta=timed))
 
     def _failure_lines(self, text: str) -> None:
-        """The first lines of what a failed call said."""
+        """Print the first lines of the output of a failed call."""
         lines = text.strip("\n").split("\n")
         for line in lines[:_FAILURE_LINES]:
             self._out.row("        ", paint("error", line))
@@ -268,17 +269,18 @@ class TerminalFrontend:
             try:
                 yield
             finally:
+                self._answer.show_typed("")
                 self._answer.flush()
 
     def _steer(self, text: str) -> bool:
-        """Let the model hear a line that was entered while it works."""
+        """Send a line to the model while it works."""
         return self._chat is not None and self._chat.steer(text.strip())
 
     # -- asking ---------------------------------------------------------------------------------------
 
     async def read(self) -> str | None:
         given = self._given or self._keys.typed().rstrip("\n")
-        if self._chat is not None:  # nothing changes while the person writes, so that once is enough
+        if self._chat is not None:  # does not change while the user types
             self._status = status_line(self._chat.conductor, self._prices)
         self._given = ""
         try:
@@ -308,7 +310,7 @@ class TerminalFrontend:
             return await pick(picker, self._out, self._input)
 
     def interrupt(self) -> None:
-        """An interrupt that did not come from the keyboard."""
+        """Handle an interrupt that did not come from the keyboard."""
         app = self._prompt.app
         if app.is_running:
             self._clear_or_leave(app.current_buffer.text, app.current_buffer.reset, app.exit)
@@ -321,6 +323,7 @@ class TerminalFrontend:
             leave(exception=KeyboardInterrupt)
             return
         self._last_interrupt = now
+        asyncio.get_running_loop().call_later(_TWICE, self._prompt.app.invalidate)  # it leaves no more then
         clear()
 
     def _bindings(self) -> KeyBindings:
@@ -349,7 +352,7 @@ class TerminalFrontend:
         return keys
 
     def _run(self, event: KeyPressEvent, command: str) -> None:
-        """Run the command of a key; what was typed waits for it."""
+        """Run the command of a key; typed text is kept."""
         self._given = event.current_buffer.text
         event.app.exit(result=command)
 
@@ -364,7 +367,7 @@ class TerminalFrontend:
 
 
 def _keys_line(columns: int) -> Line:
-    """The most useful keys that fit, and the one for help."""
+    """The most useful keys that fit, and the help key."""
     *keys, help_key = ((Span(name, "title"), Span(f" {what}   ", "dim")) for name, what in _KEYS)
     room = columns - line_width(help_key)
     shown: Line = ()
@@ -376,7 +379,7 @@ def _keys_line(columns: int) -> Line:
 
 
 def _is_completed() -> bool:
-    """Whether completions come by themselves: for the name of a command, and for a file behind ``@``."""
+    """Whether completions open automatically: for a command name, and for a file after ``@``."""
     buffer = get_app().current_buffer
     text = buffer.text
     if text.startswith("/"):
@@ -385,7 +388,7 @@ def _is_completed() -> bool:
 
 
 class _Suggesting(Completer):
-    """Completions of the chat for the line that is being written."""
+    """Completions of the chat for the input line."""
 
     def __init__(self, front: TerminalFrontend) -> None:
         self._front = front

@@ -1,4 +1,4 @@
-"""Keys that are pressed while something goes on: Escape and Ctrl-C stop it, lines are heard."""
+"""Keys during an answer: Escape and Ctrl-C stop it, lines are passed on."""
 
 from __future__ import annotations
 
@@ -12,30 +12,36 @@ from prompt_toolkit.keys import Keys
 
 __all__ = ["KeyListener"]
 
-_ALONE = 0.1  # seconds after which an Escape is a key and not the beginning of another one
+_ALONE = 0.1  # seconds after which Escape is a key and not the start of a sequence
+_HEARD = "heard after this step"
+_WAITS = "waits for the end of the answer"
 
 
 class KeyListener:
     """Listens to a terminal between two prompts.
 
-    ``hear`` is given every line that is entered; one that it does not take waits for the next prompt.
+    ``hear`` is called with every entered line; a line that it refuses is kept for the next prompt. ``show``
+    is called after each key with the typed text, and with what happens to a line that was entered.
     """
 
-    def __init__(self, terminal: Input, hear: Callable[[str], bool]) -> None:
+    def __init__(
+        self, terminal: Input, hear: Callable[[str], bool], show: Callable[[str, str], object]
+    ) -> None:
         self._input = terminal
         self._hear = hear
+        self._show = show
         self._typed = ""
         self._stop: Callable[[], object] | None = None
         self._held = ExitStack()
 
     def typed(self) -> str:
-        """What was typed meanwhile, to be edited; given once."""
+        """Return the typed text once, for editing."""
         typed, self._typed = self._typed, ""
         return typed
 
     @contextmanager
     def listening(self, stop: Callable[[], object]) -> Iterator[None]:
-        """Call this when the person wants out."""
+        """Call ``stop`` on Escape or Ctrl-C."""
         self._stop = stop
         self._listen()
         try:
@@ -46,7 +52,7 @@ class KeyListener:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While somebody else reads the terminal."""
+        """Stop listening while other code reads the terminal."""
         self._held.close()
         try:
             yield
@@ -67,6 +73,7 @@ class KeyListener:
             self._take(self._input.flush_keys())
 
     def _take(self, presses: list[KeyPress]) -> None:
+        shown, becomes = self._typed, ""
         for press in presses:
             if press.key in (Keys.Escape, Keys.ControlC):
                 if self._stop is not None:
@@ -74,9 +81,14 @@ class KeyListener:
             elif press.key == Keys.BracketedPaste or not isinstance(press.key, Keys):
                 self._typed += press.data
             elif press.key in (Keys.ControlM, Keys.ControlJ):
+                shown, becomes = self._typed, _WAITS
                 if not self._typed.strip() or self._hear(self._typed):
-                    self._typed = ""
+                    self._typed, becomes = "", _HEARD
                 else:
                     self._typed += "\n"
+                continue
             elif press.key in (Keys.ControlH, Keys.Backspace):
                 self._typed = self._typed[:-1]
+            shown, becomes = self._typed, ""
+        if presses:
+            self._show(shown, becomes)

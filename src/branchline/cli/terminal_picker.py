@@ -23,7 +23,7 @@ _ROWS = 14
 
 
 async def pick(picker: Picker, out: Output, terminal: Input) -> str | None:
-    """The key of the option that was picked; None when the person left."""
+    """Return the key of the picked option; None if the user cancelled."""
     while True:
         chosen = await _List(picker, out).application(terminal).run_async(handle_sigint=False)
         if not isinstance(chosen, _Pressed):
@@ -32,14 +32,14 @@ async def pick(picker: Picker, out: Output, terminal: Input) -> str | None:
 
 
 class _Pressed(NamedTuple):
-    """The key of an action was pressed on this option."""
+    """The key of an action, pressed on this option."""
 
     action: PickerAction
     option: str | None
 
 
 class _List:
-    """What is shown, and where the cursor stands."""
+    """The shown options, and the cursor."""
 
     def __init__(self, picker: Picker, out: Output) -> None:
         self._picker = picker

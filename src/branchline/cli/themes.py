@@ -1,7 +1,7 @@
-"""What each role looks like on a terminal: two themes of the sixteen colours that every terminal has.
+"""The styles of roles on a terminal: two themes with the sixteen standard colours.
 
-Sixteen and no more, because these are the ones that people choose themselves. The dark theme leaves out
-what is hard to see on black, the light one what is hard to see on white; neither sets a background.
+Only these, because users choose them in their terminal. The dark theme avoids colours that are hard to see on
+black, the light theme those that are hard to see on white; neither sets a background.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ THEMES: Mapping[ThemeName, Mapping[StyleRole, str]] = {
         "warning": f"{_BOLD};{_RED}",
     },
 }
-"""The numbers between ``ESC [`` and ``m`` for each role; an empty one is the terminal's own look."""
+"""The SGR parameters of each role; empty for the default style of the terminal."""
 
 
 def theme_for(
     choice: Literal["auto", "dark", "light"], environment: Mapping[str, str] | None = None
 ) -> ThemeName:
-    """The theme that is meant; auto goes by what the terminal says about its background, else dark."""
+    """Return the theme; ``auto`` uses the background that the terminal reports, else dark."""
     if choice != "auto":
         return choice
     environment = os.environ if environment is None else environment

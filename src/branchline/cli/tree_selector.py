@@ -1,4 +1,4 @@
-"""The tree selector of the chat: the state, the rows and the keys are those of the browser's tree screen.
+"""The tree selector of the chat, with the state, rows and keys of the browser's tree screen.
 
 Typing searches, Enter selects, Escape clears the search and then cancels. Shift+L edits the label of the
 entry under the cursor.
@@ -20,7 +20,7 @@ from branchline.errors import BranchlineError
 from branchline.views.browser.entry_menu import refusal
 from branchline.views.browser.line_edit import EDIT_KEYS, LineEdit
 from branchline.views.browser.search_line import TYPE_TO_SEARCH, field_line, search_line
-from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS, Key
+from branchline.views.browser.tree_keys import LIST_KEYS, TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS
 from branchline.views.outline import EMPTY, counter, window
 from branchline.views.spans import with_cursor
 from branchline.views.text import one_line
@@ -29,27 +29,18 @@ __all__ = ["select_entry"]
 
 _ROWS = 30
 _BARS = 4
-_KEYS = (
-    *TREE_MOVE_KEYS,
-    *TREE_FILTER_KEYS,
-    Key("up", "step(-1)", "up"),
-    Key("down", "step(1)", "down"),
-    Key("pageup", "page(-1)", "a page up"),
-    Key("pagedown", "page(1)", "a page down"),
-    Key("home", "first", "to the first row"),
-    Key("end", "last", "to the last row"),
-)
+_KEYS = (*TREE_MOVE_KEYS, *TREE_FILTER_KEYS, *LIST_KEYS)
 _ESCAPE_WAIT = 0.05
-"""Seconds after which Escape is a key of its own and not the beginning of another one."""
+"""Seconds after which Escape is a key and not the start of a sequence."""
 
 
 async def select_entry(question: str, choice: TreeChoice, out: Output, terminal: Input) -> str | None:
-    """The id of the entry that was selected; None if the user cancelled."""
+    """Return the id of the selected entry; None if the user cancelled."""
     return await _Selector(question, choice, out).application(terminal).run_async(handle_sigint=False)
 
 
 class _Selector:
-    """The selector on a terminal. ``label`` is being edited, None while rows are moved through."""
+    """The selector on a terminal, with a label that is being edited, if any."""
 
     def __init__(self, question: str, choice: TreeChoice, out: Output) -> None:
         self._question = question
@@ -154,7 +145,7 @@ class _Selector:
 
     @property
     def _field(self) -> LineEdit:
-        """What is being typed into."""
+        """The field that has the focus."""
         return self._search_edit if self._label is None else self._label
 
     def _edit(self, key: str) -> None:
@@ -200,7 +191,7 @@ class _Selector:
 
 
 def _terminal_keys(keys: str) -> list[tuple[str, ...]]:
-    """Keys of the table as prompt_toolkit names them; those that a terminal cannot send are left out."""
+    """Translate keys to prompt_toolkit names, without those that a terminal cannot send."""
     found: list[tuple[str, ...]] = []
     for key in keys.split(","):
         *held, last = key.split("+")

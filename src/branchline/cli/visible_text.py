@@ -1,6 +1,6 @@
-"""A line that is being edited, shown as every other text is: what would act or hide is visible.
+"""Show control characters and invisible characters in the input line.
 
-What is edited stays as it is; only its looks change.
+Only the display changes, not the edited text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["SafeText"]
 
 
 class SafeText(Processor):
-    """Shows control characters and whatever has no width or turns the writing by their names."""
+    """Shows control characters, and characters that are invisible or change the direction, by name."""
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         fragments = transformation_input.fragments

@@ -1,4 +1,4 @@
-"""``branchline`` without a command: where one stands, and what to do next."""
+"""The output of ``branchline`` without a command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ No sessions yet. branchline keeps conversations with AI agents as trees.
 
 
 def show_home(out: Output) -> None:
-    """The sessions of this directory; where there are none, of all; else a welcome and the demo."""
+    """List the sessions of this directory, else of all directories, else a welcome and the demo."""
     listing = list_newest(_SHOWN)
     elsewhere = not listing.rows
     if elsewhere:

@@ -1,4 +1,4 @@
-"""Opening a session to change it, with a remark about everything that a write does besides."""
+"""Open sessions for writing, and report side effects of a write."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
 
 
 _BESIDE_THE_PATH = frozenset({"glued", "no-header"})
-"""Damage that says nothing about which entry follows which."""
+"""Damage that does not affect the links between entries."""
 
 
 @contextmanager
 def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
-    """The session that a person means, and afterwards what happened to its file besides the change."""
+    """Open a session by name, and report afterwards what else happened to its file."""
     with resolve_session(name, directory) as session:
         version = session.transcript.reading.version
         known = len(session.index)
@@ -46,12 +46,12 @@ def open_for_writing(name: str, directory: str | None) -> Iterator[Session]:
         if version < session.transcript.reading.version and session.file is not None:
             kept = os.path.join(os.path.dirname(session.file), ".branchline", "backups")
             remark(
-                f"{session.file} was of version {version} and is of version 3 now; the old file is in {kept}"
+                f"{session.file} was upgraded from version {version} to version 3; the old file is in {kept}"
             )
 
 
 def _line_problems(session: Session, known: int) -> set[str]:
-    """What the program of a session cannot do with lines that were added behind ``known`` entries."""
+    """Problems of the session's agent with the lines added after ``known`` entries."""
     limits, reading = session.transcript.format.limits, session.transcript.reading
     if limits is None:
         return set()
@@ -61,7 +61,7 @@ def _line_problems(session: Session, known: int) -> set[str]:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Tell a person who has named something that does not exist that the call was wrong."""
+    """Turn ValueError into a usage error."""
     import click
 
     try:
@@ -84,7 +84,7 @@ def existing_file(hint: str) -> Iterator[None]:
 
 
 def damage_on_path(session: Session) -> list[Finding]:
-    """Damage that concerns the entries from the root to the leaf: the model may be missing something."""
+    """Return the damage on the path from the root to the leaf, which the model may be missing."""
     from branchline.tree import ROOT, severity
 
     if session.leaf is None:
@@ -103,7 +103,7 @@ def damage_on_path(session: Session) -> list[Finding]:
 
 
 def described(session: Session, entry_id: str | None) -> str:
-    """An entry in a few words, for the sentence that says what was done."""
+    """Return a short description of an entry."""
     if entry_id is None:
         return "before the first entry"
     from branchline.views.entry_rows import RowTexts
@@ -113,5 +113,5 @@ def described(session: Session, entry_id: str | None) -> str:
 
 
 def position_fields(session: Session) -> dict[str, Any]:
-    """Which session, which file, which leaf: what the JSON of every change begins with."""
+    """Return session, file and leaf, the first fields of the JSON of every change."""
     return {"session": session.id, "file": session.file, "leaf": session.leaf}

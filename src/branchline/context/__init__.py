@@ -122,5 +122,5 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """What not every session needs is loaded when it is asked for: requests, tokens, sums."""
+    """Load a name on first access: not every session builds requests or counts tokens."""
     return _lazy.lazy_attribute(__name__, _LATER, name)

@@ -75,7 +75,7 @@ _SUMMARY_ENDS = "\n</summary>"
 
 
 def labelled_summary(summary: str) -> str:
-    """The summary of a compaction as a model is told it."""
+    """The summary of a compaction as it is sent to a model."""
     return f"{_SUMMARY_BEGINS}{summary}{_SUMMARY_ENDS}"
 
 

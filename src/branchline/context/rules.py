@@ -1,4 +1,4 @@
-"""Where programs of the family differ in what a path says to a model; the defaults are pi's rules."""
+"""How agents differ in what they send to a model for the same path; the defaults are pi's rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ContextRules", "ModeAndRules"]
 
 
 class ModeAndRules(NamedTuple):
-    """The mode that a path is in, what belongs to it, and the rules that were shown to the model on it."""
+    """The mode of a path, its data, and the rules that the model was shown on this path."""
 
     mode: str = "none"
     mode_data: Any = None
@@ -23,23 +23,21 @@ class ModeAndRules(NamedTuple):
 
 
 class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do differently.
-
-    ``boundaries`` are types of entries behind which the context begins anew, unless a compaction follows
-    them. ``chosen_model_stays`` keeps the model that was chosen last whatever answered since, and
-    ``session_has_model`` takes the one that the file names for the whole session, or none.
-    ``keeps_system_messages`` leaves them in the range that a compaction keeps. ``silent`` are types of
-    entries that are shown to the user only. ``finish`` may leave out or change messages, in
-    their order, after everything else. ``opening`` gives what a compaction says to a model, with the kept
-    messages that it holds itself, in the order in which the program sends it. ``mode_and_rules`` tells what a
-    path says about mode and injected rules, where a program records that.
-    """
+    """How contexts of one agent differ from those of pi."""
 
     boundaries: frozenset[str] = frozenset()
+    """Entry types after which the context starts over, unless a compaction follows them."""
     explicit_model_wins: bool = False
+    """Whether the last model change counts, even if another model has answered since."""
     session_has_model: bool = False
+    """Whether only the file as a whole names a model."""
     keeps_system_messages: bool = False
+    """Whether system messages stay in the range that a compaction keeps."""
     excluded_types: frozenset[str] = frozenset()
+    """Entry types that are shown to the user but not sent to the model."""
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
+    """Filters or changes the messages, in their order, after everything else."""
     opening: Callable[[Compaction], tuple[Message, ...]] | None = None
+    """The messages that replace a compaction, in the order in which the agent sends them."""
     mode_and_rules: Callable[[EntrySource, list[int]], ModeAndRules] | None = None
+    """Reads mode and injected rules from a path, where the agent records them."""

@@ -60,7 +60,7 @@ def context_tokens(context: Context) -> TokenEstimate:
 
 
 def request_tokens(context: Context, model: ModelRef | None, *, overhead: int = 0) -> int | float:
-    """The tokens that the next request to a model has, as far as they can be told.
+    """The estimated tokens of the next request to a model.
 
     ``overhead`` is the estimate of what is sent besides the messages: a system prompt and tools.
 

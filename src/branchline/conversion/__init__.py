@@ -1,4 +1,4 @@
-"""A conversation carried from one program's format into another's."""
+"""Convert sessions from one agent's format to another's."""
 
 from branchline.conversion.convert import Converted, branch_tips, convert, native_lines
 from branchline.conversion.fidelity import Fidelity, FidelityNote

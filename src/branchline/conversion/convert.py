@@ -1,8 +1,8 @@
-"""A conversation from one program's format into another's, with an account of what became of every entry.
+"""Convert a session from one agent's format to another's, with a fidelity report.
 
-Everything goes through the native records: each format reads its lines as such and writes lines for such, and
-none knows another. What the target refuses is offered to it in simpler forms; what it has written is read
-back and compared, so that the account tells what the new file says and not what was meant.
+Conversions go through native records: each format reads its lines as native records and writes lines for
+them, and no format knows another. An entry that the target refuses is offered in simpler forms. Written lines
+are read back and compared, so the report describes the new file and not the intention.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ __all__ = ["Converted", "branch_tips", "convert", "native_lines"]
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """The bytes of a new file, its header, and what became of every entry."""
+    """The bytes of a new file, its header, and the fidelity report."""
 
     data: bytes
     header: Header
     fidelity: Fidelity
     branches_left: tuple[int, ...] = ()
-    """The ends of branches that the file cannot hold beside the others, where the format can hold some."""
+    """The ends of branches that the file cannot hold in addition to the others."""
 
 
 def convert(
     source: EntryLog, target: Format, header: Header, *, leaf: int | None = None, exact: bool = False
 ) -> Converted:
-    """A new file of the target format with the whole tree of a session, or with the path to an entry.
+    """Convert the whole tree of a session, or the path to an entry, into a new file.
 
-    ``leaf`` is a position of the source's tree, -1 an empty path. ``exact`` keeps the header that the session
-    once had in the target's own program, where the source was made from one; then entries that nobody has
-    changed since are the very bytes that they were. NotSupported when the target cannot be written.
+    ``leaf`` is a position in the source's tree, -1 an empty path. With ``exact``, a session that was
+    converted from the target format gets its original header and, for unchanged entries, its original bytes
+    back. Raises NotSupported if the target cannot be written.
     """
     if target.writer is None:
         raise NotSupported(f"sessions of {target.name} are read-only; choose a format that can be written")
@@ -70,9 +70,9 @@ def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
 
 
 def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
-    """The entries of a path, or (None) of all branches, as native lines without a header.
+    """Yield the entries of a path, or (None) of all branches, as native lines without a header.
 
-    Moves are left out, and on a path labels too: the caller sets them again.
+    Moves, and on a path also labels, are left out: the caller writes them.
     """
     header = Header(id="", version=3)
     made = Converter(ConversionJob(source, PI, header, leaf, bare=True))
@@ -80,7 +80,7 @@ def native_lines(source: EntryLog, leaf: int | None) -> Iterator[bytes]:
 
 
 def branch_tips(source: EntryLog) -> list[int]:
-    """The last entry of the conversation on each branch, in the order of the file; for each a path."""
+    """Return the last conversation entry of each branch."""
     tree = source.tree
     ends = {tree.nearest_conversation_entry(tip): None for tip in tree.tip_positions()}
     ends.pop(ROOT, None)
@@ -94,7 +94,7 @@ def branch_tips(source: EntryLog) -> list[int]:
 
 
 def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:
-    """A file of the same format: its own way to fork and to copy."""
+    """Copy or fork into a file of the same format."""
     ledger, tree = FidelityRecorder(source.tree), source.tree
     for position in range(len(tree)) if leaf is None else tree.path_positions(leaf):
         if position in tree.placeholders:
@@ -115,7 +115,7 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
 
 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:
-    """A path in the program's own form, with the labels and the title that are not on it."""
+    """Fork a path in the same format, with labels and title."""
     made = ConversionState(ConversionJob(source, target, header, leaf))
     data = target.required_writer().fork(source, leaf, header)
     if (

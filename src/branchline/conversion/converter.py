@@ -75,7 +75,7 @@ class Converter(EntryWriter):
         return super().stands_well() and not self.ledger.has_lost(refusal)
 
     def give_up_branches(self) -> None:
-        """Account for everything that is not on the path as left out."""
+        """Report everything that is not on the path as lost."""
         for position in range(len(self.source.tree)):
             if position not in self.ledger:
                 unreadable = position in self.source.tree.placeholders
@@ -97,7 +97,7 @@ class Converter(EntryWriter):
         self.out.tail, self._held = self._held, b""
 
     def _take(self, position: int, entry: Entry) -> None:
-        """Write one entry, or put it to those that are written together."""
+        """Write one entry, or add it to the pending run."""
         self._release()
         self._models[position] = self._models.get(self._above(position))
         if isinstance(entry, ModelChange):
@@ -157,7 +157,7 @@ class Converter(EntryWriter):
             self._flush()
 
     def _continues_run(self, position: int, entry: Entry) -> bool:
-        """Whether an entry can be written together with those that wait."""
+        """Whether an entry can be added to the pending run."""
         if self.target.traits.splits_answers and not (
             isinstance(message_of(entry), ToolResult) and isinstance(message_of(self._run[-1][1]), ToolResult)
         ):
@@ -165,7 +165,7 @@ class Converter(EntryWriter):
         return self.plan.linear or self.source.tree.parents[position] == self._run[-1][0]
 
     def _with_pieces(self, position: int, entry: Entry) -> Entry | None:
-        """The answer with the pieces before it; None when the next piece will bring it along."""
+        """The answer with the pieces before it; None if the next piece includes it."""
         message = message_of(entry)
         above = self.plan.pieces.get(position)
         if above is not None and (before := self._answers.pop(above, None)) is not None:
@@ -180,7 +180,7 @@ class Converter(EntryWriter):
         return msgspec.structs.replace(entry, message=message)
 
     def _say_model(self, position: int, entry: Entry) -> None:
-        """Where answers do not name their model, an entry before them does, if none on the path says it."""
+        """Write a model change before an answer, in formats whose answers do not name their model."""
         message = message_of(entry)
         if not self._models_apart or not isinstance(message, AssistantMessage) or not message.model:
             return
@@ -204,7 +204,7 @@ class Converter(EntryWriter):
             self._under[position] = self.out.transcript.tree.keys[made[-1]]
 
     def _is_said_otherwise(self, entry: Entry, position: int) -> bool:
-        """Whether an entry is not written as one, because something else says the same."""
+        """Whether an entry is not written, because something else records the same."""
         match entry:
             case Leaf() if self.keeper is None and self._restorer is None:
                 self._pass(position)
@@ -227,14 +227,14 @@ class Converter(EntryWriter):
         return True
 
     def _may_join(self, position: int, entry: Entry) -> bool:
-        """Whether an entry is a plain message, of which many can be written at once."""
+        """Whether an entry is a plain message, which can be written in a run."""
         is_plain = self.source.tree.roles[position] in _PLAIN and isinstance(entry, MessageEntry)
         return self.keeper is None and is_plain
 
     # -- giving back ----------------------------------------------------------------------------------
 
     def _give_back(self, position: int) -> bool:
-        """Take an entry as the line that it was; False when it has to be written."""
+        """Restore the original line of an entry; return False if it has to be written."""
         assert self._restorer is not None
         if position in self.ledger:
             return True  # it stood in the same line as the one before

@@ -1,4 +1,4 @@
-"""Small questions about entries that a conversion asks everywhere."""
+"""Helper functions for entries in conversions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def message_of(entry: Entry) -> Message | None:
 
 
 def has_native_form(line: bytes) -> bool:
-    """Whether a line holds a message with the form of an agent framework beside the canonical one."""
+    """Return whether a line has a message in the form of an agent framework besides the canonical one."""
     if b'"native"' not in line:
         return False
     message = (json_codec.loads_object(line) or {}).get("message")
@@ -66,7 +66,7 @@ def has_native_form(line: bytes) -> bool:
 
 
 def calls_with_long_numbers(entry: Entry) -> bool:
-    """Whether a tool call of an entry has a whole number that is not exact as a floating-point one."""
+    """Return whether a tool call of an entry has an integer that a float cannot represent exactly."""
     message = message_of(entry)
     if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
         return False
@@ -83,7 +83,7 @@ def calls_with_long_numbers(entry: Entry) -> bool:
 
 
 def group_tool_results(run: Sequence[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
-    """A run in groups: results that follow each other, everything else alone."""
+    """Group consecutive tool results; every other entry is alone."""
     group: list[tuple[int, Entry]] = []
     for item in run:
         if group and not (isinstance(message_of(item[1]), ToolResult) and _is_result(group[-1])):
@@ -99,7 +99,7 @@ def _is_result(item: tuple[int, Entry]) -> bool:
 
 
 def chained(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries as a chain, each a child of the one before it."""
+    """Return the entries as a chain, each a child of the previous one."""
     found = list(entries[:1])
     for entry in entries[1:]:
         found.append(msgspec.structs.replace(entry, parent=found[-1].id))
@@ -107,7 +107,7 @@ def chained(entries: Sequence[Entry]) -> list[Entry]:
 
 
 class ToolResultForms(NamedTuple):
-    """Results of tools in one form, and what has to follow them."""
+    """Tool results in one form, and entries that must follow them."""
 
     how: str
     entries: list[Entry]
@@ -115,7 +115,7 @@ class ToolResultForms(NamedTuple):
 
 
 def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
-    """Results as they are, then with their pictures behind them, then all of them in simpler forms."""
+    """Yield tool results unchanged, then with their images after them, then in simpler forms."""
     yield ToolResultForms("", list(results))
     if pictures := _pictures(results):
         told = [_told(entry) for entry in results]
@@ -126,7 +126,7 @@ def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
 
 
 def _pictures(results: Sequence[Entry]) -> Entry | None:
-    """A user message with all images of these results."""
+    """Return a user message with all images of these results."""
     found = [
         block
         for message in map(message_of, results)
@@ -141,7 +141,7 @@ def _pictures(results: Sequence[Entry]) -> Entry | None:
 
 
 def _told(entry: Entry) -> Entry:
-    """A result with a note in place of each picture."""
+    """Return a result with a note in place of each image."""
     message = message_of(entry)
     if not isinstance(message, ToolResult) or isinstance(message.content, str):
         return entry
@@ -151,7 +151,7 @@ def _told(entry: Entry) -> Entry:
 
 
 def missing_results(asking: Message | None, results: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Results that say that there are none, for the calls of an answer that have none."""
+    """Return placeholder results for the calls of an answer without a result."""
     if not isinstance(asking, AssistantMessage) or isinstance(asking.content, str):
         return ()
     messages = map(message_of, results)
@@ -175,7 +175,7 @@ def missing_results(asking: Message | None, results: Sequence[Entry]) -> tuple[E
 
 
 def one_by_one(entry: Entry) -> Iterator[Entry]:
-    """An entry, then its simpler forms that are one entry each."""
+    """Yield an entry, then its simpler forms of one entry each."""
     yield entry
     for form in fallbacks_for(entry, tuple):
         if len(form.entries) == 1:
@@ -187,9 +187,9 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
 def places_of(
     entries: Sequence[Entry], made: range, types: Sequence[str], positions: Mapping[str, int]
 ) -> list[int | None]:
-    """The positions of these entries among those just written; None for one that is no entry there.
+    """Return the positions of these entries among those just written; None for one that has no entry.
 
-    A format that has no ids writes them in the same order, some with others before them.
+    A format without ids writes them in the same order, possibly with others between them.
     """
     found: list[int | None] = []
     start = made.start
@@ -203,7 +203,7 @@ def places_of(
 
 
 def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
-    """The entry as an edit leaves it."""
+    """Return the entry with an edit applied."""
     match entry:
         case MessageEntry():
             (message,) = apply_edit((entry.message,), edit)
@@ -218,7 +218,7 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
 
 
 def without_thinking(entry: Entry) -> Entry | None:
-    """An answer without its thinking, None if it holds nothing else; any other entry as it is."""
+    """Return an answer without its thinking, None if nothing remains; other entries unchanged."""
     message = message_of(entry)
     if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
         return entry
@@ -231,7 +231,7 @@ def without_thinking(entry: Entry) -> Entry | None:
 
 
 def with_model(entry: Entry, provider: str, model: str) -> Entry:
-    """An answer that names the model that was chosen before it, if it names none."""
+    """Return an answer with the current model, if it names none."""
     message = message_of(entry)
     if not isinstance(message, AssistantMessage) or message.model or message.provider:
         return entry
@@ -240,7 +240,7 @@ def with_model(entry: Entry, provider: str, model: str) -> Entry:
 
 
 def with_unknown_cost(entry: Entry) -> Entry:
-    """An entry that says of what it spent that nobody knows the cost."""
+    """Return an entry whose usage has no known cost."""
     message = message_of(entry)
     spender: Any = entry if message is None else message
     usage = getattr(spender, "usage", None)
@@ -252,7 +252,7 @@ def with_unknown_cost(entry: Entry) -> Entry:
 
 
 def with_usage(entry: MessageEntry, spent: Usage) -> MessageEntry:
-    """An answer that also says what was counted beside it."""
+    """Return an answer with the usage that was recorded beside it."""
     message = entry.message
     if not isinstance(message, AssistantMessage):
         return entry

@@ -1,7 +1,7 @@
-"""Other ways to say an entry, each simpler than the one before, for a format that refuses it as it is.
+"""Simpler forms of entries, for formats that refuse the original.
 
-What a format can hold it says itself, by writing an entry or refusing it. So nothing here knows any format:
-forms are offered in order, and the first one that is accepted is written.
+A format decides what it can hold by writing an entry or refusing it, so nothing here knows any format: forms
+are offered in order, and the first accepted one is written.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Fallback(NamedTuple):
 
 
 def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True) -> Entry:
-    """The entry with an unambiguous type and the same effect on a model.
+    """Return the entry with an unambiguous type and the same effect on a model.
 
-    What only one program knows becomes data under its name: as it is it would make the new file look like one
-    of that program. ``silent`` are types that the program keeps from its model. ``for_pi``: a summary that is
-    a message and cuts nothing off must not become a compaction there.
+    Entries that only one agent knows become custom data with its name; otherwise the new file would look like
+    one of that agent. ``silent`` are types that the agent hides from its model. With ``for_pi``, a summary
+    message that cuts nothing off must not become a compaction.
     """
     common = _common(entry)
     match entry:
@@ -105,7 +105,7 @@ def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi
 
 
 def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
-    """The simpler forms of an entry; ``kept`` gives the messages that a compaction leaves in the context."""
+    """Yield the simpler forms of an entry; ``kept`` returns the messages that a compaction keeps."""
     match entry:
         case MessageEntry():
             yield from _message_forms(entry)
@@ -154,14 +154,14 @@ def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
 
 
 def as_user_message(entry: MessageEntry) -> MessageEntry:
-    """The result of a tool as a user message, where no call is there that it could answer."""
+    """Return a tool result without a call as a user message."""
     result = entry.message
     assert isinstance(result, ToolResult)
     return msgspec.structs.replace(entry, message=told_result(result))
 
 
 def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
-    """What a model sees of a message, as user messages."""
+    """The text of a message for the model, as user messages."""
     for said in model_messages([message]):
         plain = MessageEntry(**_common(entry), message=said)
         yield Fallback(how, (plain,))
@@ -177,7 +177,7 @@ def _as_data(entry: MessageEntry) -> Fallback:
 
 
 def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
-    """A message with less and less that only some programs know."""
+    """Yield a message with fewer and fewer fields that only some agents know."""
     if not isinstance(message, UserMessage | AssistantMessage | ToolResult):
         return
     known = msgspec.structs.replace(message, content=_with(message.content, _known_only))
@@ -271,14 +271,14 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
 
 
 def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:
-    """A compaction that keeps nothing, and behind it what it kept."""
+    """A compaction that keeps nothing, followed by the messages it kept."""
     nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
     behind = _chain(entry, tail, start=1)
     return (nothing, *(to_native(one, "") for one in behind))
 
 
 def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:
-    """Messages as entries below each other, the first in the place of an entry."""
+    """Messages as a chain of entries; the first replaces an entry."""
     return tuple(
         MessageEntry(
             id=f"{entry.id}.{number}" if number else entry.id,
@@ -300,7 +300,7 @@ def _simplified(message: Message, change: Callable[[Block], Block]) -> Message:
 
 
 def without_lone_surrogates(form: Fallback) -> Fallback | None:
-    """The form with U+FFFD for every lone surrogate; None when there is none in it."""
+    """Return the form with U+FFFD for every lone surrogate; None if it has none."""
     whole = [replace_lone_surrogates(entry) for entry in form.entries]
     if all(entry is None for entry in whole):
         return None
@@ -310,7 +310,7 @@ def without_lone_surrogates(form: Fallback) -> Fallback | None:
 
 
 def replace_lone_surrogates(entry: Entry) -> Entry | None:
-    """The entry with U+FFFD for every lone surrogate; None when there is none in it."""
+    """Return the entry with U+FFFD for every lone surrogate; None if it has none."""
     from branchline.entries import entry_fields, entry_from_fields  # noqa: PLC0415
 
     try:

@@ -1,6 +1,6 @@
-"""What became of every entry in a conversion: carried as it is, carried in another way, or not at all.
+"""Fidelity reports: which entries a conversion preserved, approximated or lost.
 
-Every entry that was to be converted is in exactly one of the three, so that the numbers add up.
+Every entry is in exactly one of the three, so the numbers add up.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TYPES = {
 
 
 class FidelityNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries of one kind with which the same happened, and what that was."""
+    """Entries of one kind with the same outcome, and the reason."""
 
     kind: str
     why: str
@@ -48,29 +48,29 @@ class FidelityNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
-    """The account of a conversion: ``carried``, ``approximated`` and ``lost`` make up all ``entries``."""
+    """The fidelity report: ``carried``, ``approximated`` and ``lost`` make up all ``entries``."""
 
     source: str
-    """The name of the format that was read."""
+    """The format of the source."""
     target: str
-    """The name of the format that was written."""
+    """The format of the new file."""
     entries: int
     carried: dict[str, int]
-    """How many entries of each kind are in the new file with everything that they say."""
+    """The number of fully preserved entries of each kind."""
     restored: int = 0
-    """How many of those are the very bytes that the target's program once wrote."""
+    """The number of those with the original bytes of the target's agent."""
     approximated: tuple[FidelityNote, ...] = ()
     lost: tuple[FidelityNote, ...] = ()
     damage: int = 0
-    """How many findings the source has."""
+    """The number of findings in the source."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was changed or left out."""
+        """Whether nothing was approximated or lost."""
         return not self.approximated and not self.lost
 
     def counted(self) -> dict[str, int]:
-        """How many entries are in each of the three."""
+        """Return the number of entries for each outcome."""
         return {
             "carried": sum(self.carried.values()),
             "approximated": sum(len(change.entries) for change in self.approximated),
@@ -78,13 +78,13 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def as_fields(self) -> dict[str, Any]:
-        """The account as plain values, for programs."""
+        """Return the report as plain values, for JSON."""
         fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return {**fields, "counts": self.counted()}
 
 
 class FidelityRecorder:
-    """Where a conversion writes down what became of each entry; the first word about an entry counts."""
+    """Records the outcome of each entry during a conversion; the first record of an entry counts."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -108,7 +108,7 @@ class FidelityRecorder:
         self._note(self._lost, position, why)
 
     def has_lost(self, why: str) -> bool:
-        """Whether anything was lost for this reason."""
+        """Return whether anything was lost for this reason."""
         return any(words == why for _, words in self._lost)
 
     def _note(self, book: dict[tuple[str, str], list[str]], position: int, words: str) -> None:
@@ -123,7 +123,7 @@ class FidelityRecorder:
         return True
 
     def close(self, source: str, target: str, damage: int) -> Fidelity:
-        """The account of everything that was noted."""
+        """Return the report."""
         return Fidelity(
             source=source,
             target=target,
@@ -137,7 +137,7 @@ class FidelityRecorder:
 
 
 def kind_of(tree: Tree, position: int) -> str:
-    """What an entry is called in an account."""
+    """The name of an entry's kind in a report."""
     if position in tree.placeholders:
         return _TYPES["damaged"]
     kind, role = tree.types[position], tree.roles[position]

@@ -29,7 +29,7 @@ __all__ = ["finish", "header_with_model"]
 
 
 def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) -> Header:
-    """The header with what some formats say there: the model, and how much came from the parent."""
+    """Add facts to the header that some formats keep there: the model, and the part of the parent."""
     metadata = {**_first_model(source, order), **(header.metadata or {})}
     if source.title:
         metadata.setdefault("title", source.title)
@@ -50,7 +50,7 @@ def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) ->
 
 
 def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
-    """The model with which the conversation begins."""
+    """The first model of the conversation."""
     tree = source.tree
     for position in order:
         if tree.types[position] == "model_change" or tree.roles[position] == "assistant":
@@ -65,7 +65,7 @@ def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
 
 
 def finish(conversion: ConversionState) -> None:
-    """Give the new file title, labels and leaf of the source, where what was written does not yet say so."""
+    """Write the title, labels and leaf of the source, unless the new file has them already."""
     out, reading = conversion.out.transcript, conversion.source.reading
     standing = conversion.key_of(conversion.plan.leaf)
     labels = reading.labels
@@ -89,7 +89,7 @@ def finish(conversion: ConversionState) -> None:
 
 
 def _stands_elsewhere(conversion: ConversionState) -> bool:
-    """Whether opening the new file would give another leaf than that of the source."""
+    """Whether the new file would open with another leaf than the source."""
     out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
     while wanted != ROOT and wanted not in conversion.written:
         wanted = tree.nearest_conversation_entry(tree.parents[wanted])
@@ -102,7 +102,7 @@ def _stands_elsewhere(conversion: ConversionState) -> bool:
 
 
 def _add(conversion: ConversionState, entry: Entry) -> None:
-    """Write an entry that the source has not; a format without a place for it does without."""
+    """Write an additional entry, unless the format refuses it."""
     if conversion.keeper is not None:
         conversion.out.add(with_origin(encode_entry(entry), Origin(made=True)))
         return

@@ -1,9 +1,9 @@
-"""Where a native line came from, kept in the line, so that its original bytes can be restored.
+"""The origin of a native line, stored in the line, so that its original bytes can be restored.
 
-A line of another program says more than the record that it was read as. Where writing the record again would
-not give the same bytes, those bytes stay with the native line, in one field behind all others that every
-reader ignores. A hash of the line before that field tells whether somebody has changed the entry since: then
-what it says now counts, and not the old bytes. What stood before the first entry is in the header.
+A line of another agent contains more than the record that was read from it. If writing the record again would
+not produce the same bytes, the native line keeps them in its last field, which every reader ignores. A hash
+of the line before that field detects changes to the entry; then the old bytes are not used. The header keeps
+the bytes before the first entry.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ _DIGEST = 6
 
 
 class Origin(NamedTuple):
-    """What a native line says about its origin."""
+    """The origin of a native line."""
 
     line: bytes | None = None
-    """The bytes of the line that it was; the first of ``parts`` entries holds them."""
+    """The bytes of the original line; the first of ``parts`` entries has them."""
     after: bytes = b"\n"
-    """What followed them, up to the next entry."""
+    """The bytes after them, up to the next entry."""
     parts: int = 1
-    """How many entries stood in that line."""
+    """The number of entries in that line."""
     part: bool = False
-    """Whether it is a later one of those."""
+    """Whether it is not the first of those."""
     bound: bool = False
-    """Whether the line fits only between the bytes that stood around it: its parent cannot be read."""
+    """Whether the line is valid only between its original neighbours: its parent cannot be read."""
     made: bool = False
-    """Whether the conversion itself made the entry."""
+    """Whether the conversion created the entry."""
 
 
 class HeaderOrigin(NamedTuple):
-    """What a native header says about its origin."""
+    """The origin of a native header."""
 
     format: str
     current: bool
-    """Whether the lines are of the version that the program writes today."""
+    """Whether the lines have the current version of their format."""
     head: bytes | None
-    """What stood before the first entry; None where only a path was taken."""
+    """The bytes before the first entry; None if only a path was converted."""
 
 
 # -- lines ------------------------------------------------------------------------------------------------
 
 
 def with_origin(line: bytes, origin: Origin) -> bytes:
-    """A native line, newline included, with its origin."""
+    """Return a native line, with its newline, with its origin."""
     body = line.removesuffix(b"\n").removesuffix(b"}")
     fields: dict[str, Any] = {}
     if origin.made:
@@ -72,7 +72,7 @@ def with_origin(line: bytes, origin: Origin) -> bytes:
 
 
 def origin_of(line: bytes) -> Origin | None:
-    """The origin of a native line; None where it has none, or where the line was changed since."""
+    """Return the origin of a native line; None without one, or if the line was changed."""
     body, mark, rest = line.rstrip().rpartition(_MARK)
     if not mark or not rest.endswith(b"}}"):
         return None
@@ -102,7 +102,7 @@ def _digest(body: bytes) -> str:
 
 
 def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
-    """A native header that tells what it was made from."""
+    """Return a native header with its origin."""
     fields: dict[str, Any] = {"format": origin.format}
     if not origin.current:
         fields["older"] = True
@@ -120,7 +120,7 @@ def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
 
 
 def head_origin(header: Header | None) -> HeaderOrigin | None:
-    """What a native header tells about its origin, if it does."""
+    """Return the origin of a native header, or None."""
     metadata: Mapping[str, Any] = (header.metadata if header is not None else None) or {}
     ours = metadata.get(FIELD)
     fields = ours.get("from") if isinstance(ours, dict) else None

@@ -12,16 +12,16 @@ from branchline.formats.protocol import Format
 __all__ = ["OriginReader", "RestoredRows", "origin_reader_for"]
 
 _ABOUT_THE_SESSION = frozenset({"usage", "model_change", "session_info"})
-"""Types whose lines may speak of the whole session: its id, or what it has cost so far."""
+"""Types whose lines may refer to the whole session: its id, or its cost so far."""
 
 
 class RestoredRows(NamedTuple):
-    """Bytes of the target's own program, and the entries that they are."""
+    """Original bytes of the target's agent, and their entries."""
 
     positions: tuple[int, ...]
     data: bytes
     made: bool = False
-    """An entry that was never in the program's file; there are no bytes."""
+    """An entry that was never in the agent's file, and has no bytes."""
     bound: bool = False
     """Whether the first entry has another parent than in the native session."""
 
@@ -35,7 +35,7 @@ class OriginReader:
         self.head = origin.head if exact else None
 
     def given(self, position: int) -> RestoredRows | None:
-        """The bytes from the first entry of a line on; None where the entry has to be written anew."""
+        """Return the original bytes from the first entry of a line on; None if the entry must be written."""
         source = self._source
         origin = origin_of(source.raw(position))
         if origin is None:

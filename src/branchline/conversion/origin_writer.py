@@ -1,4 +1,4 @@
-"""Keeps with each native line the bytes that it came from, where it would not give them back by itself."""
+"""Stores the original bytes with native lines that could not reproduce them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["OriginWriter"]
 
 
 class OriginWriter:
-    """Makes the native lines of a session of another program, in the order of its file.
+    """Writes the native lines of another agent's session, in the order of its file.
 
-    ``whole`` says that all entries are converted. Then text between lines is kept too, and a line that
-    the program's format would write in the same way for the native entry is not kept at all. A part of a file
-    goes back into another file, where nobody knows yet what would be written: there every line is kept.
+    With ``whole``, all entries are converted: text between lines is kept too, and a line is not kept if its
+    format writes the same bytes for the native entry. A part of a file may be restored into another file, so
+    every line is kept.
     """
 
     def __init__(self, source: EntryLog, *, whole: bool, carried: list[int]) -> None:
@@ -36,7 +36,7 @@ class OriginWriter:
             self._twin = OutputBuffer(source.format, self._head, source.name)
 
     def header(self, header: Header) -> Header:
-        """The native header, with what stood before the first entry."""
+        """Return the native header, with the bytes before the first entry."""
         reading = self._source.reading
         origin = HeaderOrigin(
             format=self._source.format.name,
@@ -46,7 +46,7 @@ class OriginWriter:
         return with_head_origin(header, origin)
 
     def line(self, position: int, entry: Entry) -> bytes:
-        """The native line of an entry."""
+        """Return the native line of an entry."""
         line = encode_entry(entry)
         if position in self._parts:
             return with_origin(line, Origin(part=True))
@@ -83,7 +83,7 @@ class OriginWriter:
         return self._source.bytes_between(span.offset + span.size, end)
 
     def _writes_the_same(self, first: Entry, positions: list[int], raw: bytes, after: bytes) -> bool:
-        """Whether the program's format would write these very bytes for the native entries."""
+        """Whether the format writes these bytes for the native entries."""
         twin = self._twin
         if twin is None:
             return False

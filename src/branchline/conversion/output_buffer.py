@@ -1,4 +1,4 @@
-"""A new file while it is written: bytes, and what its own format reads in them so far."""
+"""A new file in memory: its bytes, and the log that its format reads from them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from branchline.formats.protocol import Format
 __all__ = ["REFUSALS", "OutputBuffer", "names_models"]
 
 REFUSALS = (NotSupported, ValueError, OverflowError, LookupError)
-"""How a format says no: with its own word, or because a value is beyond what it can write."""
+"""The errors with which a format refuses an entry."""
 
 
 class OutputBuffer:
-    """Appends to a file in memory. A format sees what it has written before it writes more."""
+    """Appends to a file in memory. A format sees what was written before."""
 
     def __init__(self, target: Format, head: bytes, name: str) -> None:
         self._target = target
@@ -30,7 +30,7 @@ class OutputBuffer:
         return self.add(self._target.required_writer().encode(entries, self.transcript.reading))
 
     def add(self, lines: bytes) -> range:
-        """Append whole lines as they are."""
+        """Append whole lines unchanged."""
         before = len(self.transcript.tree)
         if lines:
             self._data += lines
@@ -45,7 +45,7 @@ class OutputBuffer:
 
 
 def names_models(target: Format, header: Header) -> bool:
-    """Whether an answer in this format says which model gave it. Tried out, as only the format knows."""
+    """Return whether answers in this format name their model, found by writing one."""
     trial = OutputBuffer(
         target, target.required_writer().encode_header(header), "trial" + target.traits.suffix
     )

@@ -1,4 +1,4 @@
-"""What is to be converted, in which order, and what has to be known before the first entry is written."""
+"""The plan of a conversion: which entries are written, and in which order."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class ConversionPlan(NamedTuple):
     linear: bool
     edits: dict[int, ContextEdit]
     spent: dict[int, Usage]
-    """What an answer spent, by the position of the answer; counted elsewhere in the source."""
+    """Usage by the position of the answer, recorded elsewhere in the source."""
     folded: frozenset[int]
-    """The usage entries that ``spent`` is made of."""
+    """The usage entries in ``spent``."""
     pieces: dict[int, int]
-    """Answers that are written in pieces: for each piece but the first, the one that it continues."""
+    """Answers in several pieces: for each piece but the first, the one it continues."""
     fresh: frozenset[int]
-    """Entries behind which the context begins anew."""
+    """Entries after which the context starts empty."""
 
 
 def make_plan(
     source: EntryLog, target: Format, leaf: int | None, ledger: FidelityRecorder, *, as_in_file: bool
 ) -> ConversionPlan:
-    """What to write for a path, or (``leaf`` None) for the whole tree. Notes in the ledger what is not.
+    """Plan a path, or (``leaf`` None) the whole tree. Records in the ledger what is left out.
 
     ``as_in_file`` keeps the order of the file even if an entry precedes its parent.
     """
@@ -103,7 +103,7 @@ _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change"}
 
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:
-    """A path, with the side records directly behind its end: a title or what an answer cost."""
+    """A path, with the side records directly after its end: a title, or usage."""
     chain = tree.path_positions(leaf)
     below = tree.root_positions() if leaf == ROOT else tree.child_positions(leaf)
     while len(below) == 1 and tree.types[below[0]] in _BEHIND:
@@ -162,7 +162,7 @@ def _rank(tree: Tree, position: int, active: Container[int]) -> int:
 
 
 def _not_rolled_back(tree: Tree, children: dict[int, list[int]], leaf: int) -> list[int]:
-    """Everything on branches that cannot be turns which were rolled back."""
+    """Everything on branches that cannot be written as rolled-back turns."""
     active = set(tree.path_positions(leaf))
     left: list[int] = []
     waiting: list[tuple[int, bool]] = [(ROOT, True)]
@@ -206,7 +206,7 @@ def _compacted_below(tree: Tree, children: dict[int, list[int]]) -> list[bool]:
 
 
 def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
-    """The entries behind which a model sees nothing of what was before, and no compaction says why."""
+    """The entries that hide everything before them from the model, without a compaction."""
     tree, boundaries = source.tree, source.context_rules.boundaries
     if not boundaries:
         return frozenset()
@@ -238,7 +238,7 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
 
 
 def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
-    """The edit in force of each edited entry; of several branches the active one decides."""
+    """The effective edit of each edited entry; the active branch takes precedence."""
     tree = source.tree
     places = [position for position in order if tree.types[position] == "context_edit"]
     if not places:
@@ -257,7 +257,7 @@ def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, Conte
 
 
 def _fold_usage(source: EntryLog, order: Sequence[int], spent: dict[int, Usage], folded: set[int]) -> None:
-    """Give what was spent to the answer just before it, or else to the one that follows."""
+    """Assign usage to the answer directly before it, or else to the one after it."""
     tree = source.tree
     waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
     for position in order:
@@ -281,7 +281,7 @@ def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage]
 
 
 def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
-    """Which answers go on from which, in a format that writes one answer as several entries."""
+    """Which answers continue which, in a format that writes one answer as several entries."""
     if type(source.format.reader).merge_answers is FormatReader.merge_answers:
         return {}
     tree = source.tree
@@ -309,7 +309,7 @@ def _belong_together(source: EntryLog, one: int, other: int) -> bool:
 
 
 def added(one: Usage, other: Usage) -> Usage:
-    """Two calls as one."""
+    """Add two usages."""
     names = ("input", "output", "cache_read", "cache_write")
     costs = (*names, "total")
     return Usage(
@@ -322,7 +322,7 @@ def added(one: Usage, other: Usage) -> Usage:
 def kept_messages(
     source: EntryLog, position: int, entry: Compaction, edits: Mapping[int, ContextEdit]
 ) -> tuple[Message, ...]:
-    """What a compaction leaves of the conversation before it, as messages with these edits."""
+    """The messages that a compaction keeps, with these edits."""
     tree = source.tree
     if entry.first_kept is None or entry.first_kept == entry.id:
         return ()
@@ -344,7 +344,7 @@ def kept_messages(
 
 
 def _timed(message: Message, written: str) -> Message:
-    """The message with a time: its own, or that of its entry."""
+    """The message with its own time, or that of its entry."""
     if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
     return msgspec.structs.replace(message, timestamp=milliseconds(written))

@@ -1,4 +1,4 @@
-"""Where the entries of a source hang in the new file, and whether they hang there as they did."""
+"""The mapping from entries of the source to entries of the new file."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class ConversionJob(NamedTuple):
     leaf: int | None = None
     restorer: OriginReader | None = None
     bare: bool = False
-    """Entries only: no origin, and neither moves nor labels nor a title at the end."""
+    """Write entries only: no origins, moves, labels or title."""
 
 
 class ConversionState:
-    """A source, a new file with its header, and for each entry of the source its place in the new file."""
+    """A source, a new file with its header, and the position of each source entry in the new file."""
 
     def __init__(self, job: ConversionJob) -> None:
         source, target, header, leaf, restorer, bare = job
@@ -64,9 +64,9 @@ class ConversionState:
         self._file_name = target.home.file_key(self.header) + target.traits.suffix
         self.out = OutputBuffer(target, head, self._file_name)
         self.written: dict[int, int] = {}
-        """For each entry that is in the new file, its position there."""
+        """The position in the new file, by the position in the source."""
         self.bound: set[int] = set()
-        """Entries that hang there from something else than here."""
+        """Entries with another parent in the new file."""
         self._image: dict[int, int] = {}
         self._imaged = 0
         begun = self.out.transcript.leaf  # where the header is an entry itself, all others follow it
@@ -76,7 +76,7 @@ class ConversionState:
         self._run: list[tuple[int, Entry]] = []
 
     def adopt(self, data: bytes) -> None:
-        """Take a finished file with the same ids as the new one."""
+        """Use a finished file with the same ids as the new file."""
         self.out = OutputBuffer(self.target, data, self._file_name)
         made = self.out.transcript.tree
         for position, key in enumerate(self.source.tree.keys):
@@ -85,11 +85,11 @@ class ConversionState:
                 self._keys[position] = key
 
     def key_of(self, position: int) -> str | None:
-        """The id in the new file under which what follows an entry hangs; None before the first one."""
+        """Return the id of the parent in the new file for entries after this one; None before the first."""
         return self._keys.get(position)
 
     def stands_well(self) -> bool:
-        """Whether every entry of the conversation hangs in the new file where it hung in the source."""
+        """Return whether every conversation entry has the same parent as in the source."""
         tree, made = self.source.tree, self.out.transcript.tree
         for place, position in self._images().items():
             if position in self.bound:
@@ -133,7 +133,7 @@ class ConversionState:
         return self._keys.get(above)
 
     def _placed(self, position: int, entry: Entry) -> Entry:
-        """The entry with the ids that it and those it names have in the new file."""
+        """Return the entry with the ids of the new file."""
         own = self._own_id(position)
         changes: dict[str, object] = {"id": own, "parent": self._parent_key(position)}
         match entry:
@@ -153,14 +153,14 @@ class ConversionState:
         return key if self.target is PI else key.replace("#", ".")
 
     def _named(self, key: str) -> str | None:
-        """How the new file names an entry that another one speaks of."""
+        """The id in the new file of an entry that another one refers to."""
         position = self.source.tree.positions.get(key)
         if position in self.written:
             return self._keys[position]
         return None if position is None or self.target is not PI else self._own_id(position)
 
     def _first_kept(self, position: int, first: str) -> str:
-        """The first entry that is kept, or the next one on the path that is in the new file."""
+        """The first kept entry, or the next one on the path that is in the new file."""
         tree = self.source.tree
         start = tree.positions.get(first, ROOT)
         above, nearest = tree.parents[position], ROOT
@@ -172,7 +172,7 @@ class ConversionState:
         return first if self.target is PI else self._own_id(position)
 
     def _begin_anew(self, position: int) -> None:
-        """Make the next entry a root, where a model sees nothing of what was before."""
+        """Make the next entry a root, so that a model sees nothing before it."""
         if position in self.plan.fresh and not self.bare:
             self._keys[position] = self._keys[ROOT]
 

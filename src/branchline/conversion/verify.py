@@ -1,7 +1,7 @@
-"""What a line that was written does not say of the entry that it was written for.
+"""Verify written lines: what does a line lack of the entry that it was written for?
 
-The line is read back by its own format, and the two records are compared. Names, places in the tree and ways
-to say the same (a text or one block of text, false or absent) do not count.
+The line is read back by its own format, and the two records are compared. Ids, positions in the tree and
+equivalent notations (a text or one text block, false or absent) do not count.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WORDS = {
 
 
 def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
-    """Readable names of what ``found`` lacks; ``spent`` is usage recorded beside it."""
+    """Return readable names of what ``found`` lacks; ``spent`` is usage recorded beside it."""
     one, other = _said(wanted), _said(found)
     if spent is not None and not other.get("usage"):
         other["usage"] = _plain(msgspec.to_builtins(spent))
@@ -81,7 +81,7 @@ def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str,
 
 
 def _said(entry: Entry) -> dict[str, Any]:
-    """What an entry says, without what only places it."""
+    """The content of an entry, without its ids and links."""
     fields = message_fields(entry.message) if isinstance(entry, MessageEntry) else entry_fields(entry)
     said = {name: _plain(value) for name, value in fields.items() if name not in _PLACES}
     if "content" in fields:
@@ -155,7 +155,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value without what is empty in it: an absent field and an empty one say the same."""
+    """A value without empty fields, which are equivalent to absent ones."""
     if isinstance(value, dict):
         found = {name: _plain(inner) for name, inner in value.items()}
         return {name: inner for name, inner in found.items() if not _is_empty(inner)}

@@ -1,4 +1,4 @@
-"""Entries into a new file: as they are, or in the first simpler form that its format accepts."""
+"""Write entries into a new file, unchanged or in the first simpler form that its format accepts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _NO_CALL = "as a user message: the call that it answers does not precede it"
 
 
 class EntryWriter(ConversionState):
-    """Writes entries, one by one or many together, and notes what became of them."""
+    """Writes entries, one by one or in runs, and records the outcome."""
 
     def __init__(self, job: ConversionJob) -> None:
         super().__init__(job)
@@ -81,7 +81,7 @@ class EntryWriter(ConversionState):
     # -- writing --------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Write the run; if the target refuses it, one after the other."""
+        """Write the pending run; if the target refuses it, one entry at a time."""
         run, self._run = self._run, []
         if not run:
             return
@@ -95,7 +95,7 @@ class EntryWriter(ConversionState):
         self._settle([position for position, _ in run], entries, made, "")
 
     def _write_group(self, group: list[tuple[int, Entry]]) -> None:
-        """Results that follow each other, or any one message."""
+        """Consecutive tool results, or a single message."""
         positions = [position for position, _ in group]
         first = msgspec.structs.replace(group[0][1], parent=self._parent_key(positions[0]))
         entries = chained([first, *(entry for _, entry in group[1:])])
@@ -119,7 +119,7 @@ class EntryWriter(ConversionState):
             self._write_alone(position, as_user_message(placed), _NO_CALL)
 
     def _result_forms(self, entries: Sequence[Entry]) -> Iterator[ToolResultForms]:
-        """Forms of results that follow each other; behind the first, those without half characters."""
+        """The forms of consecutive tool results; after the first, those without lone surrogates."""
         forms = iter(result_forms(entries))
         yield next(forms)
         whole = without_lone_surrogates(Fallback("", tuple(entries)))
@@ -135,7 +135,7 @@ class EntryWriter(ConversionState):
         return None if above == ROOT else message_of(self.source.entry(above))
 
     def _write_alone(self, position: int, entry: Entry, how: str) -> None:
-        """Write one entry as it is, or in the first simpler form that the target accepts."""
+        """Write one entry unchanged, or in the first simpler form that the target accepts."""
         if isinstance(entry, Label) and not entry.target:
             self._drop(position, "the entry that it names is not in the new file")
             return
@@ -155,7 +155,7 @@ class EntryWriter(ConversionState):
         self._drop(position, self._reason(refusal))
 
     def _with_words(self, entry: Entry, made: range) -> tuple[range, str]:
-        """Behind the summary of a branch its words, where the program would not show them to a model."""
+        """Write the text of a branch summary after it, if the agent would not show it to a model."""
         if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
             return made, ""
         silent = self.out.transcript.context_rules.excluded_types
@@ -221,14 +221,14 @@ class EntryWriter(ConversionState):
                 yield whole
 
     def _reason(self, refusal: str) -> str:
-        """What a format said, without the way out that does not lead out of here."""
+        """The reason of a format, without its hint, which does not apply here."""
         reason = refusal.split(". Fork it", 1)[0]
         return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it is empty"
 
     # -- what became of it ----------------------------------------------------------------------------
 
     def _settle(self, positions: Sequence[int], entries: Sequence[Entry], made: range, how: str) -> None:
-        """Find the entries in the new file, and note what became of them."""
+        """Find the entries in the new file, and record the outcome."""
         tree = self.out.transcript.tree
         start = made.start
         found = places_of(entries, made, tree.types, tree.positions)
@@ -268,9 +268,9 @@ class EntryWriter(ConversionState):
                 self.ledger.carried(position)
 
     def _unread(self, entry: Entry, place: int | None) -> tuple[str, ...]:
-        """What the target's program itself does not see of an entry that is in the new file.
+        """What the target's agent does not see of an entry in the new file.
 
-        A row about the session, as a title may be, has no place in its tree.
+        A row about the session, such as a title, has no position in its tree.
         """
         limits, traits, line = self.target.limits, self.target.traits, b""
         if place is not None:
@@ -289,12 +289,12 @@ class EntryWriter(ConversionState):
         return tuple(found)
 
     def _is_joined(self, position: int, place: int) -> bool:
-        """Whether the target's program takes an answer for a part of the one before it."""
+        """Whether the target's agent treats an answer as part of the previous one."""
         continues = place in self.out.transcript.tree.continuations
         return continues and position not in self.source.tree.continuations
 
     def _not_kept(self, entry: Entry, place: int, before: range, behind: range) -> tuple[str, ...]:
-        """What the new file does not say of an entry.
+        """What the new file lacks of an entry.
 
         Its usage may be written before it, and further parts of an answer after it.
         """
@@ -314,7 +314,7 @@ class EntryWriter(ConversionState):
         return missing
 
     def _whole_answer(self, found: Entry, behind: range) -> Entry:
-        """An answer with the parts that were written behind it."""
+        """An answer with the parts written after it."""
         message = message_of(found)
         for part in map(self.out.transcript.entry, behind):
             more = message_of(part)

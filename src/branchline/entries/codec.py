@@ -65,12 +65,12 @@ def _free_values(entries: Iterable[records.Entry]) -> list[Any]:
         if type(content) is tuple:
             for block in content:
                 if type(block) is blocks.ToolCall:
-                    add(block.arguments)
+                    found += block.arguments.values()
     return found
 
 
 def decode_entry(line: bytes | memoryview) -> records.Entry:
-    """The record of one line. ValueError when the line is no JSON object."""
+    """The record of one line. ValueError if the line is not a JSON object."""
     try:
         return _known().decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

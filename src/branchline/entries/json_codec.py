@@ -98,7 +98,7 @@ _OPENING = bytes.maketrans(b"]}", b"[{")
 def bounded(text: bytes) -> bytes:
     """The same JSON text with null for whatever is nested more than :data:`DEEPEST` levels deep.
 
-    Text that is no JSON is returned unchanged: a decoder reports it.
+    Text that is not valid JSON is returned unchanged: a decoder reports it.
     """
     if text.count(b"[") + text.count(b"{") <= DEEPEST:
         return text

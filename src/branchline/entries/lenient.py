@@ -18,7 +18,7 @@ __all__ = ["block_from_fields", "content_from", "entry_from_fields", "message_fr
 
 Fields = dict[str, Any]
 
-_fields_of = cache(msgspec.structs.fields)  # reads annotations anew every time it is asked
+_fields_of = cache(msgspec.structs.fields)  # evaluates annotations on every call
 
 _BLOCKS: dict[str, type[blocks.KnownBlock]] = {
     "text": blocks.Text,

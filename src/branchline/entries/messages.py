@@ -43,7 +43,7 @@ Number = int | float
 class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Money, in the currency of the provider (US dollars for all known ones).
 
-    ``known`` is false where nobody recorded what a call cost; pi needs the numbers all the same.
+    ``known`` is false where the cost of a call was not recorded; pi requires the numbers anyway.
     """
 
     input: Number = 0

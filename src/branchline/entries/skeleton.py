@@ -8,6 +8,7 @@ path reads JSON that msgspec refuses. ``salvage`` finds the ids in lines that ar
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import msgspec
@@ -24,7 +25,6 @@ __all__ = [
     "decode_lines",
     "from_fields",
     "links",
-    "quiet_answers",
     "salvage",
 ]
 
@@ -130,40 +130,30 @@ def _decoder(*messages: Any) -> msgspec.json.Decoder[Skeleton]:
 
 
 _ENDED_WELL = ("toolUse", "stop", None, "")
-_SAID_BY_OTHERS = frozenset({type(None), type(NO_MESSAGE), _USER, *_OTHERS})
 
-_any = msgspec.json.Decoder(Skeleton)
-_usual = _decoder(_Answer, _USER, *_OTHERS)
+
+@cache
+def _any() -> msgspec.json.Decoder[Skeleton]:
+    """Made when something is read, as the other decoder: many commands know where files are and read none."""
+    return msgspec.json.Decoder(Skeleton)
+
+
+@cache
+def _usual() -> msgspec.json.Decoder[Skeleton]:
+    return _decoder(_Answer, _USER, *_OTHERS)
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Skeleton]:
     """The skeletons of many values, in order."""
     try:
-        return _usual.decode_lines(data)
+        return _usual().decode_lines(data)
     except msgspec.ValidationError:
         return decode_any(data)
 
 
 def decode_any(data: bytes | memoryview) -> Sequence[Skeleton]:
     """As :func:`decode_lines`, for unknown types, roles or blocks."""
-    return _any.decode_lines(data)
-
-
-def quiet_answers(messages: Sequence[Any], first: int) -> list[int]:
-    """The positions of the textless answers, counted from ``first``; entries without a message are None."""
-    found = []
-    for place, message in enumerate(messages, first):  # without calls: most of what opening a file does
-        kind = type(message)
-        if kind is _Answer:
-            if message.stopReason in _ENDED_WELL:
-                for block in message.content:
-                    if type(block) is _Words and (text := block.text) and not text.isspace():
-                        break
-                else:
-                    found.append(place)
-        elif kind not in _SAID_BY_OTHERS and message.role == "assistant" and message.is_quiet():
-            found.append(place)
-    return found
+    return _any().decode_lines(data)
 
 
 def _has_words(content: bytes) -> bool:
@@ -215,7 +205,7 @@ def links(line: bytes) -> dict[str, Any]:
     return {name: fields[name] for name in ("id", "parentId") if name in fields}
 
 
-# -- lines that are no JSON -------------------------------------------------------------------------------
+# -- lines that are not JSON ------------------------------------------------------------------------------
 
 _ID = rb'"id"\s*:\s*"([^"\\]{1,200})"'
 _PARENT = rb'"parentId"\s*:\s*(?:"([^"\\]{0,200})"|null)'

@@ -274,7 +274,7 @@ class _Refusing(_Helpers):
 
 
 def _settled(answer: Any) -> Any:
-    """The answer itself; of a coroutine, what it gives in an event loop of its own."""
+    """Return the answer; run a coroutine in an event loop of its own and return its result."""
     if not inspect.isawaitable(answer):
         return answer
     import asyncio  # noqa: PLC0415  only needed when something awaits

@@ -48,9 +48,10 @@ def fork(
 ) -> Flow[ForkResult[S]]:
     """Copy the path to an entry (default: the leaf) into a new, linked session, of the program ``to``.
 
-    ``before`` leaves the entry itself out and gives its text back if it is a prompt. ``scope="tree"`` takes
-    all branches and stands on the entry. ``switch`` says that the person goes on in the fork: the plugins
-    are then told that this session is left and that one starts. This session does not change.
+    ``position="before"`` leaves the entry itself out and returns its text if it is a prompt.
+    ``scope="tree"`` copies all branches and makes the entry the leaf. ``switch`` says that the user continues
+    in the fork: plugins are then notified that this session ends and the fork starts. This session does not
+    change.
     """
     abort = AbortSignal() if abort is None else abort
     session.refresh_log()

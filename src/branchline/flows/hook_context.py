@@ -1,9 +1,8 @@
 """What a plugin can do with the session that its hook is called for.
 
-While a question is asked nothing may be written, so that a flow that is cancelled leaves no trace: the
-context of a ``before`` hook can look, and refuses to write. While an append returns only side records may be
-written, so that nobody's leaf moves under their feet. Everywhere else a plugin can do what a person can, by
-the same verbs and flows.
+The context of a ``before`` hook can read but refuses to write, so that a cancelled flow leaves no trace.
+``entry_appended`` may write only side records, so that the leaf does not move while an append returns. In
+every other hook a plugin can do what a user can, with the same methods and flows.
 """
 
 from __future__ import annotations

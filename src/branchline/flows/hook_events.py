@@ -1,8 +1,8 @@
 """Hook events and the results that hooks may return, as frozen records.
 
-Before something happens a hook gets a request and may answer with :class:`Cancel`, with a result of its
-own, or with nothing. After it has happened a hook is told, and its answer does not count. Entries are
-named by their ids; the context that every hook gets can look them up.
+A hook that runs before an operation receives a request and may return :class:`Cancel`, a result of its own,
+or None. A hook that runs after it receives a notification, and its return value is ignored. Events name
+entries by id; the context that every hook receives can look them up.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The hooks that plugins implement: what each is called with, and what it may answer.
+"""The hooks that plugins implement: their arguments and the results that they may return.
 
-This is the one place that names them. Nothing here needs pluggy: :mod:`branchline.plugins` makes its
-specifications from :class:`HookSpecs`, and flows find the implementations through :class:`Hooks`.
+This module does not need pluggy: :mod:`branchline.plugins` makes its specifications from
+:class:`HookSpecs`, and flows find the implementations through :class:`Hooks`.
 
-An implementation takes any of the two arguments by name: ``event``, the record that the specification
-says, and ``context``, a :class:`~branchline.flows.hook_context.HookContext`. It may be a plain function or a
+An implementation takes either or both of two arguments by name: ``event``, the record that the specification
+names, and ``context``, a :class:`~branchline.flows.hook_context.HookContext`. It may be a plain function or a
 coroutine function, except ``entry_appended``, which is called while an append returns and is plain.
 """
 

@@ -75,13 +75,15 @@ def navigate(
 ) -> Flow[NavigateResult]:
     """Go to an entry of this session.
 
-    Picking a prompt (or a message of an extension) goes to its parent and gives its text back; any other
-    entry becomes the leaf; picking the leaf does nothing. ``summarize`` None asks the person. The summary,
-    with ``custom_instructions`` as a focus or instead of the task, is made of what fits into ``window``
-    tokens, and stands at the new place. ``label`` names it, or the target where there is no summary.
+    If the target is a prompt (or a message of an extension), its parent becomes the leaf and its text is
+    returned; any other entry becomes the leaf itself. Going to the current leaf does nothing.
+    ``summarize=None`` asks the user whether to summarize the branch that is left. The summary covers what
+    fits into ``window`` tokens and is appended at the new leaf. ``custom_instructions`` are its focus; with
+    ``replace_instructions`` they replace its task. ``label`` labels the summary, or the target if there is
+    none.
 
-    EntryNotFound for an unknown target; ReadOnly and NotSupported before any question; NoSummarizer and
-    SummaryFailed before anything has moved; SessionMoved when the session was moved while the questions were
+    Raises EntryNotFound for an unknown target, ReadOnly and NotSupported before any question, NoSummarizer
+    and SummaryFailed before the leaf moves, and SessionMoved if the session moved while the questions were
     asked.
     """
     abort = AbortSignal() if abort is None else abort

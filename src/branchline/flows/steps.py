@@ -1,9 +1,9 @@
-"""The steps of a flow: what it wants to know, and the one thing that it does at the end.
+"""The steps of a flow: its questions, and the single change that it makes at the end.
 
 A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driver` does that
 for code that blocks and for code that awaits. All questions come first. Then comes one :class:`Act`, which
-changes something, and after it only :class:`Notify`. So whoever stops a flow at a question (by an answer, an
-abort or an exception) has changed nothing.
+changes something, and after it only :class:`Notify`. So a flow that is stopped at a question (by an
+answer, an abort or an exception) has changed nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Gather(Step, frozen=True, kw_only=True):
 
 
 class CallPlugin(Step, frozen=True, kw_only=True):
-    """Call a function of a plugin with a context that may act. Answer: what it returns."""
+    """Call a function of a plugin with a context that may write. Answer: its return value."""
 
     call: Callable[[Any], Any]
     session: LiveSession
@@ -144,7 +144,7 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Act(Step, frozen=True, kw_only=True):
-    """Do it: call this function, once. Answer: what it returns. It cannot be aborted half way."""
+    """Make the change: call this function once. Answer: its return value. It cannot be aborted halfway."""
 
     verb: str
     call: Callable[[], Any]

@@ -96,6 +96,7 @@ BUILTIN_FORMATS = (
             ".vscode-server",
         ),
         ("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "APPDATA"),
+        begins=b'{"cline":"',
         documents=r"[/\\]sessions[/\\]([^/\\]+)[/\\](?:\1(?:\.messages)?|agent_[^/\\]+\.messages)\.json$"
         r"|[/\\]tasks[/\\][^/\\]+[/\\]api_conversation_history\.json$",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,6 @@ __all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "text_of", "whole_n
 
 LAST_INSTANT = 253402300799999
 """The end of the year 9999, in milliseconds."""
-_EPOCH = date(1970, 1, 1).toordinal()
 
 
 def dict_of(value: Any) -> dict[str, Any]:
@@ -32,16 +31,14 @@ def whole_number(value: Any) -> int:
     return int(value)
 
 
-def iso_time(milliseconds: float | None) -> str:
-    """A time in milliseconds as text; "" for none, or for one beyond all dates."""
-    if milliseconds is None or not 0 < milliseconds <= LAST_INSTANT:
+def iso_time(milliseconds: object) -> str:
+    """A Unix time in milliseconds as text; "" for anything else, and for a time beyond all dates."""
+    if not isinstance(milliseconds, int | float) or not 0 < milliseconds <= LAST_INSTANT:
         return ""
-    days, rest = divmod(int(milliseconds), 86_400_000)
-    seconds, rest = divmod(rest, 1000)
-    minutes, seconds = divmod(seconds, 60)
-    return f"{_day(days)}T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{rest:03}Z"
+    minutes, rest = divmod(int(milliseconds), 60_000)
+    return f"{_minute(minutes)}:{rest // 1000:02}.{rest % 1000:03}Z"
 
 
-@lru_cache(maxsize=64)
-def _day(number: int) -> str:
-    return date.fromordinal(_EPOCH + number).isoformat()
+@lru_cache(maxsize=1024)  # many entries share a minute
+def _minute(number: int) -> str:
+    return datetime.fromtimestamp(number * 60, UTC).isoformat()[:16]

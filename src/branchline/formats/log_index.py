@@ -146,6 +146,12 @@ class LogIndex:
         return None
 
     @property
+    def git_branch(self) -> str | None:
+        """The git branch that the header names."""
+        branch = None if self.header is None else (self.header.metadata or {}).get("gitBranch")
+        return branch if isinstance(branch, str) and branch else None
+
+    @property
     def repeats(self) -> Container[int]:
         """Entries that only repeat others, because the program needs them twice; seldom any."""
         return ()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from branchline.context import ContextRules, ModelRef
+from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.formats.entry_text import EntryText
@@ -114,8 +115,6 @@ class FormatReader(Protocol[IndexT]):
 
     def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
         """The model of an answer; override it to answer without decoding the whole entry."""
-        from branchline.context.selection import model_of_answer  # noqa: PLC0415  lists and searches need none
-
         return model_of_answer(transcript, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
@@ -69,7 +70,11 @@ class _Saved(msgspec.Struct, kw_only=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Saved).decode
+
+
+@cache
+def _decoder() -> msgspec.msgpack.Decoder[_Saved]:
+    return msgspec.msgpack.Decoder(_Saved)
 
 
 def dump(reader: LogReader[LogIndex]) -> bytes | None:
@@ -141,7 +146,7 @@ def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
     if not isinstance(reader, LineReader):
         return False
     end = _WORDS + int.from_bytes(data[:_WORDS], "little")
-    saved = _decode(data[_WORDS:end])
+    saved = _decoder().decode(data[_WORDS:end])
     index = reader.reading
     if saved.version != _VERSION or saved.format != index.format:
         return False

@@ -17,7 +17,7 @@ import base64
 import functools
 import os
 import uuid
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -40,7 +40,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 from branchline.entries import CustomMessage
 from branchline.integrations.event_messages import native_entries, native_forms, new_entries, tool_result
 from branchline.integrations.open_sessions import OpenSessions, Slot
-from branchline.integrations.threads import run_to_end
+from branchline.integrations.threads import ClosableAdapter, run_to_end
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store, key_for, parts_of, trash_of
@@ -53,7 +53,7 @@ _SPACE = "adk"
 Fields = dict[str, Any]
 
 
-class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not in the locked environment
+class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ignore[misc]  # not in the locked environment
     """The sessions of one store, of any number of apps and users.
 
     ``on_conflict``: an event of a session object that is behind the store follows what is stored
@@ -206,12 +206,6 @@ class BranchlineSessionService(BaseSessionService):  # type: ignore[misc]  # not
                 self._library.close()
 
         await run_to_end(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
 
     # -- inside, in a thread ----------------------------------------------------------------------------
 

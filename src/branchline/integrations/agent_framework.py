@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -28,7 +28,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 
 from branchline.integrations.event_messages import native_forms, new_entries, tool_result
 from branchline.integrations.open_sessions import OpenSessions
-from branchline.integrations.threads import run_to_end
+from branchline.integrations.threads import ClosableAdapter, run_to_end
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store
@@ -39,7 +39,7 @@ _FORMAT = "maf.message"
 Fields = dict[str, Any]
 
 
-class BranchlineHistory(HistoryProvider):  # type: ignore[misc]  # not in the locked environment
+class BranchlineHistory(HistoryProvider, ClosableAdapter):  # type: ignore[misc]  # not in the locked environment
     """The history of every session id, each a session of one store.
 
     ``on_conflict`` is as for sessions: what is saved follows what other processes saved (``"append"``), or
@@ -100,12 +100,6 @@ class BranchlineHistory(HistoryProvider):  # type: ignore[misc]  # not in the lo
                 self._library.close()
 
         await run_to_end(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
 
     @contextmanager
     def _session(self, session_id: str | None) -> Iterator[Session]:

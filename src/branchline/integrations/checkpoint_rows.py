@@ -126,7 +126,7 @@ class _SqliteRows:
         self._store.close()
 
     def _doing(self, what: str) -> str:
-        return f"{what} checkpoints in {self._store.path}"
+        return f"{what} checkpoints in {self._store.name}"
 
 
 class _PostgresRows:

@@ -16,12 +16,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, Self, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import msgspec
 
 from branchline.errors import NotSupported, SessionNotFound
-from branchline.integrations.threads import Worker
+from branchline.integrations.threads import ClosableAdapter, Worker
 from branchline.library import SessionLibrary
 from branchline.log import Log
 from branchline.stores import Store, StoredLog, key_for, parts_of, trash_of
@@ -62,7 +62,7 @@ class _Folded:
         self.value: Summary | None = None
 
 
-class BranchlineSessionStore:
+class BranchlineSessionStore(ClosableAdapter):
     """A ``SessionStore`` with all optional methods. Tasks and processes may share it."""
 
     def __init__(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
@@ -147,12 +147,6 @@ class BranchlineSessionStore:
                 self._library.close()
 
         await self._worker.run(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
 
     # -- inside, in a thread ----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 try:
     from agents.memory import SessionSettings
@@ -26,7 +26,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 
 from branchline.entries import Content, ContextEdit, Usage
 from branchline.integrations.openai_items import decode_items, edited_items, messages_of
-from branchline.integrations.threads import Worker
+from branchline.integrations.threads import ClosableAdapter, Worker
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store
@@ -71,7 +71,7 @@ class _Snapshot:
     replace_suffix: Callable[[int, list[Any]], Awaitable[bool]]
 
 
-class BranchlineSession:
+class BranchlineSession(ClosableAdapter):
     """The conversation of one id, in any store.
 
     ``on_conflict`` says what happens if another process added items meanwhile: ``"append"`` continues behind
@@ -283,12 +283,6 @@ class BranchlineSession:
             self._session = self._library = None
 
         await self._worker.run(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
 
     def _opened(self) -> Session:
         if self._session is None:

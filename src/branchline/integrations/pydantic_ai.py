@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -49,7 +49,7 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 from branchline.entries import Custom, UnknownMessage
 from branchline.errors import SessionNotFound
 from branchline.integrations.event_messages import native_entries, new_entries, tool_result
-from branchline.integrations.threads import Worker
+from branchline.integrations.threads import ClosableAdapter, Worker
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, Session
 from branchline.stores import Store, key_for, trash_of
@@ -71,7 +71,7 @@ _RECORDS = TypeAdapter(ConversationRecord)
 Fields = dict[str, Any]
 
 
-class BranchlineConversations(ConversationStore):
+class BranchlineConversations(ConversationStore, ClosableAdapter):
     """The conversations of one store. Tasks and processes may share it."""
 
     def __init__(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
@@ -144,12 +144,6 @@ class BranchlineConversations(ConversationStore):
                 self._library.close()
 
         await self._worker.run(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_exception: object) -> None:
-        await self.close()
 
     # -- inside, in a thread ----------------------------------------------------------------------------
 

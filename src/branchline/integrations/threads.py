@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
-__all__ = ["Worker", "run_to_end"]
+__all__ = ["ClosableAdapter", "Worker", "run_to_end"]
 
 _T = TypeVar("_T")
 
@@ -44,3 +45,17 @@ class Worker:
         """Run a function in this thread, when no other one runs."""
         with self._lock:
             return function()
+
+
+class ClosableAdapter(ABC):
+    """An adapter that is closed by its ``close``, or at the end of an ``async with`` block."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close what is open, and the store if this object opened it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()

@@ -1,4 +1,4 @@
-"""The collection of sessions: list, find, open, rename, remove and restore, prune, the forest of forks."""
+"""Session libraries: list, find, open, rename, remove, restore and prune sessions; the forest of forks."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what neither a list nor a search needs on first access."""
+    """Load names that neither lists nor searches need on first access."""
     if name == "AsyncSessionLibrary":
         return _lazy.lazy_attribute(__name__, {"async_library": ("AsyncSessionLibrary",)}, name)
     forest = {"forest": ("Forest", "ForestRow", "build_forest")}

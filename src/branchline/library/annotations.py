@@ -1,7 +1,7 @@
-"""Tags and notes on sessions: stored in one file, so that no session is changed.
+"""Tags and notes on sessions, stored in one file outside the sessions.
 
-They belong to a session by its format and id, so that they stay with it when its file is moved, renamed or
-archived, and they work for agents whose sessions are read-only here.
+They are keyed by format and session id. So they survive when a session file is moved, renamed or archived,
+and they work for agents whose sessions are read-only here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_NOTE = 10_000
 
 
 class Annotation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What you wrote about a session."""
+    """The tags and the note of a session."""
 
     tags: tuple[str, ...] = ()
     note: str = ""
@@ -47,13 +47,14 @@ _NONE = Annotation()
 
 
 class Annotations:
-    """Tags and notes. A file that cannot be read is an empty one for readers; ``problem`` says why.
+    """Tags and notes of one user.
 
-    Changing anything then raises LogError: nothing that cannot be read is overwritten.
+    If the file cannot be read, there are none, and ``problem`` says why. Changes then raise LogError, so that
+    an unreadable file is never overwritten.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
-        """The annotations of this user, or of another home directory."""
+        """Read the annotations of this user, or of another home directory."""
         self.path = os.path.join(places.data_directory(environment, home), "annotations.json")
         self.problem: str | None = None
         self._known = self._read()
@@ -62,18 +63,18 @@ class Annotations:
         return bool(self._known)
 
     def of(self, row: SessionRow) -> Annotation:
-        """What is known about a session."""
+        """Return the annotation of a session; an empty one if it has none."""
         return self._known.get(_name(row), _NONE)
 
     def applied(self, row: SessionRow) -> SessionRow:
-        """The row with its tags and its note."""
+        """Return the row with its tags and its note."""
         found = self._known.get(_name(row))
         if found is None:
             return row
         return msgspec.structs.replace(row, tags=found.tags, note=found.note or None)
 
     def applying(self, row_of: Callable[[_T], SessionRow | SkippedFile]) -> _Rows[_T]:
-        """The same function with tags and notes on the rows that it returns."""
+        """Wrap a function so that the rows it returns have their tags and notes."""
         if not self:
             return row_of
 
@@ -84,7 +85,7 @@ class Annotations:
         return annotated
 
     def tags(self) -> dict[str, int]:
-        """Every tag, and how many sessions have it."""
+        """Return each tag with the number of sessions that have it."""
         counts: dict[str, int] = {}
         for one in self._known.values():
             for tag in one.tags:
@@ -92,7 +93,7 @@ class Annotations:
         return dict(sorted(counts.items()))
 
     def tag(self, row: SessionRow, tags: Iterable[str]) -> Annotation:
-        """Add tags to a session. ValueError for one that cannot be a tag."""
+        """Add tags to a session. Raises ValueError for an invalid tag."""
         wanted = [check_tag(tag) for tag in tags]
         return self._change(row, lambda one: _with(one, tags=tuple(dict.fromkeys((*one.tags, *wanted)))))
 
@@ -104,7 +105,7 @@ class Annotations:
         )
 
     def set_note(self, row: SessionRow, note: str) -> Annotation:
-        """Write a note about a session; an empty one removes it. ValueError for one that is too long."""
+        """Set the note of a session; an empty one removes it. Raises ValueError if it is too long."""
         if len(note) > _LONGEST_NOTE:
             raise ValueError(f"a note has at most {_LONGEST_NOTE:,} characters, not {len(note):,}")
         return self._change(row, lambda one: _with(one, note=note.strip()))
@@ -123,7 +124,7 @@ class Annotations:
     def _change(self, row: SessionRow, change: Callable[[Annotation], Annotation]) -> Annotation:
         create_directory(os.path.dirname(self.path))
         with _locked(f"{self.path}.lock"):
-            self._known = self._read()  # with what another process has written since
+            self._known = self._read()  # another process may have changed the file
             if self.problem is not None:
                 raise LogError(f"cannot annotate {row.id}: {self.problem}")
             made = change(self._known.get(_name(row), _NONE))
@@ -136,14 +137,14 @@ class Annotations:
 
 
 def annotations_of(scanner: Scanner[Any]) -> Annotations:
-    """The tags and notes of the user who owns these sessions."""
+    """Return the tags and notes of the user who owns these sessions."""
     if isinstance(scanner, MachineScanner):
         return Annotations(scanner.environment, scanner.home)
     return Annotations()
 
 
 def check_tag(text: str) -> str:
-    """A tag as it is kept: in lower case. ValueError for a text that cannot be one."""
+    """Return a tag in lower case, as it is stored. Raises ValueError if it is invalid."""
     tag = text.strip().lower()
     if _TAG.fullmatch(tag) is None:
         raise ValueError(f"{text!r} cannot be a tag: use up to 64 characters, no spaces, commas or colons")
@@ -160,7 +161,7 @@ def _with(one: Annotation, **fields: object) -> Annotation:
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Hold a lock against other processes that change the same file."""
+    """Lock the file against changes by other processes."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         if sys.platform != "win32":

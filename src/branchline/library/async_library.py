@@ -1,4 +1,4 @@
-"""The verbs of a library for programs with an event loop: each waits in a worker thread."""
+"""The methods of a library as coroutines, for programs with an event loop; each runs in a worker thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _in_thread(
 ) -> Callable[Concatenate[AsyncSessionLibrary, _P], Coroutine[Any, Any, _T]]:
     @wraps(verb)
     async def call(self: AsyncSessionLibrary, /, *arguments: _P.args, **options: _P.kwargs) -> _T:
-        import asyncio  # noqa: PLC0415  who never waits should not pay for it
+        import asyncio  # noqa: PLC0415  only async callers need it
 
         return await asyncio.to_thread(verb, self.library, *arguments, **options)
 
@@ -30,7 +30,7 @@ def _in_thread(
 
 
 class AsyncSessionLibrary:
-    """A library whose verbs are coroutines; ``progress`` is called in the worker thread."""
+    """A library with coroutines for methods. ``progress`` is called in the worker thread."""
 
     def __init__(self, library: SessionLibrary) -> None:
         self.library = library
@@ -70,7 +70,7 @@ class AsyncSessionLibrary:
     import_file = _in_thread(SessionLibrary.import_file)
 
     async def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> AsyncIterator[SessionRow]:  # noqa: FBT001, FBT002
-        """The rows of :meth:`SessionLibrary.iter_rows`, some at a time."""
+        """Yield the rows of :meth:`SessionLibrary.iter_rows`, read in batches."""
         import asyncio  # noqa: PLC0415  as above
 
         rows = await asyncio.to_thread(self.library.iter_rows, deep, limit=limit)

@@ -1,7 +1,7 @@
-"""The sessions that a browser shows, from two libraries: one for each scope that the user can choose.
+"""The sessions that a browser shows, from one library for each scope that the user can choose.
 
-Rows come in batches, newest files first, so that a screen has something to show at once. Everything here may
-wait for the disk: screens call it from a worker thread.
+Rows come in batches, newest files first, so that a screen can show the first ones immediately. All methods
+may wait for the disk: screens call them from a worker thread.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from branchline.views.session_row import SessionRow
 __all__ = ["LibrarySource"]
 
 _FIRST = 50
-"""Rows in the first batch: a screenful, so that it is there at once."""
+"""Rows in the first batch: about one screen."""
 _SNIPPET = 110
-"""Characters of the piece of text that a hit shows."""
+"""Length of the text that a hit shows, in characters."""
 _PAUSE = 0.1
-"""Seconds between later batches: often enough to look alive, rarely enough to leave time for keys."""
+"""Seconds between later batches: a compromise between visible progress and responsive keys."""
 
 
 class LibrarySource:
-    """The sessions of two libraries; ``everything`` is the one for all directories, if there is another."""
+    """The sessions of two libraries; ``everything`` is the one for all directories (default: ``here``)."""
 
     def __init__(self, here: SessionLibrary, everything: SessionLibrary | None = None) -> None:
         self.cwd = places.resolve_cwd(None)
@@ -43,7 +43,7 @@ class LibrarySource:
 
     @classmethod
     def everywhere(cls) -> LibrarySource:
-        """The sessions of all programs: of this working directory, or of every project."""
+        """The sessions of all agents, for this working directory and for all projects."""
         return cls(SessionLibrary.everywhere(os.getcwd()), SessionLibrary.everywhere())
 
     # -- many -----------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class LibrarySource:
 
     @cached_property
     def _library(self) -> SessionLibrary:
-        """A library that opens any file, including those that neither scope lists."""
+        """A library that opens any file, also files that neither scope lists."""
         return SessionLibrary.everywhere()
 
     def agent(self, row: SessionRow) -> str:

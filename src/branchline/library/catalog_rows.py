@@ -22,7 +22,6 @@ from branchline.catalog import (
 )
 from branchline.catalog.documents import (
     documents_of,
-    git_branch_of,
     off_path,
     spending_before,
     traits_of,
@@ -48,7 +47,7 @@ class OpenCatalog(Protocol):
 
 
 class CatalogRows:
-    """Gives the row of each of its files when called. Call :meth:`flush` when there are no more."""
+    """Returns the row of a file when called. Call :meth:`flush` after the last file."""
 
     def __init__(self, scanner: Scanner[Any], open_catalog: OpenCatalog) -> None:
         self._scanner = scanner
@@ -61,7 +60,7 @@ class CatalogRows:
         """Why the catalog was not used."""
         try:
             with open_catalog(create=False) as catalog:
-                files, numbers, hidden = compared = scanner.compare(catalog.states())
+                files, numbers, hidden = compared = scanner.compare(catalog.states)
                 paths = (scanner.stored_log(file).path for file in compared.changed)
                 self._known = catalog.files([path for path in paths if path is not None])
         except CatalogUnavailable as problem:
@@ -75,7 +74,7 @@ class CatalogRows:
 
     def __call__(self, item: tuple[int, Any]) -> SessionRow | SkippedFile:
         number, file = item
-        record = self._record(number) if number else None
+        record = self._records.get(number) or self._record(number) if number else None
         if record is not None and record.row.path == file.path:  # not so if the catalog was just made again
             row = self._scanner.row_of(file, record)
             if record.deep or isinstance(row, SkippedFile):
@@ -131,7 +130,7 @@ class CatalogRows:
 def file_update(
     seen: SeenFile, stored: StoredLog, checked_ns: int, known: CatalogFile | None, *, with_text: bool = False
 ) -> FileUpdate:
-    """What the catalog is to know of a file that is open; ``known`` is what it knows already."""
+    """Return the catalog entry of an open file; ``known`` is the present entry."""
     assert stored.path is not None
     assert stored.stamp is not None
     transcript = seen.transcript
@@ -143,7 +142,7 @@ def file_update(
     elif known is not None and known.stamp == stored.stamp:
         base = known.id
     if transcript is None:
-        # A header alone: nothing is known of the lines, so that the next deep look replaces it.
+        # Only the header was read: the next deep reading replaces this entry.
         return FileUpdate(
             stored.path, stored.stamp, checked_ns, 0, b"", None, seen.record, seen.record.format, base=base
         )
@@ -153,7 +152,7 @@ def file_update(
         stored.stamp,
         checked_ns,
         consumed,
-        # What follows a last line without its end may change the entries that were made of it.
+        # An append to an unterminated last line may change the entries that were read from it.
         b"" if seen.is_packed or transcript.reading.unterminated else tail_hash(seen.read, consumed),
         transcript.leaf,
         seen.record,
@@ -166,12 +165,12 @@ def file_update(
 
 
 def _is_recent(stamp: FileStamp, now_ns: int) -> bool:
-    """Whether a file changed lately, so that it may well grow again."""
+    """Whether a file changed recently, so that it is likely to grow again."""
     return now_ns - stamp.modified_ns < _RECENT_NS
 
 
 def _saved(transcript: EntryLog) -> bytes | None:
-    """The index of a log that grows, unless it is so large that writing it each time takes longer."""
+    """The saved index of a growing log; None if writing it would take longer than it saves."""
     if len(transcript.tree) > _MOST_ENTRIES or transcript.reading.unterminated:
         return None
     return transcript.save()
@@ -187,6 +186,6 @@ def _text(transcript: EntryLog, start: int) -> TextUpdate:
         off_path(transcript, start),
         spending_before(transcript, start),
         {key: label.text for key, label in reading.labels.items()},
-        git_branch_of(transcript),
+        reading.git_branch,
         traits_of(transcript),
     )

@@ -1,4 +1,4 @@
-"""A session at a glance."""
+"""Short descriptions of sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["describe"]
 
 
 def describe(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> Description:
-    """The description of a session that was read; everything that was spent is added up."""
+    """Describe a session that was read, with its total cost and tokens."""
     row = deep_row(stored, transcript, draft=draft)
     spent = totals(transcript, inherited_entries=transcript.reading.inherited_entries)
     return Description(

@@ -1,4 +1,4 @@
-"""The details of some sessions of a library, from the index; without one, from the files."""
+"""Details of sessions: from the index, or from the files if there is no index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def session_details(
     prices: PriceList,
     seconds: float | None,
 ) -> dict[str, SessionDetails]:
-    """The details of these rows, by :func:`row_name`; what cannot be read in so many seconds is left out."""
+    """Return the details of these rows by :func:`row_name`, without those not read within ``seconds``."""
     wanted = {row.path: row_name(row) for row in rows if row.path is not None and row.problem is None}
     if not wanted:
         return {}
@@ -50,7 +50,7 @@ def _details(
     if any(not _is_current(known.get(path), stamp) for path, stamp in stamps.items()):
         files = [file for file in scanner.scan()[0] if scanner.stored_log(file).path in wanted]
         stale = stale_files(scanner, files, known, catalog)
-        stale.reverse()  # the newest first: these are at the top of a list
+        stale.reverse()  # newest first, as in lists
         index_text(scanner, stale, catalog, seconds=seconds)
         known = catalog.files(paths)
     current = {

@@ -1,6 +1,6 @@
-"""Text that an agent puts into prompts: instructions, environment, output of local commands.
+"""Text that agents insert into prompts: instructions, environment, output of local commands.
 
-A session is called by the first thing that its user said, so such text is left out of titles.
+Sessions are named after the first prompt that the user wrote, so names leave such text out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 __all__ = ["spoken_text"]
 
 _LOOKED_AT = 100_000
-"""Characters of a prompt that are searched for what the user said."""
+"""Characters of a prompt that are searched for the text of the user."""
 _TAGS = (
     "command-name|command-message|command-args|command-contents|local-command-[a-z]+|bash-input|bash-stdout|"
     "bash-stderr|system-reminder|system_reminder|task-notification|teammate-message|user-memory-input|"
@@ -31,11 +31,11 @@ _WHOLE = (
 
 
 def spoken_text(text: str) -> str:
-    """What the user said in a prompt; empty if an agent wrote all of it."""
+    """Return the text that the user wrote in a prompt; empty if an agent wrote all of it."""
     text = text[:_LOOKED_AT]
     while found := _BLOCK.match(text) or _AGENTS.match(text):
         if found.re is _AGENTS and "<INSTRUCTIONS>" not in found[0]:
-            return ""  # the instructions have no mark where they end
+            return ""  # nothing marks the end of the instructions
         text = text[found.end() :]
     text = text.lstrip()
     return "" if text.startswith(_WHOLE) or _UNCLOSED.match(text) else text

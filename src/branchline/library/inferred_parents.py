@@ -1,8 +1,8 @@
-"""Parents that no header names: what Claude Code copies into a new file without a word about it.
+"""Parents of sessions that Claude Code copied into a new file without naming the original.
 
-Such a copy begins with records of the original. While files are read for a listing their records are marked;
-only files that hold the first record of another are read again, together, and the rules of the format say
-which of them the records belong to.
+Such a copy begins with records of the original. While files are read for a listing, the hashes of their
+record ids are collected. Only files that contain the first record of another file are read again, together;
+the lineage rules of the format then tell which file owns the records.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _MADE_UP = "line-"  # keys of records that have none of their own
 
 
 class ParentInference:
-    """What was seen of the records of each file: eight bytes for each."""
+    """The hashed record ids of each file: eight bytes per record."""
 
     def __init__(self) -> None:
         self._marks: dict[str, array[int]] = {}
 
     def add(self, transcript: EntryLog) -> None:
-        """Remember the records of a file that was read."""
+        """Collect the record ids of a file that was read."""
         if transcript.format.name == _FORMAT:
             keys = (key for key in transcript.tree.keys if not key.startswith(_MADE_UP))
             self._marks[transcript.name] = array("q", map(hash, keys))
 
     def parents_for(self, rows: Iterable[SessionRow]) -> list[SessionRow]:
-        """The rows, those of copies with the file that they were copied from as their parent."""
+        """Return the rows; copies name the file that they were copied from as their parent."""
         rows = list(rows)
         numbers = {
             row.path: number
@@ -50,7 +50,7 @@ class ParentInference:
         return rows
 
     def _families(self, numbers: dict[str, int]) -> list[list[int]]:
-        """Groups of at least two rows in which each holds the first record of another."""
+        """Groups of at least two rows, linked because one contains the first record of another."""
         starts: dict[int, int] = {}
         member = {
             number: number for number in numbers.values()
@@ -74,7 +74,7 @@ class ParentInference:
 
 
 def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[int, int]]:
-    """For rows without a parent the row that their beginning belongs to."""
+    """For rows without a parent, the row that owns their first records."""
     if all(rows[number].parent_session is not None for number in family):
         return []
     from branchline.formats.claude_code import ClaudeCodeReading  # noqa: PLC0415  few need it

@@ -1,8 +1,8 @@
-"""One catalogue of sessions: listed, found, opened, renamed, removed and restored.
+"""Session libraries: list, find, open, rename, remove and restore sessions.
 
-A library has one of two scopes: the sessions of one store, or those of every program on this machine. It is a
-handle without memory. It touches nothing until asked, every answer is a fresh look, and nothing it does
-deletes: removing means the trash.
+A library covers one store, or the sessions of every agent on this machine. It keeps no state: creating it
+reads nothing, and every method reads the store again. Nothing is ever deleted; removed sessions are moved to
+the trash.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
 class SessionLibrary(LibraryShortcuts):
-    """The sessions of one directory, of any other store, or of every program on this machine.
+    """The sessions of one directory, of any other store, or of every agent on this machine.
 
-    A text names a store as :func:`branchline.stores.open_store` reads it: a directory, the file of a database
-    (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a ``with``
-    block. A directory (also as ``sessions_dir``) is listed by its contents: the sessions of any agent,
-    whatever the ending of their names. With a ``cwd``, only sessions of that working directory are listed and
-    found: for directories that hold the sessions of many projects.
+    ``where`` is a store or its address, as for :func:`branchline.stores.open_store`: a directory, a database
+    file (``sessions.db``) or a server (``postgresql://…``). Close a library of a database, or use it in a
+    ``with`` block. In a directory (also ``sessions_dir``), the contents of a file decide whether it is a
+    session, not its name. With ``cwd``, only sessions of that working directory are listed and found; this is
+    for directories with the sessions of many projects.
     """
 
     def __init__(
@@ -113,38 +113,38 @@ class SessionLibrary(LibraryShortcuts):
         clock: Clock = _SYSTEM_CLOCK,
         durability: Durability = "fsync",
     ) -> Self:
-        """The sessions of every program: of all projects, or with ``cwd`` of one working directory.
+        """The sessions of every agent, for all projects or only for the working directory ``cwd``.
 
-        ``agents`` names the programs that count; ValueError for an unknown one. Sessions of sub-agents are
-        left out unless asked for. ``environment`` and ``home`` are those of this process if not given. Each
-        row names its program. Drafts, trash and empty sessions are those of our own directories.
+        ``agents`` restricts them to some agents; raises ValueError for an unknown one. Sub-agent sessions are
+        left out unless ``subagents`` is set. ``environment`` and ``home`` default to those of this process.
+        Each row names its agent. Drafts, trash and empty sessions are those of our own directories.
         """
         scanner = MachineScanner(cwd, agents=agents, subagents=subagents, environment=environment, home=home)
         return cls(scanner, clock=clock, durability=durability)
 
     @property
     def name(self) -> str:
-        """What messages call it: the directory, the name of the store, or the working directory."""
+        """The name for messages: the directory, the name of the store, or the working directory."""
         return self._scanner.name
 
     @property
     def cwd(self) -> str | None:
-        """The only working directory whose sessions count; None for all."""
+        """The working directory that the library is restricted to; None for all."""
         return self._scanner.cwd
 
     @property
     def stores(self) -> builtins.list[Store]:
-        """The stores that it writes to: one, or one for each of our own session directories."""
+        """The stores that the library writes to: one, or one for each of our own session directories."""
         return [scanner.store for scanner in self._scanner.own_stores()]
 
     @property
     def places(self) -> builtins.list[Place]:
-        """Where every program keeps its sessions; empty for one store."""
+        """The session directories of every agent; empty for a library of one store."""
         return self._scanner.places if isinstance(self._scanner, MachineScanner) else []
 
     @property
     def broken_formats(self) -> builtins.list[BrokenFormat]:
-        """Formats of installed packages that cannot be used, and why; empty for one store."""
+        """Formats of installed packages that cannot be used, and why; empty for a library of one store."""
         return self._scanner.broken_formats if isinstance(self._scanner, MachineScanner) else []
 
     def __repr__(self) -> str:
@@ -156,7 +156,7 @@ class SessionLibrary(LibraryShortcuts):
     # -- many sessions --------------------------------------------------------------------------------
 
     def iter_rows(self, deep: bool = False, *, limit: int | None = None) -> LazyListing[Any]:  # noqa: FBT001, FBT002
-        """Rows as they are read, the file that changed last first; with a ``limit`` at most so many."""
+        """Iterate over rows as they are read, the file that changed last first; at most ``limit`` rows."""
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  searches need none of it
 
         notes = annotations_of(self._scanner)
@@ -183,21 +183,20 @@ class SessionLibrary(LibraryShortcuts):
         limit: int | None = None,
         progress: Progress | None = None,
     ) -> Listing:
-        """The sessions, newest first; with ``deep`` each file is read.
+        """List the sessions, newest first; with ``deep`` each file is read.
 
-        Shallow rows are sorted by the files' times and say what the directory says; across programs, or for
-        one working directory, also what the header says. Deep rows are sorted by their last activity. One
-        unreadable file is a marked row; where it lies among the files of many projects and only one is
-        asked for, it is hidden, with its reason. Drafts are not listed. With a ``limit`` reading ends when
-        there are so many rows. An exception that ``progress`` raises ends the listing.
+        Shallow rows have what the directory tells and, across agents or for one working directory, what the
+        header tells. An unreadable file is a row with a ``problem``. If it is among the files of many
+        projects and the library covers one of them, it is hidden instead, with a reason. Drafts are not
+        listed. Reading stops after ``limit`` rows. An exception that ``progress`` raises ends the listing.
         """
         return self.iter_rows(deep, limit=limit).finish(progress)
 
     def known_rows(self, limit: int) -> builtins.list[SessionRow]:
-        """The sessions whose files changed last, as the index knows them, without a look at any file.
+        """Return the rows of the files that changed last from the index alone, without reading any file.
 
-        For a screen that shows something at once and is corrected by :meth:`iter_rows`. Empty where there is
-        no index, or only one store.
+        They let a screen show something immediately; :meth:`iter_rows` corrects them. Empty without an index,
+        and for a library of one store.
         """
         scanner = self._scanner
         if not isinstance(scanner, MachineScanner):
@@ -208,14 +207,15 @@ class SessionLibrary(LibraryShortcuts):
 
         try:
             with self._open_catalog() as catalog:
-                found = (scanner.known_row(path, record) for path, record in catalog.latest())
+                found = map(scanner.known_row, catalog.latest())
                 rows = builtins.list(islice((row for row in found if row is not None), limit))
         except CatalogUnavailable:
             return []
-        return builtins.list(map(annotations_of(scanner).applied, rows))
+        notes = annotations_of(scanner)
+        return builtins.list(map(notes.applied, rows)) if notes else rows
 
     def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
-        """The rows of the sessions with these paths, in the order of lists; others are not read."""
+        """Return the rows of the sessions with these paths, newest first, without reading other files."""
         wanted = {os.path.realpath(path) for path in paths}
         files, _hidden = self._scanner.scan()
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  as above
@@ -229,12 +229,12 @@ class SessionLibrary(LibraryShortcuts):
         return [row for row in map(row_of, chosen) if isinstance(row, SessionRow)]
 
     def earlier_parts(self) -> builtins.list[SessionRow]:
-        """The files that a listed session continues: not listed themselves, but paid for as well."""
+        """Return rows of files that a listed session continues; not listed, but their cost counts."""
         rows = map(self._scanner.header_row, self._scanner.earlier_parts())
         return [row for row in rows if isinstance(row, SessionRow)]
 
     def latest(self) -> SessionRow | None:
-        """The session whose file changed last; None when there is none. Reads headers only."""
+        """Return the session whose file changed last, or None. Reads headers only."""
         files, _hidden = self._scanner.scan()
         rows = map(self._scanner.header_row, files)
         return next((row for row in rows if isinstance(row, SessionRow) and row.version is not None), None)
@@ -242,7 +242,7 @@ class SessionLibrary(LibraryShortcuts):
     def find(self, text: str) -> SessionRow:
         """Find a session by key, by id or unique id prefix, by title, or ``@last``.
 
-        Reads headers only, unless no id is like that. SessionNotFound, or Ambiguous with the candidates.
+        Reads headers only, unless no id matches. Raises SessionNotFound, or Ambiguous with the candidates.
         """
         found = self.latest() if text == "@last" else self.find_by_id(text) or self.find_by_title(text)
         if found is None:
@@ -250,9 +250,9 @@ class SessionLibrary(LibraryShortcuts):
         return found
 
     def find_by_id(self, text: str) -> SessionRow | None:
-        """The session with this key or id, or the only one that begins so; None when there is none.
+        """Return the session with this key or id, or with a unique key or id prefix; None if there is none.
 
-        Across programs, all headers are read only when no file whose name holds the text matches.
+        Across agents, all headers are read only if no file with the text in its name matches.
         """
         if not text.strip():
             raise ValueError("to find a session, give its id, an id prefix, or its title")
@@ -265,10 +265,10 @@ class SessionLibrary(LibraryShortcuts):
         return require_one(text, found) if found else None
 
     def find_by_title(self, text: str) -> SessionRow | None:
-        """The session with this title, upper and lower case alike; None when there is none.
+        """Return the session with this title, ignoring case; None if there is none.
 
-        Reads the files; among all projects of every program only our own, and of others what is known
-        without reading them.
+        Reads the files. Across all projects and agents, only our own files are read, and other titles count
+        if they are known without reading the file.
         """
         files, _hidden = self._scanner.scan()
         rows = map(self._scanner.titled_row, files)
@@ -276,10 +276,10 @@ class SessionLibrary(LibraryShortcuts):
         return require_one(text, found) if found else None
 
     def forest(self, deep: bool = False, *, progress: Progress | None = None) -> Forest:  # noqa: FBT001, FBT002
-        """The sessions linked to the sessions they were forked from or started by, depth first.
+        """Return the sessions below those that they were forked from or started by, depth first.
 
-        Reads headers only; with ``deep`` each file is read, so that rows tell what is in it, and what Claude
-        Code copies without saying so is found by the records that the copies share.
+        Reads headers only. With ``deep`` each file is read: rows are complete, and copies that Claude Code
+        made without naming the original are found by the records that they share.
         """
         from branchline.library.inferred_parents import ParentInference  # noqa: PLC0415  lists need none
         from branchline.views.forest import build_forest  # noqa: PLC0415
@@ -299,18 +299,18 @@ class SessionLibrary(LibraryShortcuts):
         return build_forest(inference.parents_for(listing.finish(progress)), resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
-        """Sessions whose first reply never came, newest first."""
+        """Return sessions without a first reply yet, newest first."""
         return [draft for scanner in self._scanner.own_stores() for draft in scanner.drafts()]
 
     # -- one session ----------------------------------------------------------------------------------
 
     def path_of(self, id: str) -> str | None:  # noqa: A002
-        """The path of this session; None if it has no file."""
+        """Return the path of a session; None if it has no file."""
         row = self._scanner.locate(id)
         return None if row is None else row.path
 
     def describe(self, id: str | SessionRow) -> Description:  # noqa: A002
-        """A session at a glance. SessionNotFound when there is none."""
+        """Describe a session briefly. Raises SessionNotFound if there is none."""
         from branchline.library.description import describe  # noqa: PLC0415
 
         row = self._require(id)
@@ -318,20 +318,20 @@ class SessionLibrary(LibraryShortcuts):
             return describe(stored, transcript, draft=row.draft)
 
     def open(self, id: str | SessionRow) -> Session | None:  # noqa: A002
-        """A live session, by key, session id or row; None when there is none. Drafts open too."""
+        """Open a session by key, session id or row; None if there is none. Drafts can be opened too."""
         row = self._located(id)
         if row is None:
             return None
         try:
             return self._open(row)
         except (SessionNotFound, FileNotFoundError):
-            return None  # removed in this moment
+            return None  # removed concurrently
 
     def get(self, *parts: str, on_conflict: OnConflict = "branch") -> Session | None:
-        """The session of a foreign id, which may have several parts; None when there is none.
+        """Open the session for an id of your own, which may have several parts; None if there is none.
 
-        Finds it by one look at its key (:func:`branchline.stores.key_for`), however many sessions there are.
-        NotSupported in a library of more than one store.
+        The key is derived from the parts (:func:`branchline.stores.key_for`), so the lookup does not depend
+        on the number of sessions. Raises NotSupported in a library of more than one store.
         """
         return self._get(self._one_store("get"), key_for(*parts), parts, on_conflict)
 
@@ -343,11 +343,11 @@ class SessionLibrary(LibraryShortcuts):
         title: str | None = None,
         on_conflict: OnConflict = "branch",
     ) -> Session:
-        """The session of a foreign id, which may have several parts: the one that is there, or a new one.
+        """Open the session for an id of your own, which may have several parts; create it if it is missing.
 
-        Of several callers at the same time one creates it and the others open it. A new session is listed at
-        once. Its key is made of the parts (:func:`branchline.stores.key_for`); where that differs from the id
-        that was given, the header has the parts in ``metadata.name``. NotSupported in a library of more than
+        Of several concurrent callers, one creates the session and the others open it. A new session is listed
+        immediately. Its key is derived from the parts (:func:`branchline.stores.key_for`); if it differs from
+        the id, the header has the parts in ``metadata.name``. Raises NotSupported in a library of more than
         one store.
         """
         from branchline.session import Session  # noqa: PLC0415  lists open none
@@ -378,17 +378,17 @@ class SessionLibrary(LibraryShortcuts):
         return made
 
     def set_title(self, id: str | SessionRow, title: str) -> None:  # noqa: A002
-        """Give a session a title; an empty one takes it away. SessionNotFound when there is none."""
+        """Set the title of a session; an empty one removes it. Raises SessionNotFound if there is none."""
         with self._open(self._require(id)) as session:
             session.set_title(title)
 
     def rename(self, id: str | SessionRow, new_id: str) -> str:  # noqa: A002
-        """Give a session's file another name and return the new path (the key, where there are no files).
+        """Rename the file of a session and return the new path (the new key, in a store without files).
 
-        The session is then found by that name, and keeps its title (:meth:`set_title`) and the id in it.
+        The session is then found by that name. Its title (:meth:`set_title`) and the id in its header do not
+        change. Writers that have the session open are not affected.
 
-        ValueError when there is no such session, or when the new name is taken. Whoever is appending to the
-        session goes on doing so.
+        Raises ValueError if there is no such session, or if the new name is taken.
         """
         check_key(new_id)
         try:
@@ -399,7 +399,7 @@ class SessionLibrary(LibraryShortcuts):
         return renamed.path or renamed.key
 
     def remove(self, id: str | SessionRow) -> bool:  # noqa: A002
-        """Move a session (or a draft) to the trash; False when there is none."""
+        """Move a session or a draft to the trash; return False if there is none."""
         row = self._located(id)
         if row is None:
             return False
@@ -407,17 +407,17 @@ class SessionLibrary(LibraryShortcuts):
         return trash_of(store).remove(key, draft=draft) is not None
 
     def stored(self, row: SessionRow) -> StoredSession:
-        """The store that holds a session, and its key there. NotSupported where it cannot be moved."""
+        """Return the store of a session and its key there. Raises NotSupported if it cannot be moved."""
         return self._scanner.stored(row)
 
     def reload(self, row: SessionRow) -> SessionRow | None:
-        """The row of a session as it is now; None when the session is gone."""
+        """Read the row of a session again; None if the session no longer exists."""
         try:
             with self._scanner.read(row) as (stored, transcript):
                 now = deep_row(stored, transcript, draft=row.draft)
         except (SessionNotFound, FileNotFoundError):
             return None
-        # What only its place tells is as it was: the program, and a title that is kept elsewhere.
+        # Facts that only the location tells do not change: the agent, and a title kept elsewhere.
         kept_elsewhere = row.title if row.agent in _TITLES_ELSEWHERE else None
         return msgspec.structs.replace(
             now,
@@ -430,12 +430,12 @@ class SessionLibrary(LibraryShortcuts):
     # -- full text ------------------------------------------------------------------------------------
 
     def search(self, query: str | Query, *, limit: int = 20, budget: float = 1.0, context: int = 160) -> Hits:
-        """The entries that a query finds, best first, each with a piece of its text.
+        """Search entries and return the best hits first, each with a snippet of its text.
 
-        The language is that of :mod:`branchline.views.query`. What the index cannot answer is looked for in
-        the files, newest first, for at most ``budget`` seconds; ``notes`` of the answer say what was left
-        out. ``context`` is the length of the pieces, in characters. ValueError for a query that cannot be
-        understood.
+        :mod:`branchline.views.query` describes the language. Queries that the index cannot answer are run on
+        the files, newest first, for at most ``budget`` seconds; the ``notes`` of the result say what was not
+        searched. ``context`` is the length of the snippets in characters. Raises ValueError for an invalid
+        query.
         """
         from branchline.library.search import search  # noqa: PLC0415  lists need none of it
 
@@ -444,10 +444,10 @@ class SessionLibrary(LibraryShortcuts):
         return search(self._scanner, self._open_catalog, query, limit=limit, budget=budget, context=context)
 
     def search_similar(self, text: str, *, limit: int = 20, context: int = 160) -> Hits:
-        """The messages whose meaning is nearest to a text, by the embedder that the settings name.
+        """Return the messages that are most similar in meaning to a text, by the embedder of the settings.
 
-        Messages that have no vector yet get one first. NotSupported without an embedder, CatalogUnavailable
-        without an index.
+        Messages without a vector are embedded first. Raises NotSupported without an embedder,
+        CatalogUnavailable without an index.
         """
         from branchline.errors import NotSupported  # noqa: PLC0415  as above
         from branchline.library.search import show_marked  # noqa: PLC0415  as above
@@ -465,16 +465,16 @@ class SessionLibrary(LibraryShortcuts):
         return show_marked(self._scanner, self._open_catalog, scores, limit=limit, context=context)
 
     def update_index(self, *, progress: IndexProgress | None = None, rebuild: bool = False) -> IndexResult:
-        """Bring the text of every session into the index. CatalogUnavailable where there can be none.
+        """Index the text of every session. Raises CatalogUnavailable if there can be no index.
 
-        Files that are gone are dropped. With ``rebuild`` everything is read again.
+        Deleted files are dropped from the index. With ``rebuild`` all files are read again.
         """
         from branchline.library.text_index import update_index  # noqa: PLC0415  as above
 
         return update_index(self._scanner, self._open_catalog, progress=progress, rebuild=rebuild)
 
     def index_status(self) -> IndexStatus:
-        """What the index holds, and how many sessions of this library it lacks. Reads no session."""
+        """Return the size of the index, and how many sessions of this library it lacks. Reads no session."""
         from branchline.library.text_index import index_status  # noqa: PLC0415  as above
 
         return index_status(self._scanner, self._open_catalog, settings.load().settings)
@@ -487,9 +487,9 @@ class SessionLibrary(LibraryShortcuts):
         zone: tzinfo | None = None,
         progress: IndexProgress | None = None,
     ) -> Statistics:
-        """Statistics over all sessions, for a ``with`` block; reads the files that the index lacks.
+        """Return statistics over all sessions, for a ``with`` block. Files missing from the index are read.
 
-        ``since`` and ``until`` are the first and the last day that count.
+        ``since`` and ``until`` are the first and the last day to count.
         """
         from branchline.library.stats import Statistics  # noqa: PLC0415  as above
 
@@ -513,10 +513,9 @@ class SessionLibrary(LibraryShortcuts):
     def details(
         self, rows: Sequence[SessionRow], *, seconds: float | None = None
     ) -> dict[str, SessionDetails]:
-        """What these sessions did: tokens, cost, models, tools, files, errors.
+        """Return tokens, cost, models, tools, files and errors of these sessions, by path.
 
-        The keys are the paths of the rows. Sessions that the index does not have yet are read; those that
-        cannot be read within ``seconds`` are left out.
+        Sessions missing from the index are read; those not read within ``seconds`` are left out.
         """
         from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
         from branchline.library.details import session_details  # noqa: PLC0415  as above
@@ -525,10 +524,10 @@ class SessionLibrary(LibraryShortcuts):
         return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
 
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
-        """The answer to a SELECT statement over the views of the index, which is brought up to date first.
+        """Update the index and run a SELECT statement on its views.
 
-        Where there can be no index, every session is read, and the answer has a note that says so. SqlProblem
-        (a ValueError) for a statement that is wrong, refused or too slow.
+        Without an index, every session is read, and the result has a note about it. Raises SqlProblem, a
+        ValueError, for a statement that is invalid, refused or too slow.
         """
         from branchline.catalog.sql import ask  # noqa: PLC0415  as above
         from branchline.library.text_index import index_text, stale_files  # noqa: PLC0415  as above
@@ -551,25 +550,26 @@ class SessionLibrary(LibraryShortcuts):
         return (store for store in self.stores if isinstance(store, TrashStore))
 
     def trash(self) -> builtins.list[TrashItem]:
-        """What was removed, last removed first."""
+        """Return the trash, last removed first."""
         items = [item for store in self._trash_stores() for item in store.trashed()]
         return sorted(items, key=lambda item: -item.removed)
 
     def restore(self, token_or_id: str | None = None) -> str:
-        """Bring a session back from the trash and return its key: the last removed one, or the one named.
+        """Restore a session from the trash (default: the last removed one) and return its key.
 
-        SessionNotFound when it is not in the trash, FileExistsError when its name is taken again.
+        Raises SessionNotFound if it is not in the trash, FileExistsError if its name is taken.
         """
         items = [(item, store) for store in self._trash_stores() for item in store.trashed()]
         for item, store in sorted(items, key=lambda pair: -pair[0].removed):
             row = shallow_row(StoredLog(item.key, item.size, item.removed))
             if token_or_id is None or token_or_id in (item.token, item.key, row.id):
                 return store.restore(item.token).key
-        what = "nothing" if token_or_id is None else f"no {token_or_id!r}"
-        raise SessionNotFound(f"there is {what} in the trash of {self.name}")
+        if token_or_id is None:
+            raise SessionNotFound(f"the trash of {self.name} is empty")
+        raise SessionNotFound(f"no session named {token_or_id!r} in the trash of {self.name}")
 
     def prune(self, *, dry_run: bool = True) -> builtins.list[PruneResult]:
-        """Find sessions and drafts without messages; without ``dry_run`` they go to the trash.
+        """Find sessions and drafts without messages; without ``dry_run``, move them to the trash.
 
         Skips damaged sessions, sessions known to be open, and those of other agents.
         """
@@ -580,7 +580,7 @@ class SessionLibrary(LibraryShortcuts):
     # -- closing --------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Let go of the connections of a database. A library of files needs no closing."""
+        """Close the connections to a database. A library of files need not be closed."""
         if isinstance(self._scanner, StoreScanner):
             close_store(self._scanner.store)
 
@@ -609,14 +609,14 @@ class SessionLibrary(LibraryShortcuts):
             except (SessionNotFound, FileNotFoundError):
                 return None
             except NotASession:
-                # A file that another process creates in this moment has its name before its first line.
+                # Another process may be creating the file: its name exists before its first line.
                 if wait is None or (stored is not None and stored.size):
                     raise
                 stored = store.stat(key)
                 if stored is None or not stored.size:
                     time.sleep(wait)
         assert session is not None
-        # A file system that ignores case has one file for two keys; they are not to share a conversation.
+        # On a case-insensitive file system two keys may name one file; they must not share a session.
         if session.id != key and session.id.casefold() == key.casefold():
             session.close()
             raise InvalidId(f"{parts!r} and the session {session.id!r} of {self.name} differ in case only")
@@ -644,13 +644,13 @@ class SessionLibrary(LibraryShortcuts):
     # -- inside a session -----------------------------------------------------------------------------
 
     def tree(self, session: Session) -> builtins.list[BranchNode]:
-        """Every entry of every root, depth first, with what it says on one line."""
+        """Return all entries, depth first, each with one line of text."""
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.branch_nodes(session))
 
     def prior_turns(self, session: Session) -> builtins.list[Prompt]:
-        """The prompts on the active path, oldest first."""
+        """Return the prompts on the active path, oldest first."""
         from branchline.library import turns  # noqa: PLC0415
 
         return builtins.list(turns.prior_turns(session))

@@ -1,6 +1,6 @@
-"""The texts on one line of a session file, whatever its format: what a snippet is made of.
+"""The texts on one line of a session file of any format, for snippets.
 
-Entries need the whole file to be decoded, a line needs nothing but itself.
+Decoding an entry may need the whole file; a line is decoded alone.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ _NOT_TEXT = frozenset(
         "createdAt",
     }
 )
-"""Fields whose strings are ids, times, encoded data or facts about a session; objects in them are read."""
+"""Fields whose strings are ids, times, encoded data or metadata; objects in them are read."""
 
 
 _SAID = frozenset({"text", "thinking", "summary"})
-"""Fields in which a model writes, and not what it hands to tools."""
+"""Fields with the text of a model, as opposed to tool arguments."""
 
 
 def line_texts(line: bytes, column: str | None = None) -> list[str]:
-    """All texts on a line, in order; ids, times and encoded data are left out.
+    """Return all texts on a line, in order, without ids, times and encoded data.
 
-    With ``column``, ``said`` or ``tools``, only those of an answer that are told to people or to tools.
+    ``column`` restricts them to the text of an answer (``said``) or its tool arguments (``tools``).
     """
     try:
         value = msgspec.json.decode(line)

@@ -1,4 +1,4 @@
-"""Many files looked at one after the other: rows as they are read, and a count of everything else."""
+"""Lazy session listings: rows as files are read, and counts of the others."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from branchline.views.session_row import Listing, SessionRow, latest_first
 __all__ = ["LazyListing", "Progress"]
 
 Progress = Callable[[int, int, Sequence[SessionRow] | None], None]
-"""``progress(loaded, total, rows)``: after each file; now and then, and at the end, with the sorted rows."""
+"""``progress(loaded, total, rows)``, called after each file; from time to time with the sorted rows."""
 
 _T = TypeVar("_T")
 
 
 class LazyListing(Iterator[SessionRow], Generic[_T]):
-    """An iterator over rows. Each step reads one file, or as many as it takes to find one that is listed.
+    """An iterator over rows. Each step reads files until one is listed.
 
-    ``total`` files are to be looked at and ``loaded`` were. ``rows`` are those found so far, in the order of
-    reading, ``hidden`` is what was left out, with reasons. ``listing()`` tells at any time what is known by
-    then.
+    ``loaded`` of ``total`` files have been read. ``rows`` are the rows so far, in the order of reading, and
+    ``hidden`` the files left out, with reasons. ``listing()`` returns the rows so far at any time.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         done: Callable[[], None] | None = None,
         notes: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """``done`` is called once there is nothing more to look at; ``notes`` are told with the listing."""
+        """``done`` is called after the last file; ``notes`` are passed to the listing."""
         self._files = files
         self._look = look
         self._limit = limit
@@ -47,7 +46,7 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
 
     @property
     def unreadable(self) -> int:
-        """How many of the rows so far are files that could not be read."""
+        """The number of unreadable files among the rows so far."""
         return sum(row.problem is not None for row in self.rows)
 
     def __iter__(self) -> Self:
@@ -66,18 +65,20 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         return self.loaded == self.total or (self._limit is not None and len(self.rows) >= self._limit)
 
     def listing(self) -> Listing:
-        """What was found so far, sorted."""
+        """Return the rows so far, sorted."""
         return Listing(
             sorted(self.rows, key=latest_first), self.hidden, self.total - self.loaded, self._notes()
         )
 
     def finish(self, progress: Progress | None = None) -> Listing:
-        """Look at everything that is left. An exception that ``progress`` raises ends it."""
+        """Read the remaining files. An exception raised by ``progress`` ends the listing."""
         next_partial = self.loaded + 1
+        if progress is None and self._limit is None:
+            self._look_at_all()
         while not self.is_done:
             self._step()
             if progress is not None and not self.is_done:
-                # Every tenth at first, then ever more rarely: sorting must not cost more than reading.
+                # Every tenth file at first, then less often: sorting must not cost more than reading.
                 partial = self.loaded >= next_partial
                 progress(self.loaded, self.total, sorted(self.rows, key=latest_first) if partial else None)
                 if partial:
@@ -86,6 +87,18 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         if progress is not None:
             progress(self.total, self.total, listing)
         return listing
+
+    def _look_at_all(self) -> None:
+        """As so many steps, in half the time."""
+        look, rows, hidden = self._look, self.rows.append, self.hidden.append
+        for file in self._files[self.loaded : -1]:  # the last step says that it is done
+            row = look(file)
+            self.loaded += 1
+            if type(row) is SessionRow:
+                rows(row)
+            else:
+                assert isinstance(row, SkippedFile)
+                hidden(row)
 
     def _step(self) -> SessionRow | None:
         row = self._look(self._files[self.loaded])

@@ -13,12 +13,12 @@ _NAMED = 5
 
 
 def by_id(text: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
-    """The rows whose key or id this is; where there are none, those whose key or id begins so."""
+    """Return the rows with this key or id; without one, those with this key or id prefix."""
     tests: tuple[Callable[[SessionRow], bool], ...] = (
         lambda row: row.key == text,
-        lambda row: row.id == text and row.key.endswith("_" + text),  # a copy has another name
+        lambda row: row.id == text and row.key.endswith("_" + text),  # copies have other names
         lambda row: row.id == text,
-        lambda row: row.key.endswith("_" + text),  # a later rollout of a thread has an id of its own
+        lambda row: row.key.endswith("_" + text),  # later rollouts of a thread have their own ids
         lambda row: row.id.startswith(text) or row.key.startswith(text),
     )
     for matches in tests:
@@ -28,7 +28,7 @@ def by_id(text: str, rows: Sequence[SessionRow]) -> list[SessionRow]:
 
 
 def by_title(text: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """The rows with this title, whatever its case and its blanks."""
+    """Return the rows with this title, ignoring case and white space."""
     title = " ".join(text.split()).casefold()
     return current_of_thread(
         [row for row in rows if row.title and " ".join(row.title.split()).casefold() == title]
@@ -36,10 +36,10 @@ def by_title(text: str, rows: Iterable[SessionRow]) -> list[SessionRow]:
 
 
 def require_one(text: str, found: Sequence[SessionRow]) -> SessionRow:
-    """The one row that was found. Ambiguous, with the candidates and their programs, when there are more."""
+    """Return the only row. Raises Ambiguous, with the candidates and their agents, if there are more."""
     if len(found) == 1:
         return found[0]
-    # Where ids are repeated, only the key tells the sessions apart.
+    # Sessions with the same id differ only in their key.
     ids = {row.id for row in found}
     names = [_called(row, by_key=len(ids) < len(found)) for row in found[:_NAMED]]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
@@ -52,9 +52,9 @@ def _called(row: SessionRow, *, by_key: bool) -> str:
 
 
 def current_of_thread(found: list[SessionRow]) -> list[SessionRow]:
-    """Of several files of one session, the one in which it continues.
+    """Return the current file of a session with several files.
 
-    Of the rollouts of a thread of Codex that is the last by name. Gemini CLI leaves stubs under the id of a
+    Of the rollouts of a Codex thread, it is the last by name. Gemini CLI leaves stubs with the id of a
     session that it resumed; the conversation is in the largest file.
     """
     threads = {(row.agent, row.id) for row in found}

@@ -1,4 +1,4 @@
-"""Pinned sessions: stored in one file, so that no session is changed."""
+"""Pinned sessions, stored in one file outside the sessions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _File(msgspec.Struct):
 
 
 class Pins:
-    """The names of pinned sessions. A file that cannot be read is an empty one; ``problem`` says why.
+    """The names of pinned sessions; none if the file cannot be read, and ``problem`` says why.
 
-    ``ids`` are those that the settings pin for good.
+    ``ids`` are pinned by the settings.
     """
 
     def __init__(self, path: str | None = None, *, ids: Iterable[str] = ()) -> None:
@@ -46,9 +46,9 @@ class Pins:
         return len(self._names)
 
     def toggle(self, names: Iterable[str]) -> bool:
-        """Pin all of these, or unpin them when all are pinned; returns whether they are pinned now.
+        """Pin all of these, or unpin them if all are pinned; return whether they are pinned now.
 
-        What another window has pinned since is kept.
+        Pins that another window has added are kept.
         """
         wanted = list(names)
         pinned = not all(name in self._names for name in wanted)

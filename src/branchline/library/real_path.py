@@ -1,4 +1,4 @@
-"""A path with its links followed."""
+"""Paths with symbolic links resolved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["real_path"]
 
 
 def real_path(path: str) -> str:
-    """A path with its links followed; as it is where the system can have no such path."""
+    """Resolve symbolic links; return the normalized path if that fails."""
     try:
         return os.path.realpath(path)
     except (ValueError, OSError):

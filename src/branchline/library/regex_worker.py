@@ -1,8 +1,7 @@
 """Runs user-supplied regular expressions in a child process, so that catastrophic backtracking can be killed.
 
-A pattern such as ``(a+)+b`` can try every way of parting a text. While it does, nothing else in this process
-would move, whatever thread it runs in. So a child is asked, which can be ended; a pattern that has no answer
-for one session in a few seconds is given up, and the list says so.
+A pattern such as ``(a+)+b`` can take exponential time, and the interpreter lock would block all other threads
+meanwhile. The child process is killed if a pattern takes more than a few seconds for one session.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ while head := source.read(8):
 
 
 class RegexTimeout(Exception):
-    """A pattern had no answer in time."""
+    """A pattern took too long."""
 
 
 class RegexWorker:
-    """Looks for one pattern. Used by one thread at a time, in a ``with`` block."""
+    """Searches for one pattern. Use it in a ``with`` block, from one thread at a time."""
 
     def __init__(self, pattern: str, *, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -57,16 +56,16 @@ class RegexWorker:
             if stream is not None:
                 try:
                     stream.close()
-                except OSError:  # what was not written any more need not be
+                except OSError:  # unwritten data is not needed
                     continue
         self._child.wait()
 
     def __call__(self, texts: Sequence[str]) -> bool:
-        """Whether the pattern is in any of these. RegexTimeout when that takes too long."""
+        """Return whether the pattern matches any text. Raises RegexTimeout if that takes too long."""
         return any(span is not None for span in self.spans(texts))
 
     def spans(self, texts: Sequence[str]) -> list[tuple[int, int] | None]:
-        """For each text where the pattern first matches. RegexTimeout when that takes too long."""
+        """Return the first match in each text. Raises RegexTimeout if that takes too long."""
         size = _SPAN.size * len(texts)
         timer = threading.Timer(self._seconds, self._child.kill)
         timer.start()

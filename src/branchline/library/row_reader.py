@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import ModelRef, milliseconds
+from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import CompressedFiles, EntryLog, Format
@@ -40,7 +41,7 @@ _NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
 _HEAD = 1 << 16
 _LEAST = 4095
 _AT_ONCE = 1 << 20
-"""Files up to this size are read by one call and looked at in memory."""
+"""Files up to this size are read with one call."""
 _PREVIEW = 200
 
 
@@ -53,7 +54,7 @@ def one_line(text: str) -> str:
 
 
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
-    """The row as far as the directory knows it."""
+    """Return the row with what the directory tells."""
     key = stored.key
     named = _NAME.fullmatch(key)
     return SessionRow(
@@ -67,17 +68,17 @@ def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
 
 
 def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
-    """The row as far as directory and header know it."""
+    """Return the row with what directory and header tell."""
     return _row(stored, header, None, format=format_name, version=header.version)
 
 
 def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -> SessionRow:
-    """A row for a file that cannot be read as a session."""
+    """Return the row of a file that cannot be read as a session."""
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
 class ReadLog(NamedTuple):
-    """What the whole file tells."""
+    """The row of a file that was read completely."""
 
     row: SessionRow
     format: Format
@@ -85,7 +86,7 @@ class ReadLog(NamedTuple):
     transcript: EntryLog | None
     """None if only the beginning of a compressed file was read."""
     is_packed: bool = False
-    """Whether offsets count in the content and not in the file, which is compressed."""
+    """Whether the file is compressed, so that offsets refer to its content."""
 
 
 class _Log(NamedTuple):
@@ -122,7 +123,7 @@ def read_row(
 
 
 def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) -> ReadLog | None:
-    """The row of a log that grew since its index was saved; None where the saved index cannot be used."""
+    """Return the row of a log that grew since its index was saved; None if the index cannot be used."""
     format_ = format_named(format_name)
     if format_.companion is not None or format_.splitting is not None or format_.documents is not None:
         return None  # other files may have changed too
@@ -139,7 +140,7 @@ def read_log(read: Read, stored: StoredLog) -> EntryLog:
 
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
-    # One more than there is: a shorter answer is everything. Sizes of sessions in databases are estimates.
+    # One extra byte: a short read means the whole log. Sizes of sessions in databases are estimates.
     wanted = min(max(stored.size, _LEAST) + 1, _AT_ONCE)
     start = read(0, wanted)
     whole = len(start) < wanted
@@ -154,7 +155,7 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
 
 
 class _Content(NamedTuple):
-    """A log as content."""
+    """The content of a log."""
 
     read: Read
     length: int
@@ -164,8 +165,10 @@ class _Content(NamedTuple):
 
 
 def _assembled(log: _Log, stored: StoredLog) -> _Log:
-    """The log with everything that it begins with in other files, unpacked."""
-    from branchline.session.locator import assembled_content  # noqa: PLC0415  searches assemble nothing
+    """The log together with its beginning in other files, unpacked."""
+    if log.compression is None and log.format.splitting is None:
+        return log
+    from branchline.session.locator import assembled_content  # noqa: PLC0415  few formats need it
 
     content = assembled_content(
         log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
@@ -174,7 +177,7 @@ def _assembled(log: _Log, stored: StoredLog) -> _Log:
 
 
 def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
-    """The row of a compressed log. Of one that is too large, what its beginning tells; counts are unknown."""
+    """The row of a compressed log; if it is too large, from its beginning and without counts."""
     content = listed.content
     log = log._replace(read=content.read, start=content.read(0, _HEAD), size=content.size())
     try:
@@ -214,13 +217,11 @@ def _transcript(log: _Log) -> EntryLog:
 
 
 def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) -> SessionRow:
-    """What the whole file tells."""
-    from branchline.catalog.documents import git_branch_of  # noqa: PLC0415  searches read no rows
-    from branchline.context.selection import model_of  # noqa: PLC0415  as above
-
+    """Return the row with what the whole file tells."""
     reading, tree = transcript.reading, transcript.tree
     header = reading.header
     path = tree.path_positions(reading.leaf)
+    on_path = list(map(tree.roles.__getitem__, path))
     return _row(
         stored,
         header,
@@ -228,10 +229,10 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
         draft=draft,
         title=transcript.title,
         last_activity_ms=_last_activity(transcript, round(stored.modified * 1000)),
-        messages=_count(tree, path),
-        prompts=list(map(tree.roles.__getitem__, path)).count("user"),
+        messages=_count(tree, path, on_path),
+        prompts=on_path.count("user"),
         branches=count_branches(tree),
-        git_branch=git_branch_of(transcript),
+        git_branch=reading.git_branch,
         total_messages=tree.types.count("message") - _pieces(tree),
         first_prompt=first_prompt_line(transcript),
         format=reading.format,
@@ -258,13 +259,13 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
 
 
 def _forked_from(header: Header, format_name: str | None) -> str | None:
-    """The parent of a session; a reverted thread of Codex begins in an earlier file of its own."""
+    """The parent of a session; a reverted Codex thread only continues an earlier file of its own."""
     is_revert = format_name == "codex" and header.parent_session == header.id
     return None if is_revert else header.parent_session
 
 
 def first_prompt_line(transcript: EntryLog) -> str | None:
-    """The first prompt that the user wrote, on one line; in a fork, the first of its own if it has one."""
+    """Return the first prompt of the user on one line; in a fork, preferably the first of its own."""
     start = transcript.reading.inherited_entries
     return _first_words(transcript, start, len(transcript.tree)) or _first_words(transcript, 0, start)
 
@@ -279,28 +280,30 @@ def _first_words(transcript: EntryLog, position: int, end: int) -> str | None:
         entry = transcript.entry(position)
         if isinstance(entry, MessageEntry):
             text = message_text(entry.message, " ")
-            from branchline.library.harness_text import spoken_text  # noqa: PLC0415  as above
+            if "<" in text or text[:1] in "#C[T":
+                from branchline.library.harness_text import spoken_text  # noqa: PLC0415  compiles long patterns
 
-            if words := one_line(spoken_text(text) if "<" in text or text[:1] in "#C[T" else text):
+                text = spoken_text(text)
+            if words := one_line(text):
                 return words
         position += 1
     return None
 
 
 def _pieces(tree: Tree) -> int:
-    """How many messages only continue the answer of another one."""
+    """The number of messages that only continue another answer."""
     return sum(tree.types[position] == "message" for position in tree.continuations)
 
 
-def _count(tree: Tree, path: list[int]) -> int:
-    """The messages of user, model and tools on a path; an answer in several entries counts once."""
+def _count(tree: Tree, path: list[int], on_path: list[str | None]) -> int:
+    """The messages of user, model and tools on a path with these roles; an answer in pieces counts once."""
     roles, types = tree.roles, tree.types
     if tree.continuations:
         path = [place for place in path if place not in tree.continuations]
-    on_path = list(map(roles.__getitem__, path))
+        on_path = list(map(roles.__getitem__, path))
     count = sum(map(on_path.count, COUNTED_ROLES))
     if types.count("message") != len(roles) - roles.count(None):
-        # Entries of other types may have a field called message; those do not count.
+        # Entries of other types may have a field named message; they do not count.
         count -= sum(types[place] != "message" and roles[place] in COUNTED_ROLES for place in path)
     return count
 

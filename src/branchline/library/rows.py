@@ -1,4 +1,4 @@
-"""What only a library answers with: frozen records for display, without message payloads."""
+"""Records that only a library returns, without message payloads."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ __all__ = ["BranchNode", "Prompt", "PruneResult"]
 
 
 class PruneResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A session without messages, and whether it was moved to the trash or would be."""
+    """A session without messages, and whether it was moved to the trash."""
 
     row: SessionRow
     removed: bool
     token: str | None = None
-    """Brings it back; None when nothing was removed."""
+    """Restores it from the trash; None if it was not removed."""
 
 
 class BranchNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One entry of a session's tree as a line of text in its place."""
+    """An entry of a session's tree as one line of text."""
 
     id: str
     parent: str | None
     label: str
-    """What the entry says, on one line, beginning with who says it."""
+    """The text of the entry on one line, after its role."""
     depth: int
     is_leaf: bool
     """Whether it has no children."""

@@ -1,7 +1,7 @@
-"""Where the sessions of a library are: in one store, or in the directories of every program on this machine.
+"""Scanners find the sessions of a library, in one store or in the directories of every agent.
 
-A library asks both scopes through one small protocol. Nothing here writes, locks or caches, and one file,
-whatever is in it, costs at most its own row: what cannot be read is marked and never raised.
+A library uses both through one protocol. Nothing here writes, locks or caches. A file that cannot be read is
+a row with a problem; it never raises.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ComparedFiles",
     "FoundFile",
+    "KnownStates",
     "MachineScanner",
     "Scanner",
     "See",
@@ -85,10 +86,10 @@ _UNKNOWN_CWD = "it does not record its working directory"
 _SUBAGENT = "a sub-agent of another session"
 _STUB = "a stub: nothing was said in it"
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change", "active_tools_change"}
-"""The types that a session without messages may hold."""
+"""The entry types of a session without messages."""
 _CONTINUED = "a later file continues the same session"
-_ROLLOUT = "rollout-"  # how the names of files begin of which several may be one session
-_ID_IN_NAME = 8  # characters of an id that every program puts into the names of its files
+_ROLLOUT = "rollout-"  # name prefix of files of which several may be one session
+_ID_IN_NAME = 8  # characters of an id that every agent puts into its file names
 _LARGEST_TITLES = 1 << 26
 _DAY_MS = 86_400_000
 _NOTHING: Mapping[str, FileState] = {}
@@ -103,17 +104,19 @@ class StoredSession(NamedTuple):
 
 
 class SeenFile(NamedTuple):
-    """A session file while it is open, and what was read of it."""
+    """An open session file, and what was read from it."""
 
     record: FileRecord
     transcript: EntryLog | None
-    """None where only its header, or the beginning of a compressed file, was read."""
+    """None if only its header, or the beginning of a compressed file, was read."""
     read: Read
     is_packed: bool = False
-    """Whether the transcript's offsets count in the content of a compressed file."""
+    """Whether the file is compressed, so that offsets refer to its content."""
 
 
 See = Callable[[SeenFile], None]
+KnownStates = Callable[[Sequence[str] | None], Mapping[str, FileState]]
+"""``known(paths)``: the files with these paths, or all, as they were when they were read."""
 
 
 class ComparedFiles(NamedTuple, Generic[_T]):
@@ -139,90 +142,90 @@ class ComparedFiles(NamedTuple, Generic[_T]):
 
 
 class Scanner(Protocol[_T]):
-    """What a library asks of the place where its sessions are; ``_T`` is one file of it, not yet read."""
+    """The source of a library's sessions; ``_T`` is a file that is not read yet."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name for messages."""
         ...
 
     @property
     def cwd(self) -> str | None:
-        """The only working directory whose sessions count; None for all."""
+        """The working directory that the scanner is restricted to; None for all."""
         ...
 
     def scan(self) -> tuple[Sequence[_T], Sequence[SkippedFile]]:
-        """The files, newest first, and what is not listed, each with its reason. Nothing is opened."""
+        """Return the files, newest first, and hidden ones with reasons. Opens nothing."""
         ...
 
-    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[_T]:
+    def compare(self, known: KnownStates) -> ComparedFiles[_T]:
         """The files of a scan, told apart by whether they are as they were; nothing is opened."""
         ...
 
     def earlier_parts(self) -> Sequence[_T]:
-        """The files that a listed one continues as the same session."""
+        """Return the files that a listed one continues as the same session."""
         ...
 
     def likely(self, files: Sequence[_T], text: str) -> Sequence[_T]:
-        """The files to ask first for an id; none where all headers can be read at once."""
+        """Return the files to search first for an id; none if all headers can be read."""
         ...
 
     def shallow_row(self, file: _T) -> SessionRow | SkippedFile:
-        """The least that a list needs: reads the header only where the directory does not say enough."""
+        """Return the least that a list needs; reads the header only if necessary."""
         ...
 
     def header_row(self, file: _T) -> SessionRow | SkippedFile:
-        """What the directory and the header say."""
+        """Return the row with what directory and header tell."""
         ...
 
     def titled_row(self, file: _T) -> SessionRow | SkippedFile:
-        """A row for a search by title."""
+        """Return the row for a search by title."""
         ...
 
     def deep_row(self, file: _T, see: See | None = None) -> SessionRow | SkippedFile:
-        """What the whole file says; ``see`` is shown what was read while the file is open."""
+        """Return the row of the whole file; ``see`` is called while the file is open."""
         ...
 
     def row_of(self, file: _T, record: FileRecord) -> SessionRow | SkippedFile:
-        """The row of a file that was read before and has not changed since."""
+        """Return the row of an unchanged file from its record."""
         ...
 
     def stored_log(self, file: _T) -> StoredLog:
-        """The file as its store sees it."""
+        """Return the stored log of a file."""
         ...
 
     @property
     def restricts(self) -> bool:
-        """Whether what a file says decides if it counts."""
+        """Whether the contents of a file decide if it is listed."""
         ...
 
     def locate(self, name: str) -> SessionRow | None:
-        """The session or draft with exactly this key or session id. InvalidId when it can be neither."""
+        """Return the session or draft with this key or session id. Raises InvalidId if it is neither."""
         ...
 
     def stored(self, row: SessionRow) -> StoredSession:
-        """The store of a session. NotSupported where its file cannot be moved."""
+        """Return the store of a session. Raises NotSupported if its file cannot be moved."""
         ...
 
     def read(self, row: SessionRow) -> AbstractContextManager[tuple[StoredLog, EntryLog]]:
-        """The session of a row as it is now, for a ``with`` block. SessionNotFound when it is gone."""
+        """Read the present session of a row, in a ``with`` block. Raises SessionNotFound if it is gone."""
         ...
 
     def open(self, row: SessionRow, *, durability: Durability, clock: Clock) -> Session:
-        """The live session of a row. SessionNotFound or FileNotFoundError when it is gone."""
+        """Open the session of a row. Raises SessionNotFound or FileNotFoundError if it is gone."""
         ...
 
     def waiting(self) -> Sequence[SessionRow]:
-        """Sessions of other programs that wait for their first message, as these would remove empty ones."""
+        """Return drafts of sessions for other agents, which would remove empty files."""
         ...
 
     def own_stores(self) -> Sequence[StoreScanner]:
-        """The stores that this program itself writes to: drafts, trash and empty sessions are there."""
+        """Return our own stores, with drafts, trash and empty sessions."""
         ...
 
 
 class StoreScanner:
-    """The logs of one store; with a working directory, those of other ones are hidden."""
+    """The logs of one store, or only those of one working directory."""
 
     def __init__(self, store: Store, cwd: str | None = None) -> None:
         self.store = store
@@ -240,9 +243,10 @@ class StoreScanner:
         passed = [SkippedFile(_name(stored), _CONTINUED) for stored in found if stored.key in earlier]
         return [stored for stored in found if stored.key not in earlier], [*hidden, *passed]
 
-    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[StoredLog]:
+    def compare(self, known: KnownStates) -> ComparedFiles[StoredLog]:
         files, hidden = self.scan()
-        return ComparedFiles(files, [_number(file, known) for file in files], hidden)
+        states = known([file.path for file in files if file.path is not None])
+        return ComparedFiles(files, [_number(file, states) for file in files], hidden)
 
     def earlier_parts(self) -> Sequence[StoredLog]:
         return _continued(self.store.scan().found)
@@ -260,7 +264,7 @@ class StoreScanner:
         try:
             with self.store.snapshot(file.key) as read:
                 header, format_name = _beginning(read, file)
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
+        except Exception as problem:  # noqa: BLE001  third-party formats may raise anything
             return problem_row(file, problem)
         if (reason := self._reason(header)) is not None:
             return SkippedFile(_name(file), reason)
@@ -301,7 +305,7 @@ class StoreScanner:
         return self.cwd is not None
 
     def drafts(self) -> list[SessionRow]:
-        """Sessions whose first reply never came."""
+        """Return sessions without a first reply yet."""
         rows = (self.deep_row(stored, draft=True) for stored in drafts_in(self.store))
         return [row for row in rows if isinstance(row, SessionRow)]
 
@@ -325,7 +329,7 @@ class StoreScanner:
         for draft in drafts:
             if draft.key == name:
                 return shallow_row(draft, draft=True)
-        # Most file names tell the id, so that most headers need not be read.
+        # Most file names contain the id, so most headers need not be read.
         named: list[tuple[StoredLog, bool]] = []
         others: list[tuple[StoredLog, bool]] = []
         for item in self._logs(drafts):
@@ -367,7 +371,7 @@ class StoreScanner:
         return found
 
     def _reason(self, header: Header | None) -> str | None:
-        """Why a session is not one of the wanted working directory; None when it is."""
+        """Why a session does not belong to the working directory; None if it does."""
         if self.cwd is None:
             return None
         if header is None or not header.cwd:
@@ -390,7 +394,7 @@ class FoundFile(NamedTuple):
     state: FileState
     place: places.Place
     others: tuple[places.Place, ...] = ()
-    """Places of other programs that hold the same file."""
+    """Session directories of other agents with the same file."""
     log: StoredLog | None = None
     """What its store says about it, where it is more than a file: a session of a database, a document."""
 
@@ -409,7 +413,7 @@ class FoundFile(NamedTuple):
 
 
 def _owner(file: FoundFile, record: FileRecord) -> places.Place:
-    """The place whose agent a file belongs to, where several agents keep their sessions together."""
+    """The place of the agent that owns a file, if several agents share a directory."""
     if not file.others:
         return file.place
     return next((one for one in file.others if one.agent == record.format), file.place)
@@ -420,12 +424,12 @@ def _agent_of(place: places.Place, record: FileRecord) -> str:
 
 
 class MachineScanner:
-    """The files of every program: of one working directory, or of all.
+    """The files of every agent, for one working directory or for all.
 
-    Programs keep their sessions in folders of their own, some named after the working directory, some not. A
-    folder's name is a hint and the header decides, because different directories can share a folder.
-    ``agents`` names the programs that count; ValueError for an unknown one. Sessions of sub-agents are left
-    out unless asked for. ``environment`` and ``home`` are those of this process if not given.
+    Some agents name folders after the working directory. The name of a folder is only a hint: the header
+    decides, because different directories can share a folder. ``agents`` restricts the agents; raises
+    ValueError for an unknown one. Sub-agent sessions are left out unless ``subagents`` is set.
+    ``environment`` and ``home`` default to those of this process.
     """
 
     def __init__(
@@ -445,7 +449,7 @@ class MachineScanner:
         self._wanted = None if agents is None else {places.known_agent(agent) for agent in agents}
         known = places.known_places(
             None if self.cwd is None else self._cwds,
-            # Our own folder may hold sessions of every agent: imported ones, and those of the demo.
+            # Our own folder may contain sessions of any agent: imported ones, and the demo.
             agents=None if self._wanted is None else (*self._wanted, places.NATIVE_AGENT),
             environment=environment,
             home=self.home,
@@ -455,6 +459,7 @@ class MachineScanner:
         self._titles: dict[str, Mapping[str, str]] = {}
         self._days_kept: dict[str, float | None] = {}
         self._place_at: dict[str, places.Place | None] = {}
+        self._plain: dict[int, tuple[str | None, int | None]] = {}
 
     @property
     def name(self) -> str:
@@ -464,8 +469,12 @@ class MachineScanner:
         files, hidden, _earlier = self._scan()
         return files, hidden
 
-    def compare(self, known: Mapping[str, FileState]) -> ComparedFiles[FoundFile]:
-        files, hidden, _earlier = self._scan(known)
+    def compare(self, known: KnownStates) -> ComparedFiles[FoundFile]:
+        if self.cwd is not None:  # a few of many
+            files, hidden, _earlier = self._scan()
+            states = known([file.path for file in files])
+            return ComparedFiles(files, [_number(file.stored, states) for file in files], hidden)
+        files, hidden, _earlier = self._scan(known(None))
         return ComparedFiles(files, [file.state.number for file in files], hidden)
 
     def earlier_parts(self) -> Sequence[FoundFile]:
@@ -481,13 +490,23 @@ class MachineScanner:
         for place in self.places:
             for walked in self._walked(place, known):
                 hidden.update({item.name: item for item in walked.hidden})
-                for identity, file in self._opened(place, walked, hidden, known):
+                if place.format.documents is None and place.format.database is None:
+                    opened: Iterable[tuple[object, FoundFile]] = [
+                        (state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found
+                    ]
+                else:
+                    opened = self._opened(place, walked, hidden, known)
+                for identity, file in opened:
                     before = found.setdefault(identity, file)
                     if before is not file and place.agent not in {
                         one.agent for one in (before.place, *before.others)
                     }:
                         found[identity] = before._replace(others=(*before.others, place))
-        files = _unpacked_first(list(_originals_first(found.values(), hidden)), hidden)
+        files = list(found.values())
+        if any(place.is_archive for place in self.places):
+            files = list(_originals_first(files, hidden))
+        if any(place.format.compression is not None for place in self.places):
+            files = _unpacked_first(files, hidden)
         earlier = self._earlier(files)
         if earlier:
             hidden.update({file.path: SkippedFile(file.path, _CONTINUED) for file in earlier})
@@ -503,15 +522,12 @@ class MachineScanner:
         hidden: dict[str, SkippedFile],
         known: Mapping[str, FileState],
     ) -> Iterator[tuple[object, FoundFile]]:
-        """What was found, with the sessions of a database in its place, and documents with all their files.
+        """Yield the files found; a database is replaced by its sessions, a document gets all its files.
 
-        Each comes with what tells it from every other file. A database that cannot be read is listed itself,
-        as reading it says why.
+        Each comes with its identity. A database that cannot be read is yielded itself; reading it reports the
+        reason.
         """
         format_, documents = place.format, place.format.documents
-        if documents is None and format_.database is None:
-            yield from ((state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found)
-            return
         for state in walked.found:
             path, identity = state.path, state.stamp[PACKED_IDENTITY]
             if documents is not None and documents.recognizes(path):
@@ -537,9 +553,10 @@ class MachineScanner:
             for session in sessions:
                 yield (identity, session.key), _logged(session, place, known)
 
-    @staticmethod
-    def _earlier(files: Sequence[FoundFile]) -> list[FoundFile]:
-        """The files that another one continues as the same session."""
+    def _earlier(self, files: Sequence[FoundFile]) -> list[FoundFile]:
+        """The files that another file continues as the same session."""
+        if all(place.format.splitting is None for place in self.places):
+            return []
         by_format: dict[str, list[FoundFile]] = {}
         for file in files:
             if file.place.format.splitting is not None:
@@ -566,8 +583,8 @@ class MachineScanner:
             ]
             key_of = format_.traits.key_of
             return [walk(place.root, layout, folder, key_of, known) for folder in place.folders]
-        except Exception as problem:  # noqa: BLE001  formats come from many hands
-            reason = f"the format {place.agent} cannot look here: {type(problem).__name__}: {problem}"
+        except Exception as problem:  # noqa: BLE001  third-party formats may raise anything
+            reason = f"the format {place.agent} failed here: {type(problem).__name__}: {problem}"
             return [WalkResult([], [SkippedFile(place.root, reason)])]
 
     # -- rows -----------------------------------------------------------------------------------------
@@ -581,11 +598,11 @@ class MachineScanner:
         try:
             with snapshot_of(file.path) as read:
                 return self._header_row(file, read)
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; one row is what it costs
+        except Exception as problem:  # noqa: BLE001  third-party formats may raise anything
             return self._problem(file, problem)
 
     def titled_row(self, file: FoundFile) -> SessionRow | SkippedFile:
-        """Among all projects only our own files are read; of others only the headers."""
+        """Across all projects, only our own files are read, of others only the headers."""
         whole = self.cwd is not None or file.place.agent == places.NATIVE_AGENT
         return self.deep_row(file) if whole else self.header_row(file)
 
@@ -602,8 +619,7 @@ class MachineScanner:
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
-        # Where all projects lie together, or all agents, most files are those of others, and their headers
-        # are enough.
+        # In a directory shared by projects or agents most files belong to others: read their headers only.
         if (self.cwd is not None and file.place.is_shared) or not self._is_wanted(file.place.agent):
             format_, header = _peek(read, file.path, expected)
             record = _header_record(file.stored, format_, header)
@@ -618,39 +634,77 @@ class MachineScanner:
         return seen.record
 
     def row_of(self, file: FoundFile, record: FileRecord) -> SessionRow | SkippedFile:
-        """The row with what only its place tells: the program, a title kept elsewhere, who started it."""
+        """Add to the row what only its location tells: agent, title kept elsewhere, parent."""
+        if not file.others and (plain := self._plain_row(file.place, file.path, record)) is not None:
+            return plain
         place = _owner(file, record)
         agent = _agent_of(place, record)
         if (reason := self._reason(file, record, agent)) is not None:
             return SkippedFile(file.path, reason)
         row, starter = record.row, record.starter
-        return msgspec.structs.replace(
-            row,
-            key=row.key if row.path == file.path else file.stored.key,
-            agent=agent,
-            cwd=row.cwd or self._cwd_of_folder(file, record),
-            title=self._title_elsewhere(file, place, row) or row.title,
-            parent_session=row.parent_session or starter or None,
-            subagent=starter is not None,
-            archived=place.is_archive,
-            expires_ms=None if place.is_archive else self._expiry(place, row),
-        )
+        told: dict[str, Any] = {"agent": agent}
+        if row.path != file.path:
+            told["key"] = file.stored.key
+        if not row.cwd:
+            told["cwd"] = self._cwd_of_folder(file, record)
+        if (title := self._title_elsewhere(file, place, row)) is not None:
+            told["title"] = title
+        if starter is not None:
+            told |= {"subagent": True, "parent_session": row.parent_session or starter or None}
+        if place.is_archive:
+            told["archived"] = True
+        elif place.format.traits.keeps_days is not None:
+            told["expires_ms"] = self._expiry(place, row)
+        return msgspec.structs.replace(row, **told)
 
-    def known_row(self, path: str, record: FileRecord) -> SessionRow | None:
-        """The row of a file that was read once, as it was then; None where it does not count here."""
+    def known_row(self, record: FileRecord) -> SessionRow | None:
+        """Return the row of a file from the catalog; None if it is not in scope."""
+        path = record.row.path or ""
         folder = path.rpartition("/")[0]
-        if folder not in self._place_at:
-            self._place_at[folder] = next(
+        try:
+            place = self._place_at[folder]
+        except KeyError:
+            place = self._place_at[folder] = next(
                 (one for one in self.places if any(path.startswith(f"{at}/") for at in one.folders)), None
             )
-        place = self._place_at[folder]
         if place is None or not record.deep:
             return None
+        if (plain := self._plain_row(place, path, record)) is not None:
+            return plain
         row = self.row_of(FoundFile(FileState(path, b""), place), record)
         return row if isinstance(row, SessionRow) else None
 
+    def _plain_row(self, place: places.Place, path: str, record: FileRecord) -> SessionRow | None:
+        """The row of a file of which the place tells only the agent and the end, as most do; else None."""
+        try:
+            agent, lifetime_ms = self._plain[id(place)]
+        except KeyError:
+            agent, lifetime_ms = self._plain[id(place)] = self._plain_facts(place)
+        row = record.row
+        if agent != record.format or record.starter is not None or row.path != path or not row.cwd:
+            return None
+        if lifetime_ms is None:
+            return msgspec.structs.replace(row, agent=agent)
+        return msgspec.structs.replace(row, agent=agent, expires_ms=row.modified_ms + lifetime_ms)
+
+    def _plain_facts(self, place: places.Place) -> tuple[str | None, int | None]:
+        """The agent, and how long it keeps sessions; no agent for a place that tells more than this."""
+        format_ = place.format
+        if (
+            self.cwd is not None
+            or self._wanted is not None
+            or place.is_archive
+            or place.agent != format_.name
+            or format_.titles is not None
+            or format_.companion is not None
+            or format_.traits.leaves_stubs
+        ):
+            return None, None
+        days = places.days_kept(place)
+        return place.agent, None if days is None else round(days * _DAY_MS)
+
     def _expiry(self, place: places.Place, row: SessionRow) -> int | None:
-        """When the agent deletes a session, as its settings say."""
+        """When the agent deletes a session, by its settings."""
         days = self._days_kept.get(place.root, -1.0)
         if days == -1.0:
             days = self._days_kept[place.root] = places.days_kept(place)
@@ -664,7 +718,7 @@ class MachineScanner:
         return self.cwd is not None or not self.subagents
 
     def _cwd_of_folder(self, file: FoundFile, record: FileRecord) -> str | None:
-        """The working directory of a session that does not say it, if its folder belongs to a known one."""
+        """The working directory of a session that does not record it, derived from its folder."""
         if not record.has_header or record.row.cwd:
             return None
         if self.cwd is not None and not file.place.is_shared:
@@ -686,7 +740,7 @@ class MachineScanner:
         return msgspec.structs.replace(row, agent=file.place.agent)
 
     def _reason(self, file: FoundFile, record: FileRecord, agent: str) -> str | None:
-        """Why a session is not one of those that were asked for; None when it is."""
+        """Why a session is not in scope; None if it is."""
         if not self._is_wanted(agent):
             return OTHER_AGENT
         if not self.subagents and record.starter is not None:
@@ -704,12 +758,12 @@ class MachineScanner:
         return self._wanted is None or agent in self._wanted
 
     def _title_elsewhere(self, file: FoundFile, place: places.Place, row: SessionRow) -> str | None:
-        """The title that a program keeps in another file, which changes without the session file."""
+        """The title that an agent keeps in another file."""
         if place.format.companion is not None and row.format == place.format.name:
             from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
 
-            return external_facts(place.format, file.path, None).title
-        return self._titles_of(place).get(row.id)
+            return external_facts(place.format, file.path, None).title or None
+        return None if place.format.titles is None else self._titles_of(place).get(row.id) or None
 
     def _titles_of(self, place: places.Place) -> Mapping[str, str]:
         found = self._titles.get(place.root)
@@ -787,7 +841,7 @@ def _logged(log: StoredLog, place: places.Place, known: Mapping[str, FileState])
 
 
 def _directories(place: places.Place) -> list[str]:
-    """The directories of a place with one for each project, by name."""
+    """The project directories of a place, by name."""
     if not place.is_shared:
         return list(place.folders)
     try:
@@ -809,7 +863,7 @@ def _the_only(name: str, rows: Sequence[SessionRow], where: str) -> SessionRow |
 
 
 def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
-    """The logs that another one of the same store continues as the same session."""
+    """The logs that another log of the store continues as the same session."""
     rollouts = {stored.path or stored.key: stored for stored in found if stored.key.startswith(_ROLLOUT)}
     splitting = format_named("codex").splitting if len(rollouts) > 1 else None
     superseded = set() if splitting is None else splitting.superseded(rollouts)
@@ -817,7 +871,7 @@ def _continued(found: Sequence[StoredLog]) -> list[StoredLog]:
 
 
 def _beginning(read: Read, stored: StoredLog) -> tuple[Header | None, str]:
-    """The header and the name of the format; neither when no format knows the log."""
+    """The header and the name of the format; neither for an unknown log."""
     try:
         found = _peek(read, stored.path or stored.key)
     except NotASession:
@@ -872,20 +926,17 @@ def _path(row: SessionRow) -> str:
 
 
 def _expected(file: FoundFile) -> Format | None:
-    """The format that the place speaks for; a child of pi may keep its sessions in pi's folders."""
+    """The likely format of a file; other agents may store sessions in pi's folders."""
     return None if file.others or file.place.format.name == "pi" else file.place.format
 
 
 def _is_only_ours(file: FoundFile) -> bool:
-    """Whether the folder alone tells the project: ours are never shared; what is imported keeps its cwd."""
+    """Whether the folder identifies the project: our own folders are never shared."""
     return file.place.agent == places.NATIVE_AGENT and not file.place.is_shared
 
 
 def _originals_first(files: Collection[FoundFile], hidden: dict[str, SkippedFile]) -> Iterator[FoundFile]:
-    """The files without archived copies of those that are still there."""
-    if not any(file.place.is_archive for file in files):
-        yield from files
-        return
+    """Yield the files without archived copies of existing ones."""
     originals = {_place_in_agent(file) for file in files if not file.place.is_archive}
     for file in files:
         if file.place.is_archive and _place_in_agent(file) in originals:
@@ -900,8 +951,6 @@ def _place_in_agent(file: FoundFile) -> tuple[str, str]:
 
 def _unpacked_first(files: list[FoundFile], hidden: dict[str, SkippedFile]) -> list[FoundFile]:
     """The files without compressed copies of files in the same directory."""
-    if not any(file.path.endswith(".zst") for file in files):
-        return files
     paths = {file.path for file in files}
     copies = {path for path in paths if path.endswith(".zst") and path.removesuffix(".zst") in paths}
     hidden.update({path: SkippedFile(path, "an uncompressed copy of this session exists") for path in copies})

@@ -1,8 +1,8 @@
 """Full-text search over the sessions of a library: entries, found by the index or by reading files.
 
-The index answers for every file whose stamp is the one that was indexed. Other files, patterns and texts that
-the index cannot find (a part of a word) are looked for in the files themselves, newest first, for as long as
-there is time; what was not looked at is told.
+The index answers for unchanged files. Other files, patterns and texts that the index cannot find (parts of
+words) are searched in the files themselves, newest first, within a time limit; the result says what was not
+searched.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["search", "show_marked"]
 
 _AT_ONCE = 4 << 20
-"""Bytes of new text that are indexed before a search; more is read as it is, and indexed by others."""
+"""Up to this many bytes of new text are indexed before a search; more is searched without the index."""
 _PER_SESSION = 3
 _LONGEST_LINE = 4 << 20
 _LARGEST_FILE = 256 << 20
@@ -52,7 +52,7 @@ _Span = tuple[int, int]
 
 
 class _Found(NamedTuple):
-    """A hit in the making."""
+    """A hit without its snippet."""
 
     score: float
     row: SessionRow
@@ -74,7 +74,7 @@ def search(
     budget: float,
     context: int,
 ) -> Hits:
-    """The best hits. ``budget`` is how many seconds files are read for what the index cannot answer."""
+    """Return the best hits. ``budget`` limits the seconds for reading files."""
     if query.problem is not None:
         raise ValueError(query.problem)
     run = _Run(scanner, query, limit=limit, budget=budget, context=context)
@@ -97,7 +97,7 @@ def show_marked(
     limit: int,
     context: int,
 ) -> Hits:
-    """The messages with these marks as hits, the highest score first. CatalogUnavailable without an index."""
+    """Return messages by their marks as hits, best first. Raises CatalogUnavailable without an index."""
     run = _Run(scanner, Query(), limit=limit, budget=0.0, context=context)
     with open_catalog() as catalog:
         return run.marked_messages(catalog, scores)
@@ -150,7 +150,7 @@ class _Run:
 
     def with_index(self, catalog: Catalog) -> Hits:
         self.catalog = catalog
-        compared = self.scanner.compare(catalog.states(with_text=True))
+        compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         left, missing = self._catch_up(catalog, compared.changed)
         allowed = self._allowed(catalog)
@@ -164,7 +164,7 @@ class _Run:
         if not found and shown == len(self.found) and (self.words or self.pattern is not None):
             self.searched -= len(self.covered)
             inside = [number for number in self.covered if allowed is None or number in allowed]
-            if self.column is not None:  # a line does not say what is said in it
+            if self.column is not None:  # a line alone does not tell the column
                 self._read_files([self.covered[number] for number in inside])
             else:
                 self._read_lines(catalog, inside)
@@ -182,7 +182,7 @@ class _Run:
             index_text(self.scanner, stale, catalog)
             known |= catalog.files([self._path(one.file) for one in stale])
             again = stale_files(self.scanner, changed, known, catalog)
-            # What is still unknown cannot be read.
+            # Files that are still unknown cannot be read.
             stale = [one for one in again if one.known is not None and not one.is_covered(self.scanner)]
         waiting = {self._path(one.file) for one in stale}
         left: list[Any] = []
@@ -201,7 +201,7 @@ class _Run:
 
     def marked_messages(self, catalog: Catalog, scores: Mapping[int, float]) -> Hits:
         self.catalog = catalog
-        compared = self.scanner.compare(catalog.states(with_text=True))
+        compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         known = catalog.files(self._paths(compared.changed))
         for file in compared.changed:
@@ -253,7 +253,7 @@ class _Run:
         return row if self.annotations is None else self.annotations.applied(row)
 
     def _allowed(self, catalog: Catalog) -> set[int] | None:
-        """The files that the scope and the terms about whole sessions allow; None for all that are there."""
+        """The files that match the scope and the terms about whole sessions; None for all."""
         allowed: set[int] | None = None
         for term in self.query.terms:
             if term.field in ("model", "branch", "cost", "tokens", "label") or (
@@ -275,7 +275,7 @@ class _Run:
     # -- the index ------------------------------------------------------------------------------------
 
     def _ask_index(self, catalog: Catalog, allowed: set[int] | None) -> tuple[int, bool, bool]:
-        """How many there are, whether there may be more, and whether any is more than a title."""
+        """Return the number of hits, whether there may be more, and whether any is not a title."""
         covered = self.covered
         scope: Collection[int] = covered if allowed is None else allowed
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
@@ -332,7 +332,7 @@ class _Run:
             )
 
     def _line_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
-        """The snippet of an indexed entry, out of its line."""
+        """The snippet of an indexed entry, from its line."""
         if row.path is None or row.path.endswith(".zst"):
             return self._entry_snippet(row, one)
         try:
@@ -344,7 +344,7 @@ class _Run:
         return self._snippet(*(column and line_texts(line, column)) or line_texts(line))
 
     def _entry_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
-        """The snippet of an entry whose line cannot be read by itself."""
+        """The snippet of an entry whose line cannot be read alone."""
         from branchline.catalog.documents import documents_of  # noqa: PLC0415  most searches read no file
 
         try:
@@ -356,7 +356,7 @@ class _Run:
         return Snippet(text="")
 
     def _snippet(self, *texts: str) -> Snippet:
-        """A piece of the text that has most of the words."""
+        """A snippet of the text with most of the words."""
         best, ranges, most = "", [], -1
         for text in texts:
             found = find_ranges(text, self.marked) if self.marked else []
@@ -369,7 +369,7 @@ class _Run:
     # -- files ----------------------------------------------------------------------------------------
 
     def _read_lines(self, catalog: Catalog, numbers: Sequence[int]) -> None:
-        """Look into the lines of indexed files, newest first, for what the index cannot find."""
+        """Search the lines of indexed files, newest first."""
         if not numbers:
             return
         from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
@@ -440,7 +440,7 @@ class _Run:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
 
     def _read_files(self, files: Sequence[Any]) -> None:
-        """Read files that the index does not cover, newest first."""
+        """Search files that are not indexed, newest first."""
         if not files:
             return
         from branchline.library.regex_worker import RegexTimeout  # noqa: PLC0415  as above
@@ -472,7 +472,7 @@ class _Run:
                 with snapshot_of(path) as read:
                     if not may_hold(self.words, read(0, _LARGEST_FILE)):
                         return
-            except Exception:  # noqa: BLE001  gone, or not to be read: no hit
+            except Exception:  # noqa: BLE001  deleted or unreadable
                 return
         seen: list[tuple[EntryLog, list[Document]]] = []
 
@@ -564,7 +564,7 @@ class _Run:
 
 
 class _worker:  # noqa: N801  used like a function
-    """A worker for a pattern, or None where there is none, for a ``with`` block."""
+    """A worker for a pattern, or None without a pattern, for a ``with`` block."""
 
     def __init__(self, pattern: str | None) -> None:
         self._worker = None
@@ -584,7 +584,7 @@ class _worker:  # noqa: N801  used like a function
 def _documents_with(
     data: bytes, documents: Sequence[Candidate], wanted: Sequence[bytes]
 ) -> Iterator[Candidate]:
-    """The documents whose lines contain one of these byte strings; each once."""
+    """Yield the documents whose lines contain one of these byte strings, each once."""
     lowered = data.lower()
     starts = [one.offset for one in documents]
     seen: set[int] = set()
@@ -605,7 +605,7 @@ def _documents_with(
 
 
 def _is_about_row(term: Term) -> bool:
-    """Whether a term asks what a row says by itself."""
+    """Whether a row alone decides a term."""
     return term.field in ("agent", "cwd", "tag") or (term.field == "is" and term.text == "archived")
 
 
@@ -626,7 +626,7 @@ def _is_named(terms: Sequence[Term], row: SessionRow) -> bool:
 
 
 def _allows(terms: Sequence[Term], role: str, tool: str, ms: int | None, on_path: bool) -> bool:  # noqa: FBT001
-    """Whether the terms about single entries allow one; ``file:`` and ``in:`` need more than this."""
+    """Whether an entry matches the terms about entries, except ``file:`` and ``in:``."""
     for term in terms:
         match term.field:
             case "role":
@@ -656,8 +656,8 @@ def _document_allows(terms: Sequence[Term], document: Document) -> bool:
 def _session_allows(
     terms: Sequence[Term], row: SessionRow, transcript: EntryLog, documents: Sequence[Document]
 ) -> bool:
-    """Whether the terms about whole sessions allow one that was just read."""
-    from branchline.catalog.documents import git_branch_of, traits_of  # noqa: PLC0415  as above
+    """Whether a session that was read matches the terms about whole sessions."""
+    from branchline.catalog.documents import traits_of  # noqa: PLC0415  as above
 
     for term in terms:
         match term.field:
@@ -668,7 +668,7 @@ def _session_allows(
                 models.add(f"{row.provider or ''}/{row.model or ''}".lower())
                 hit = any(term.text in model for model in models)
             case "branch":
-                hit = term.text in (git_branch_of(transcript) or "").lower()
+                hit = term.text in (transcript.reading.git_branch or "").lower()
             case "label":
                 hit = any(term.text in label.text.lower() for label in transcript.reading.labels.values())
             case "is":

@@ -1,7 +1,7 @@
 """Methods of a library that call the use cases of :mod:`branchline.actions`.
 
-The use cases are in a higher layer, so each method imports its own when it is called. This module is the one
-place of the package that may do so.
+The use cases are in a higher layer, so each method imports its own when it is called. Only this module of the
+package may do so.
 """
 
 from __future__ import annotations

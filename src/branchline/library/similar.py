@@ -1,7 +1,7 @@
-"""Search by meaning, with an embedder that another package brings: messages as vectors, and the nearest ones.
+"""Semantic search with an embedder from another package.
 
-Only prompts and answers are embedded, without tool output. The vectors are in a file of their own; the index
-of words works without it.
+Only prompts, answers and summaries are embedded, without tool output. The vectors are in a separate file; the
+full-text index works without it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def update_embeddings(scanner: Scanner[Any], open_catalog: Callable[[], Catalog]
 def most_similar(
     open_catalog: Callable[[], Catalog], embedder: Embedder, text: str, *, limit: int
 ) -> Sequence[Similar]:
-    """The messages that are nearest to a text."""
+    """Return the messages that are most similar to a text."""
     with open_catalog() as catalog, _embeddings(catalog, embedder) as vectors:
         return vectors.nearest(embedder([text])[0], limit)
 
@@ -61,7 +61,7 @@ def _embeddings(catalog: Catalog, embedder: Embedder) -> Embeddings:
 
 
 def _marks(catalog: Catalog) -> dict[str, list[int]]:
-    """The messages of every file that say something."""
+    """The messages of every file that can be embedded."""
     found: dict[str, list[int]] = {}
     with catalog.guarded():
         rows = catalog.connection.execute(

@@ -1,6 +1,6 @@
-"""The sessions of a library added up, out of the catalog; without one, out of the files.
+"""Statistics over the sessions of a library, from the catalog or, without one, from the files.
 
-What cannot be read is told and costs only itself.
+Unreadable files are reported and left out.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _IN_ORDER = frozenset({"day", "week", "month", "hour"})
 
 
 class Statistics:
-    """Sums over the sessions of a library, for a ``with`` block. Everything is up to date when it is made.
+    """Statistics over the sessions of a library, for a ``with`` block; up to date at creation.
 
-    ``since`` and ``until`` are the first and the last day that count; days are those of ``zone``, which has
-    one offset, or of this machine. ``prices`` are the user's own.
+    ``since`` and ``until`` are the first and the last day to count, in ``zone``, which has a fixed offset, or
+    in the local time zone. ``prices`` are the user's own.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Statistics:
         progress: IndexProgress | None = None,
     ) -> None:
         self.notes: list[str] = []
-        """Sentences about what does not count, or was not done as usual."""
+        """Sentences about sessions that do not count, or about problems."""
         offset = None if zone is None else datetime(2000, 1, 1, tzinfo=zone).utcoffset()
         self._period = Period(
             None if since is None else since.isoformat(),
@@ -108,7 +108,7 @@ class Statistics:
             self.notes.append(f"{excluded} sessions are excluded from the index and do not count")
 
     def during(self, since: date, until: date) -> Self:
-        """The same sessions over another period. It ends with this ``with`` block."""
+        """Return the same sessions over another period; valid in the same ``with`` block."""
         other = copy.copy(self)
         other._period = Period(  # noqa: SLF001  of the same class
             since.isoformat(), until.isoformat(), self._period.offset
@@ -117,16 +117,16 @@ class Statistics:
 
     @property
     def read(self) -> int:
-        """How many sessions count."""
+        """The number of sessions that count."""
         return len(self._scope)
 
     def total(self) -> StatsTotals:
-        """Everything together."""
+        """Return the totals."""
         found = sums(self._catalog, self._scope, (), self._period)
         return self._figures(found[0]) if found and found[0].sessions else StatsTotals()
 
     def groups(self, *by: Dimension) -> tuple[Group, ...]:
-        """The figures by one or two dimensions: times in order, everything else by weight."""
+        """Return the figures by one or two dimensions: times in order, others by weight."""
         groups = [
             Group(
                 name=" · ".join(one.keys) if len(by) > 1 else one.keys[0],
@@ -140,7 +140,7 @@ class Statistics:
         return tuple(sorted(groups, key=by_weight))
 
     def stats(self) -> Stats:
-        """The overview."""
+        """Return the overview."""
         tables = {dimension: self.groups(dimension) for dimension in OVERVIEW}
         tools = [ToolCount(name=one.name, calls=one.figures.tool_calls) for one in self.groups("tool")]
         return Stats(

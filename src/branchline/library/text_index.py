@@ -1,20 +1,21 @@
-"""Bringing the text of sessions into the catalog: new files whole, files that grew from where they ended.
+"""Index the text of sessions: new files completely, grown files from their previous end on.
 
-Files are taken in the order of their age, so that later documents are newer ones and a search that looks at
-the latest matches first looks at recent sessions first.
+Files are indexed oldest first, so later documents are newer and a search sees recent sessions first.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate
 from branchline.catalog.database import delete_database
+from branchline.errors import BranchlineError
 from branchline.library.scanner import Scanner, See, SeenFile
 from branchline.settings import Settings
 from branchline.stores import SkippedFile, snapshot_of
@@ -38,42 +39,42 @@ IndexProgress = Callable[[int, int], None]
 
 
 class StaleFile(NamedTuple):
-    """A file whose text is not in the index, or not all of it."""
+    """A file that is not indexed, or not completely."""
 
     file: Any
     known: CatalogFile | None
     bytes: int
-    """How much of it is new."""
+    """The number of new bytes."""
 
     def is_covered(self, scanner: Scanner[Any]) -> bool:
-        """Whether all of it is in the index after all, unless it changed a moment ago without a new time."""
+        """Whether the file is indexed after all, unless it changed without a new time."""
         known = self.known
         return known is not None and known.is_indexed and known.stamp == scanner.stored_log(self.file).stamp
 
 
 class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the index holds. ``problem`` says why there is none."""
+    """The contents of the index; ``problem`` says why there is none."""
 
     enabled: bool
     path: str = ""
     problem: str | None = None
     sessions: int = 0
-    """Files that the index knows."""
+    """The number of known files."""
     indexed: int = 0
-    """Files whose text is in it."""
+    """The number of indexed files."""
     waiting: int = 0
-    """Files of this machine whose text is not, or not all of it."""
+    """The number of files that are not indexed, or not completely."""
     documents: int = 0
     dead: int = 0
-    """Documents that belong to no file any more; a rebuild drops them."""
+    """Documents of deleted files; a rebuild drops them."""
     bytes: int = 0
     text_bytes: int = 0
-    """Bytes of session files whose text is in the index."""
+    """The size of the indexed session files."""
     exclude: tuple[str, ...] = ()
 
 
 class IndexResult(NamedTuple):
-    """How many files were brought up to date, and how many could not be read."""
+    """The number of indexed files, and of files that could not be read."""
 
     indexed: int
     unreadable: int
@@ -82,7 +83,7 @@ class IndexResult(NamedTuple):
 def stale_files(
     scanner: Scanner[Any], files: Sequence[Any], known: dict[str, CatalogFile], catalog: Catalog
 ) -> list[StaleFile]:
-    """The files of a scan that the index does not cover, oldest first; what is out of scope is left out."""
+    """Return the files of a scan that are not indexed, oldest first, without those out of scope."""
     stale = []
     for file in files:
         stored = scanner.stored_log(file)
@@ -98,13 +99,13 @@ def stale_files(
             record = one.decoded()
             if record.deep or not isinstance(scanner.row_of(file, record), SkippedFile):
                 stale.append(StaleFile(file, one, stored.size - max(0, one.indexed)))
-    stale.reverse()  # scans give the newest first
+    stale.reverse()  # scans return the newest first
     return stale
 
 
 def changed_files(scanner: Scanner[Any], catalog: Catalog) -> list[StaleFile]:
     """The files that the index does not cover, oldest first."""
-    changed = scanner.compare(catalog.states(with_text=True)).changed
+    changed = scanner.compare(partial(catalog.states, with_text=True)).changed
     paths = [path for file in changed if (path := scanner.stored_log(file).path) is not None]
     return stale_files(scanner, changed, catalog.files(paths), catalog)
 
@@ -117,11 +118,11 @@ def index_text(
     seconds: float | None = None,
     progress: IndexProgress | None = None,
 ) -> IndexResult:
-    """Read these files and put their text into the index, for as long as there is time.
+    """Index these files, for at most ``seconds``.
 
-    CatalogUnavailable when the catalog cannot take it.
+    Raises CatalogUnavailable if the catalog cannot be written.
     """
-    from branchline.library.catalog_rows import file_update  # noqa: PLC0415  who has nothing to read needs none
+    from branchline.library.catalog_rows import file_update  # noqa: PLC0415  often there is nothing to index
 
     end = None if seconds is None else time.monotonic() + seconds
     checked_ns = time.time_ns()
@@ -130,14 +131,25 @@ def index_text(
     for number, (file, known, grown) in enumerate(stale, 1):
         stored = scanner.stored_log(file)
         if known is None and stored.path is not None and stored.stamp is not None:
-            known = catalog.adopt(stored.path, stored.stamp)  # noqa: PLW2901  it was moved here
+            known = catalog.adopt(stored.path, stored.stamp)  # noqa: PLW2901  the file may have been moved
         seen: list[FileUpdate] = []
+        beginnings: list[SeenFile] = []
 
-        def see(one: SeenFile, stored: Any = stored, known: Any = known, seen: Any = seen) -> None:
+        def see(
+            one: SeenFile,
+            stored: Any = stored,
+            known: Any = known,
+            seen: Any = seen,
+            beginnings: Any = beginnings,
+        ) -> None:
             if one.transcript is not None:
                 seen.append(file_update(one, stored, checked_ns, known, with_text=True))
+            elif one.is_packed:
+                beginnings.append(one)
 
         row = _continued(scanner, file, known, catalog, see) or scanner.deep_row(file, see)
+        if beginnings and isinstance(row, SessionRow) and row.problem is None:
+            _read_whole(scanner, row, beginnings[0], see)
         if isinstance(row, SkippedFile):
             waiting += seen
         elif seen:
@@ -157,10 +169,19 @@ def index_text(
     return IndexResult(done - unreadable, unreadable)
 
 
+def _read_whole(scanner: Scanner[Any], row: SessionRow, beginning: SeenFile, see: See) -> None:
+    """Read a compressed file that is too large for lists, which read its beginning."""
+    from branchline.library.row_reader import deep_row  # noqa: PLC0415  few files are so large
+
+    with contextlib.suppress(BranchlineError, OSError), scanner.read(row) as (stored, transcript):
+        record = msgspec.structs.replace(beginning.record, row=deep_row(stored, transcript))
+        see(beginning._replace(record=record, transcript=transcript))
+
+
 def _continued(
     scanner: Scanner[Any], file: Any, known: CatalogFile | None, catalog: Catalog, see: See
 ) -> SessionRow | SkippedFile | None:
-    """The row of a file of which only the tail has to be read; None where it has to be read whole.
+    """Return the row of a grown file from its tail; None if the whole file has to be read.
 
     ``see`` is called as by :meth:`Scanner.deep_row`.
     """
@@ -174,7 +195,7 @@ def _continued(
 
     try:
         with snapshot_of(stored.path) as opened:
-            read = lru_cache(maxsize=16)(opened)  # the end of the known part is looked at twice
+            read = lru_cache(maxsize=16)(opened)  # the end of the known part is read twice
             if not known.is_extended_by(read, stored.size):
                 return None
             record = known.decoded()
@@ -184,7 +205,7 @@ def _continued(
             fresh = msgspec.structs.replace(record, row=found.row)
             see(SeenFile(fresh, found.transcript, read))
             return scanner.row_of(file, fresh)
-    except Exception:  # noqa: BLE001  reading the whole file says what is wrong
+    except Exception:  # noqa: BLE001  reading the whole file reports the problem
         return None
 
 
@@ -195,7 +216,7 @@ def update_index(
     progress: IndexProgress | None = None,
     rebuild: bool = False,
 ) -> IndexResult:
-    """Bring everything up to date; a catalog that is half dead, or is to be rebuilt, is made again."""
+    """Update the index; rebuild it on request, or if half of its documents are dead."""
     catalog = open_catalog()
     if rebuild or catalog.wants_rebuild:
         catalog.close()
@@ -205,14 +226,14 @@ def update_index(
         stale = changed_files(scanner, catalog)
         done = index_text(scanner, stale, catalog, progress=progress)
         if scanner.cwd is None:
-            catalog.forget_gone()  # after what was moved has been found elsewhere
+            catalog.forget_gone()  # after moved files have been found
         if stale:
             catalog.settle()
         return done
 
 
 def index_status(scanner: Scanner[Any], open_catalog: Callable[[], Catalog], wanted: Settings) -> IndexStatus:
-    """Say what the index holds and what it lacks. Reads no session."""
+    """Return the status of the index. Reads no session."""
     try:
         with open_catalog() as catalog:
             held = catalog.status()

@@ -1,4 +1,4 @@
-"""A session as plain rows: its tree, and the prompts on the active path. Nothing is written."""
+"""A session as plain rows: its tree, and the prompts on the active path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["branch_nodes", "prior_turns"]
 
 
 def branch_nodes(session: Session) -> Iterator[BranchNode]:
-    """Every entry of every root, depth first; the subtree that leads to the leaf comes first."""
+    """Yield all entries, depth first; the subtree with the leaf comes first."""
     tree = session.index
     leaf = ROOT if session.leaf is None else tree.position(session.leaf)
     labels = list(_labels(session))
@@ -41,13 +41,13 @@ def branch_nodes(session: Session) -> Iterator[BranchNode]:
 
 
 def prior_turns(session: Session) -> Iterator[Prompt]:
-    """The prompts with words on the active path, oldest first."""
+    """Yield the prompts with text on the active path, oldest first."""
     for turn in turns_of(session):
         yield Prompt(id=turn.key, text=turn.text, preview=one_line(turn.text))
 
 
 def _labels(session: Session) -> Iterator[str]:
-    """What each entry is and says, in file order."""
+    """Yield the label of each entry, in file order."""
     for entry in session.transcript.iter_entries(range(len(session.index))):
         yield one_line(_label(entry))
 

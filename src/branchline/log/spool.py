@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 
 from branchline.errors import LogError
 from branchline.log.system import SYSTEM, close_quietly, describe_oserror, read_at, write_all
@@ -25,7 +27,8 @@ class Spool:
     def __init__(self, pieces: Iterable[bytes], in_memory: int = _IN_MEMORY) -> None:
         self._descriptor = -1
         self._size = 0
-        self._content = b""
+        self._pieces: list[bytes] = []
+        self._starts: list[int] = []
         kept: list[bytes] = []
         written = 0
         try:
@@ -40,7 +43,8 @@ class Spool:
         except BaseException:
             self.close()
             raise
-        self._content = b"".join(kept)
+        self._pieces = kept = [piece for piece in kept if piece]
+        self._starts = list(accumulate(map(len, kept[:-1]), initial=0))
 
     def size(self) -> int:
         return self._size
@@ -49,18 +53,31 @@ class Spool:
         if offset < 0 or size < 0:
             raise ValueError(f"cannot read {size} bytes at {offset}")
         if self._descriptor < 0:
-            return self._content[offset : offset + size]
+            return self._kept(offset, size)
         return read_at(SYSTEM, self._descriptor, offset, size)
 
     def close(self) -> None:
         """Free the memory or the disk space. Closing twice is harmless."""
         descriptor, self._descriptor = self._descriptor, -1
-        self._content = b""
+        self._pieces = []
         if descriptor >= 0:
             close_quietly(SYSTEM, descriptor)
 
     def __del__(self) -> None:
         self.close()
+
+    def _kept(self, offset: int, size: int) -> bytes:
+        """Bytes that are in memory. Joining the pieces first would copy all of them twice."""
+        number = bisect_right(self._starts, offset) - 1
+        found = []
+        while size > 0 and number < len(self._pieces):
+            start = offset - self._starts[number]
+            piece = self._pieces[number][start : start + size]
+            if not piece:
+                break
+            found.append(piece)
+            offset, size, number = offset + len(piece), size - len(piece), number + 1
+        return found[0] if len(found) == 1 else b"".join(found)
 
     def _write(self, pieces: list[bytes]) -> None:
         if self._descriptor < 0:

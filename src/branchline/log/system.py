@@ -121,7 +121,7 @@ def read_at(system: System, descriptor: int, offset: int, size: int) -> bytes:
 def read_beginning(path: str, size: int) -> bytes:
     """The first bytes of a regular file. OSError if it cannot be read, or is a pipe or a device.
 
-    It is looked at before it is opened, because opening a pipe waits and opening a device can act on it.
+    Checks the file before opening it: opening a pipe blocks, and opening a device can act on it.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file", path)

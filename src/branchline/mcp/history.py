@@ -8,14 +8,15 @@ among those of one library, never by path.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
 from branchline.actions.convert import ConvertRequest, convert
 from branchline.actions.export import ExportRequest, Redactor, redacted_entries, render
 from branchline.entries import Entry
-from branchline.errors import EntryNotFound, SessionNotFound
+from branchline.errors import BranchlineError, EntryNotFound, SessionNotFound
 from branchline.library import SessionLibrary
 from branchline.mcp.answers import (
     LARGEST_ANSWER,
@@ -37,7 +38,7 @@ from branchline.session import Session
 from branchline.tree import Filter
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import RowTexts
-from branchline.views.hits import Hit
+from branchline.views.hits import Hit, make_snippet
 from branchline.views.session_row import SessionRow
 from branchline.views.text import one_line, safe
 from branchline.views.tool_views import json_text
@@ -47,6 +48,7 @@ __all__ = ["History"]
 _CARD_TEXT = 2_000
 """Characters of one card in a conversation; ``entry`` returns the rest."""
 _ROW_TEXT = 160
+_SNIPPET = 300
 _TITLE = 200
 
 
@@ -74,14 +76,22 @@ class History:
 
     def search(self, query: str, *, limit: int) -> SearchAnswer:
         """The entries that a query finds. ValueError for a query that cannot be understood."""
-        hits = self._open_library().search(query, limit=limit, context=300)
+        library = self._open_library()
+        hits = library.search(query, limit=limit, context=_SNIPPET)
         room, redactor = Room(), Redactor()
         found: list[FoundEntry] = []
-        for hit in hits:
-            item = _found(hit, redactor)
-            if not room.take(item):
-                break
-            found.append(item)
+        with ExitStack() as opened:
+            sessions: dict[str, Session | None] = {}
+            for hit in hits:
+                name = hit.row.path or hit.row.key
+                if name not in sessions:
+                    sessions[name] = session = library.open(hit.row)
+                    if session is not None:
+                        opened.enter_context(session)
+                item = _found(hit, sessions[name], redactor)
+                if not room.take(item):
+                    break
+                found.append(item)
         remarks = [*hits.notes]
         if hits.unindexed:
             remarks.append(f"{hits.unindexed} sessions are not indexed yet; `branchline index` does that")
@@ -130,7 +140,7 @@ class History:
                     entry=row.key,
                     parent=index.parent(row.key),
                     depth=row.level,
-                    role=index.roles[row.position] or index.types[row.position],
+                    role=_line(index.roles[row.position] or index.types[row.position], redactor),
                     active=row.active,
                     label=None if label is None else _line(label, redactor),
                     text=_line(texts(row.position), redactor)[:_ROW_TEXT],
@@ -165,8 +175,8 @@ class History:
                 entry=entry,
                 parent=session.index.parent(entry),
                 children=session.children(entry)[:20],
-                role=session.index.roles[position] or session.index.types[position],
-                time=found[0].timestamp,
+                role=_line(session.index.roles[position] or session.index.types[position], redactor),
+                time=_line(found[0].timestamp, redactor),
                 label=None if label is None else _line(label, redactor),
                 text=piece,
                 offset=offset,
@@ -230,7 +240,7 @@ def _quoted(session: Session, entries: list[Entry], redactor: Redactor) -> list[
                 title=one_line(title)[:_TITLE],
                 text=text[:_CARD_TEXT],
                 arguments=arguments[:_CARD_TEXT],
-                time=card.timestamp,
+                time=_line(card.timestamp, redactor),
                 label=None if card.label is None else _line(card.label, redactor),
                 failed=card.error,
                 truncated=max(len(text), len(arguments)) > _CARD_TEXT,
@@ -261,26 +271,45 @@ def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
         agent=row.agent or _agent(row.format),
         title=_title(row.title, redactor),
         first_prompt=prompt,
-        project=row.cwd,
+        project=_title(row.cwd, redactor),
         changed=_iso(row.modified_ms),
         messages=row.messages,
-        forked_from=None if row.parent_session is None else os.path.basename(row.parent_session),
+        forked_from=None
+        if row.parent_session is None
+        else _line(os.path.basename(row.parent_session), redactor),
         problem=None if row.problem is None else _line(row.problem, redactor),
     )
 
 
-def _found(hit: Hit, redactor: Redactor) -> FoundEntry:
+def _found(hit: Hit, session: Session | None, redactor: Redactor) -> FoundEntry:
     return FoundEntry(
         session=hit.row.id,
         entry=hit.entry,
-        role=hit.role,
-        snippet=_line(hit.snippet.text, redactor, length=400),
+        role=_line(hit.role, redactor),
+        snippet="" if session is None else _snippet(hit, session, redactor),
         time=None if hit.ms is None else _iso(hit.ms),
         on_active_path=hit.on_path,
         title=_title(hit.row.title, redactor),
         agent=hit.row.agent or _agent(hit.row.format),
-        project=hit.row.cwd,
+        project=_title(hit.row.cwd, redactor),
     )
+
+
+def _snippet(hit: Hit, session: Session, redactor: Redactor) -> str:
+    """A piece of an entry around what was found.
+
+    It is cut out of the redacted text: what makes a word a password may stand before the cut.
+    """
+    try:
+        deck = _deck(session, redacted_entries(session, [hit.entry], redactor))
+    except BranchlineError:  # it was rewritten since it was searched
+        return ""
+    text = "\n".join(part for card in deck for part in _texts(card, redactor) if part)
+    if not text:  # a title or a label
+        return _line(hit.snippet.text, redactor, length=_SNIPPET)
+    words = {hit.snippet.text[start:end] for start, end in hit.snippet.ranges} - {""}
+    found = re.finditer("|".join(map(re.escape, sorted(words))), text, re.IGNORECASE) if words else ()
+    return make_snippet(text, [match.span() for match in found], _SNIPPET).text
 
 
 def _agent(format_: str | None) -> str | None:

@@ -32,12 +32,13 @@ THINKING_LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a model may call: a name, a sentence, a JSON schema of an object, and the function.
+    """A tool that a model may call: its name, description, parameters (a JSON schema) and function.
 
-    The function gets the arguments by name and may be a coroutine function. It returns a text, content
-    blocks, or any JSON value; what it raises is told to the model as an error. ``server`` is the MCP server
-    that runs the tool, and ``name_there`` the name that the server gives it. ``permission`` names what the
-    user must allow before a function of this program runs; tools with the same one are allowed together.
+    The function receives the arguments by keyword and may be a coroutine function. It returns a string,
+    content blocks or any JSON value. If it raises, the model receives the exception as an error. ``server``
+    is the MCP server that runs the tool, and ``name_there`` is the tool's name on that server.
+    ``permission`` names what the user must allow before a function of this program runs; tools with the same
+    permission are allowed together.
     """
 
     name: str

@@ -33,7 +33,7 @@ SELF_HOSTED = frozenset({"ollama", "vllm", "litellm"})
 """Known providers whose server address the user must configure."""
 
 SERVER_KEY = "BRANCHLINE_API_KEY"
-"""The variable with the key for a server that is given by its address alone."""
+"""The environment variable with the key for a server that is configured by its address alone."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

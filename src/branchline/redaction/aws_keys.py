@@ -24,13 +24,13 @@ _ENDS = re.compile(rb"(?![=_%-]|\.\w)")
 _NAMED = re.compile(
     rb"(?i:id|page_?token|cursor|nonce|etag|hash|sha\d{0,3}|md5|checksum|integrity|digest|signature)[\\\"'` \t:=]{1,8}\Z"
 )
-"""Names of values that are random and no secrets."""
+"""Names of values that are random but not secret."""
 _ESCAPE = re.compile(rb"(?<=\\)[nrt]|(?<=[\[;])\d{1,2}m")
 """Letters in front of a key that do not belong to it: an escape of JSON, a colour of a terminal."""
 
 
 def aws_secret_keys(plain: bytes) -> list[tuple[int, int]]:
-    """Where the keys in a text of one byte for each character begin and end."""
+    """Yield the start and end of the keys in a Latin-1 text."""
     found: list[tuple[int, int]] = []
     # To search for a run of one byte is much faster than to match a pattern at every word.
     classes = b" " + plain.translate(_CLASSES)

@@ -1,7 +1,7 @@
-r"""Which parts of a text are secrets: keys, tokens, passwords, private keys.
+r"""Detect secrets in text: keys, tokens, passwords, private keys.
 
-A secret is known by its form (``ghp_…``, ``AKIA…``), by the place where it stands (behind ``Bearer``, in a URL
-before the ``@``) or by its name (``PASSWORD=…``, ``"api_key": "…"``).
+A secret is recognized by its form (``ghp_…``, ``AKIA…``), by its context (after ``Bearer``, in a URL before
+the ``@``) or by its name (``PASSWORD=…``, ``"api_key": "…"``).
 
 Searching takes time in proportion to the text. One pass over it stops at characters that are rare and part of
 every secret's beginning or name, and checks what is around them; what is read from there is bounded, or is not
@@ -54,7 +54,7 @@ class _Form(NamedTuple):
 
 @cache
 def _token_pattern(head: str, body: str) -> re.Pattern[str]:
-    """A pattern, compiled when a text asks for it: compiling all of them takes longer than a small export."""
+    """Compile a pattern on demand: compiling all of them takes longer than a small export."""
     return re.compile(f"{re.escape(head)}(?P<body>{body})", re.ASCII)
 
 
@@ -197,12 +197,12 @@ class SecretSearch(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets in a text, in order; none overlaps another."""
+    """Return the secrets in a text, in order and without overlaps."""
     return search(text).secrets
 
 
 def search(text: str) -> SecretSearch:
-    """The secrets in a text, and where it may hide more if it is JSON."""
+    """Return the secrets in a text, and the offsets where JSON may hide more."""
     narrow = _narrow(text)
     found: list[Secret] = []
     unsure: list[int] = []
@@ -313,7 +313,7 @@ def _token_around(text: str, place: int, end: int) -> Read:
 
 
 def _token_at(text: str, start: int) -> list[Secret]:
-    """The token that begins here."""
+    """The token that starts here."""
     if not _begins(text, start):
         return []
     for size in _HEAD_SIZES:

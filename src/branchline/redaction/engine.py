@@ -1,12 +1,11 @@
-r"""Secrets replaced by their kind: ``[redacted:github-token]``.
+r"""Replace secrets by their kind: ``[redacted:github-token]``.
 
-:func:`redact` takes any text, :func:`redact_bytes` the lines of a session. Every byte outside a secret stays as
-it is, damage included; lines stay lines and JSON stays JSON, because the replacement needs no escape and what
-it replaces lies inside one string. Escapes of JSON hide nothing: strings are searched as a program would read
-them. The fields that link entries (``id``, ``parentId``, …) and data in base64, such as pictures, are never
-changed.
+:func:`redact` takes any text, :func:`redact_bytes` the lines of a session. Bytes outside secrets do not
+change, even in damaged lines. JSON stays valid, because the replacement needs no escapes and a secret lies
+within one string. Escapes cannot hide secrets: strings are searched after decoding. Fields that link entries
+(``id``, ``parentId``, …) and base64 data, such as images, are never changed.
 
-The result has nothing left to find: redacting it again changes nothing.
+Redaction is idempotent: redacting the result again changes nothing.
 """
 
 from __future__ import annotations
@@ -35,37 +34,37 @@ __all__ = [
 ]
 
 Hit = Secret
-"""A secret that was replaced: its kind, and where it began and ended before it was."""
+"""A replaced secret: its kind, and its start and end in the original."""
 
 
 class RedactionCount(msgspec.Struct, frozen=True):
-    """How many secrets of one kind were replaced."""
+    """The number of replaced secrets of one kind."""
 
     kind: str
     count: int
 
 
 class Redacted(NamedTuple):
-    """A text without secrets, and what was replaced in it, in order."""
+    """A redacted text, and the hits in order."""
 
     text: str
     hits: list[Hit]
 
 
 class RedactedBytes(NamedTuple):
-    """Lines without secrets, and what was replaced in them, in order."""
+    """Redacted lines, and the hits in order."""
 
     data: bytes
     hits: list[Hit]
 
 
 def redact(text: str) -> Redacted:
-    """The text with every secret in it replaced."""
+    """Replace every secret in a text."""
     return Redacted(*_redacted(text, find_secrets, _near))
 
 
 def redact_bytes(data: bytes) -> RedactedBytes:
-    """The lines of a session with every secret in them replaced."""
+    """Replace every secret in the lines of a session."""
     hits: list[Hit] = []
     pieces: list[bytes] = []
     kept = 0
@@ -81,7 +80,7 @@ def redact_bytes(data: bytes) -> RedactedBytes:
 
 
 def count_by_kind(hits: Iterable[Hit]) -> list[RedactionCount]:
-    """How many secrets of each kind were replaced."""
+    """Return the number of hits of each kind."""
     counts = Counter(hit.kind for hit in hits)
     return [RedactionCount(kind, count) for kind, count in sorted(counts.items())]
 
@@ -90,7 +89,7 @@ _MOST_NAMED = 5
 
 
 def require_clean(data: bytes, *, lines: bool, keep: Collection[bytes] = ()) -> None:
-    """Raise SecretsLeft, with kinds and line numbers, where a finished export still holds secrets.
+    """Raise SecretsLeft, with kinds and line numbers, if a finished export contains secrets.
 
     ``lines`` says that these are the lines of a session, not a document; ``keep`` are findings that a reviewer
     decided to keep.
@@ -110,13 +109,13 @@ def require_clean(data: bytes, *, lines: bool, keep: Collection[bytes] = ()) -> 
 
 _ROUNDS = 8  # taking one out can show another behind it; more than two rounds need a text made for it
 _WINDOW = 40_000
-"""How far from a replacement another secret can come to light; no private key is longer."""
+"""How far from a replacement a new secret can appear; no private key is longer."""
 
 
 def _redacted(
     text: str, find: Callable[[str], list[Secret]], find_again: Callable[[str, list[Hit]], list[Secret]]
 ) -> tuple[str, list[Hit]]:
-    """The text without what is found in it, again and again until nothing is."""
+    """Replace secrets repeatedly until none is found."""
     hits: list[Hit] = []
     clean = text
     secrets = find(text)
@@ -130,7 +129,7 @@ def _redacted(
 
 
 def _near(text: str, hits: list[Hit]) -> list[Secret]:
-    """The secrets around the marks of these hits."""
+    """Find secrets around the replacements of these hits."""
     windows: list[tuple[int, int]] = []
     shift = 0
     for hit in hits:
@@ -150,7 +149,7 @@ def _near(text: str, hits: list[Hit]) -> list[Secret]:
 
 
 def _merged(hits: list[Hit], secrets: list[Secret]) -> list[Hit]:
-    """The hits in the original text, with those that were found after they had been replaced."""
+    """Merge hits of a later pass into those of the original text."""
     merged: list[Hit] = []
     number = shift = 0
     for start, stop, kind in secrets:
@@ -175,7 +174,7 @@ def _mark(kind: str) -> str:
 
 
 def _shift(hit: Hit, before: int) -> int:
-    """How far the text behind a hit moved when it was replaced."""
+    """How far the text after a hit moved."""
     return before + len(_mark(hit.kind)) - (hit.end - hit.start)
 
 
@@ -232,11 +231,11 @@ def _suspects_in(text: str) -> list[Secret]:
 _STRING = re.compile(r'"(?P<inside>[^"\\]*+(?:\\.[^"\\]*+)*+)(?:"(?P<key>[ \t]*+:)?|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[][{}]")
 _LINK = re.compile(r"(?!.*[Kk]ey)(?:\w*[a-z]I[Dd]s?|\w*_ids?|ids?|\w*[Uu]uid|parent\w*|leaf)", re.ASCII)
-"""Names of fields that hold ids."""
+"""Names of fields with ids."""
 _FREE = frozenset(
     {"arguments", "args", "details", "data", "metadata", "input", "params", "env", "headers", "options"}
 )
-"""What stands below these belongs to tools and extensions: an ``id`` there may be anything."""
+"""Fields of tools and extensions, below which an ``id`` may be anything."""
 
 
 def _in_line(line: str) -> list[Secret]:
@@ -319,7 +318,7 @@ class _Decoded(NamedTuple):
     raw_ends: array[int]
 
     def raw(self, place: int) -> int:
-        """Where a place in the text is in the JSON."""
+        """Return the offset in the JSON of an offset in the text."""
         before = bisect_right(self.ends, place) - 1
         return place if before < 0 else self.raw_ends[before] + place - self.ends[before]
 

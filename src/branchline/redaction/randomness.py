@@ -14,7 +14,7 @@ import re
 __all__ = ["LONGEST", "is_placeholder", "is_reference", "looks_like_words", "looks_random"]
 
 LONGEST = 4096
-"""No credential is longer; what is longer is a file."""
+"""The longest credential; longer values are files."""
 
 _EXAMPLE = re.compile(
     r"x{5}|\*{3}|\.{3}|…|â\x80¦|example|placeholder|redacted|(?:\A|[-_.])your|your[-_]|change[-_]?(?:me|this)\b"
@@ -59,18 +59,18 @@ _BASE32 = re.compile(r"(?=.*[B-DF-HJ-NP-TV-XZ]{4})[A-Z2-7]{16,}=*")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value is made to be replaced: ``YOUR_API_KEY``, ``${TOKEN}``, ``xxxx``, ``AKIA…EXAMPLE``."""
+    """Return whether a value is a placeholder: ``YOUR_API_KEY``, ``${TOKEN}``, ``xxxx``, ``AKIA…EXAMPLE``."""
     alike = value.isascii() and len(set(value)) < min(8, len(value) // 2)
     return alike or _EXAMPLE.search(value) is not None
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value says where the secret is: a variable, a path, a URL, or a date or hash instead of one."""
+    """Return whether a value is a reference: a variable, a path, a URL, a date or a hash."""
     return _NO_VALUE.match(value) is not None
 
 
 def looks_like_words(value: str) -> bool:
-    """Whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
+    """Return whether a value consists of words and small numbers: ``my-app_v2``, ``config.apiKey``."""
     return all(map(_is_word, _BETWEEN_WORDS.split(_ACRONYM.sub("", _TECHNICAL.sub("", value)))))
 
 
@@ -81,10 +81,10 @@ def _is_word(text: str) -> bool:
 
 
 def looks_random(value: str, *, shortest: int, hashes: bool) -> bool:
-    """Whether the value of something called a secret is one.
+    """Return whether the value of a field with a secret-like name is a secret.
 
-    ``hashes`` lets values count that may be a UUID or the hash of a commit: right under a name that says that
-    its value is secret, wrong under ``token``, which is often the name of an id.
+    With ``hashes``, UUIDs and commit hashes count too: right for names that denote secrets, wrong for
+    ``token``, which often names an id.
     """
     if not shortest <= len(value) < LONGEST or is_placeholder(value) or is_reference(value):
         return False

@@ -1,7 +1,7 @@
-"""Seed phrases of wallets: 12 to 24 words of BIP-39, one after the other.
+"""Seed phrases of wallets: 12 to 24 consecutive words of BIP-39.
 
-Sentences hardly ever have twelve of these words in a row, because articles, pronouns and prepositions are not
-among them.
+Ordinary sentences hardly ever have twelve of these words in a row, because the list has no articles, pronouns
+and prepositions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def seed_phrases(plain: bytes) -> list[tuple[int, int]]:
-    """Where the seed phrases in a text of one byte for each character begin and end."""
+    """Yield the start and end of the seed phrases in a Latin-1 text."""
     found: list[tuple[int, int]] = []
     # Only in long runs of small letters and separators is there anything to read, and to search for a run of
     # one byte is very fast.

@@ -51,7 +51,7 @@ _DAY = 86_400_000
 
 
 class ForkDestination(NamedTuple):
-    """Where a new session goes: what the caller asked for, None where nothing was."""
+    """The destination of a new session; None where the caller did not choose."""
 
     cwd: str | os.PathLike[str] | None = None
     store: Store | None = None

@@ -95,7 +95,7 @@ def _why_not(role: str, fields: dict[str, Any]) -> str | None:
         return _provider_words(f"the role {role!r}", _PROVIDER_ROLES[role])
     if role in _FOREIGN_ROLES:
         return None
-    # Prompts and answers need nothing but content, which is looked at below.
+    # Prompts and answers need only content, which is checked below.
     if role not in ("user", "assistant") and isinstance(message_from_fields(fields), UnknownMessage):
         known = f"there are {_ROLES}; UnknownMessage(role=…, fields=…) keeps it out of the context"
         return f"the role {role!r} is not known; {known}"

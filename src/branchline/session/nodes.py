@@ -18,7 +18,7 @@ _PREVIEW = 200
 
 
 class Node(NamedTuple):
-    """One entry in its place. Children are looked up when asked for, so that any depth is fine."""
+    """One entry of the tree. Children are looked up on demand, so that the depth is not limited."""
 
     session: SessionQueries
     id: str
@@ -53,7 +53,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     role: str | None
     timestamp: str
     children: int
-    """How many entries hang directly from this one."""
+    """The number of direct children."""
     on_active_path: bool
     is_current: bool
     """Whether the next appended entry becomes its child."""

@@ -673,7 +673,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._write([make], side=side)[-1]
 
     def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
-        """Write entries and return their keys; the assigned id for one that is no entry in this format."""
+        """Write entries and return their keys; for one that this format does not store, its assigned id."""
         self._require_writable()
         return self._commit(
             lambda made: self._make(makers, made, side=side),
@@ -688,7 +688,7 @@ class Session(SessionShortcuts, SessionQueries):
         before = self._leaf
 
         def entries() -> list[Entry]:
-            made.clear()  # it is asked again when another writer was faster
+            made.clear()  # called again if another writer was faster
             self._leaf = before
             self._leaf = self._settled()
             make(made)
@@ -705,7 +705,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
-        """The keys of the entries that were asked for, also where their format wrote others, more or none."""
+        """The keys of the requested entries, even where the format wrote others, more or none."""
         if keys == named:
             return keys
         if not keys or self.index.positions.keys() >= set(named):

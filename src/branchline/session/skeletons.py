@@ -256,7 +256,7 @@ def _changes(status: os.stat_result) -> tuple[int, ...]:
 
 def _is_wanted(path: str) -> bool:
     """Whether the settings allow a skeleton of this file."""
-    from fnmatch import fnmatchcase  # noqa: PLC0415  asked only before something is written
+    from fnmatch import fnmatchcase  # noqa: PLC0415  only needed before a write
 
     from branchline import settings  # noqa: PLC0415  as above
 

@@ -173,7 +173,7 @@ class SessionWriter:
             return None
         try:
             made = make()
-        except Exception:  # noqa: BLE001  it may lack what others wrote; under the lock it is asked again
+        except Exception:  # noqa: BLE001  it may lack what others wrote; retried under the lock
             return None
         if not made:
             return None

@@ -17,6 +17,7 @@ import os
 import re
 import threading
 
+from branchline.errors import NotSupported
 from branchline.log.system import read_beginning
 from branchline.stores.protocol import ClosableStore
 from branchline.stores.rows import APPLICATION
@@ -33,6 +34,7 @@ __all__ = [
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """How the names of SQLite databases end."""
 _SERVER = re.compile(r"postgres(?:ql)?://", re.IGNORECASE).match
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://").match
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_AT = 68
 
@@ -54,9 +56,18 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
 
 
 def is_address(where: str) -> bool:
-    """Whether a text names a database of branchline: on a server, in a file, or in a file to be created."""
+    """Whether a text names a database of branchline: on a server, in a file, or in a file to be created.
+
+    NotSupported for the address of another kind of server.
+    """
     if is_server_address(where):
         return True
+    if (scheme := _SCHEME(where)) is not None and not os.path.exists(where):
+        # Not the address itself, which may hold a password.
+        raise NotSupported(
+            f"{scheme[0]}… is no store: a store is a directory, a SQLite file such as sessions.db, or "
+            "postgresql://…"
+        )
     try:
         head = read_beginning(os.path.expanduser(where), _APPLICATION_AT + 4)
     except FileNotFoundError:

@@ -140,7 +140,8 @@ class FilesStore:
         ]
 
     def snapshot(self, key: str) -> _Snapshot:
-        return _Snapshot(self.path_of(key), lambda: self.draft_path(key))
+        own = f"{self.directory}/{check_key(key)}{self.suffix}"
+        return _Snapshot(own, lambda: (self.path_of(key), self.draft_path(key)))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
@@ -357,18 +358,18 @@ def store_at(path: str) -> FilesStore:
 
 def snapshot_of_file(path: str) -> AbstractContextManager[Read]:
     """A cheap look at the file at a path, whatever directory it lies in."""
-    return _Snapshot(path, None)
+    return _Snapshot(path, tuple)
 
 
 class _Snapshot:
     """A file open for reading, for the length of a `with` block. Nothing is locked or remembered."""
 
-    __slots__ = ("_descriptor", "_draft", "_path")
+    __slots__ = ("_descriptor", "_others", "_path")
 
-    def __init__(self, path: str, draft: Callable[[], str] | None) -> None:
-        """``draft`` finds the file to open where there is none at ``path``."""
+    def __init__(self, path: str, others: Callable[[], Iterable[str]]) -> None:
+        """``others`` are opened in turn where there is no file at ``path``."""
         self._path = path
-        self._draft = draft
+        self._others = others
         self._descriptor = -1
 
     def __enter__(self) -> Read:
@@ -383,12 +384,9 @@ class _Snapshot:
         try:
             return os.open(self._path, _READ)
         except FileNotFoundError:
-            pass
-        try:
-            if self._draft is not None:
-                return os.open(self._draft(), _READ)
-        except FileNotFoundError:
-            pass
+            for path in self._others():
+                with contextlib.suppress(FileNotFoundError):
+                    return os.open(path, _READ)
         raise SessionNotFound(f"no session at {self._path}")
 
     def __exit__(self, *_exception: object) -> None:

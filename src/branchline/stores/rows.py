@@ -7,10 +7,16 @@ a torn last line, and the parts of a line that is longer than a database likes i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-__all__ = ["APPLICATION", "LogRow", "cut", "rows_of"]
+from branchline.errors import SessionNotFound
+from branchline.log import Durability, Log
+from branchline.stores.protocol import FileStamp, Read, StoredLog, hashed
+
+__all__ = ["APPLICATION", "LogRow", "RowStore", "cut", "rows_of"]
 
 APPLICATION = 0x424C4E31
 """By which a SQLite file says that it has the tables of branchline."""
@@ -23,6 +29,69 @@ class LogRow(NamedTuple):
 
     start: int
     data: bytes
+
+
+class RowStore(ABC):
+    """What stores in databases have in common: how sessions are addressed, listed and reported missing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """What messages call the store: a path, or the address of a server without its password."""
+        self._device = hashed((name,))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def path_of(self, key: str) -> str:
+        """How a session is addressed."""
+        return f"{self.name}#{key}"
+
+    @abstractmethod
+    def stat(self, key: str) -> StoredLog | None: ...
+
+    @abstractmethod
+    def open(self, key: str, *, durability: Durability = "fsync") -> Log: ...
+
+    @abstractmethod
+    def create_from(self, key: str, pieces: Iterable[bytes]) -> object:
+        """Make a session of these bytes, in one transaction."""
+
+    @contextmanager
+    def snapshot(self, key: str) -> Iterator[Read]:
+        yield self.open(key).read
+
+    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
+        self.create_from(key, pieces)
+        return self._found(key)
+
+    def _found(self, key: str) -> StoredLog:
+        found = self.stat(key)
+        if found is None:
+            raise self._no_session(key)
+        return found
+
+    def _stored(self, rows: Iterable[tuple[Any, ...]]) -> list[StoredLog]:
+        """The logs of rows with a number, a key, a size and a time in milliseconds."""
+        device, start = self._device, self.path_of("")
+        # A log only grows, so that its number and its size say what is in it.
+        return [
+            StoredLog(
+                key,
+                size,
+                modified / 1000,
+                start + key,
+                FileStamp(device, number, size, modified * 1_000_000, size),
+            )
+            for number, key, size, modified in rows
+        ]
+
+    def _taken(self, doing: str, key: str) -> FileExistsError:
+        return FileExistsError(
+            f"cannot {doing} in {self.name}: a session {key!r} already exists; rename or remove it first"
+        )
+
+    def _no_session(self, key: str) -> SessionNotFound:
+        return SessionNotFound(f"no session named {key!r} in {self.name}")
 
 
 def rows_of(data: bytes, start: int) -> list[LogRow]:

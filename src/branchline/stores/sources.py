@@ -508,8 +508,20 @@ def _document_snapshot(path: str, format_: Format) -> Iterator[Read]:
 def _document_content(path: str, format_: Format) -> Spool:
     documents = format_.documents
     assert documents is not None
-    with FileLog(path, writable=False) as log:
-        return Spool(documents.lines(log, path, companion_reader(path, documents)), _IN_MEMORY)
+    with snapshot_of_file(path) as read:
+        content = _FileContent(path, read)
+        return Spool(documents.lines(content, path, companion_reader(path, documents)), _IN_MEMORY)
+
+
+class _FileContent:
+    """A file that is open for reading."""
+
+    def __init__(self, path: str, read: Read) -> None:
+        self._path = path
+        self.read = read
+
+    def size(self) -> int:
+        return os.stat(self._path).st_size
 
 
 def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], bytes | None]:

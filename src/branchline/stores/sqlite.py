@@ -32,17 +32,9 @@ from branchline.log import Durability, TornTail, create_directory, filesystem_wa
 from branchline.log.protocol import require_lines
 from branchline.log.system import describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
-from branchline.stores.protocol import (
-    FileStamp,
-    Read,
-    ScanResult,
-    StoredLog,
-    TrashItem,
-    check_key,
-    hashed,
-)
+from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key
 from branchline.stores.range_locks import RangeLocks
-from branchline.stores.rows import APPLICATION, LogRow, cut, rows_of
+from branchline.stores.rows import APPLICATION, LogRow, RowStore, cut, rows_of
 
 __all__ = ["SqliteLog", "SqliteStore"]
 
@@ -84,7 +76,7 @@ class _Connection(sqlite3.Connection):
             self._durability = durability
 
 
-class SqliteStore:
+class SqliteStore(RowStore):
     """The sessions of one database file, which is created with the first of them. Threads may share it."""
 
     def __init__(
@@ -96,23 +88,15 @@ class SqliteStore:
     ) -> None:
         if lock_timeout < 0:
             raise ValueError(f"a time limit cannot be negative: {lock_timeout}")
-        self.path = os.path.abspath(os.fspath(path))
+        super().__init__(os.path.abspath(os.fspath(path)))
         self.lock_timeout = lock_timeout
         self.is_complete = is_complete
-        self.locks = RangeLocks(f"{self.path}-locks", lock_timeout)
-        self._device = hashed((self.path,))
+        self.locks = RangeLocks(f"{self.name}-locks", lock_timeout)
         self._idle: list[_Connection] = []
         self._inherited: list[_Connection] = []
         self._pid = os.getpid()
         # Writers of this process take turns here: the busy handler of SQLite sleeps up to 100 ms.
         self._turn = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        return self.path
-
-    def __repr__(self) -> str:
-        return f"SqliteStore({self.path!r})"
 
     # -- looking --------------------------------------------------------------------------------------
 
@@ -133,26 +117,18 @@ class SqliteStore:
             wanted += " AND state < 2 AND key >= ? AND key < ?"
             values += [prefix, prefix + _LAST]
         select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
-        rows = self._ask(f"list the sessions in {self.path}", select, *values, -1 if limit is None else limit)
+        rows = self._ask(f"list the sessions in {self.name}", select, *values, -1 if limit is None else limit)
         return ScanResult(self._stored(rows), [])
 
     def stat(self, key: str) -> StoredLog | None:
         # The second condition tells SQLite that the partial index covers it.
         select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
-        rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
+        rows = self._ask(f"look up {key!r} in {self.name}", select, check_key(key))
         return self._stored(rows)[0] if rows else None
 
     def drafts(self) -> list[StoredLog]:
         select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
-        return self._stored(self._ask(f"list the drafts in {self.path}", select))
-
-    def path_of(self, key: str) -> str:
-        """How a session is addressed."""
-        return f"{self.path}#{key}"
-
-    @contextmanager
-    def snapshot(self, key: str) -> Iterator[Read]:
-        yield self.open(key).read
+        return self._stored(self._ask(f"list the drafts in {self.name}", select))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those whose lock a writer holds."""
@@ -171,22 +147,15 @@ class SqliteStore:
     ) -> SqliteLog:
         if data:
             require_lines(data)
-        number = self._load("create", key, [data] if data else [], _DRAFT if draft else _LOG)
+        number = self.create_from(key, [data] if data else [], state=_DRAFT if draft else _LOG)
         return SqliteLog(self, number, key, durability)
-
-    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
-        self._load("create", key, pieces, _LOG)
-        found = self.stat(key)
-        if found is None:
-            raise self._no_session(key)
-        return found
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> SqliteLog:
         check_key(key)
-        with self.writing(f"publish the draft {key!r} in {self.path}") as connection:
+        with self.writing(f"publish the draft {key!r} in {self.name}") as connection:
             row = _one(connection, "SELECT id, state FROM session WHERE key = ? AND state < 2", key)
             if row is None:
-                raise SessionNotFound(f"no draft named {key!r} in {self.path}")
+                raise SessionNotFound(f"no draft named {key!r} in {self.name}")
             if row[1] != _DRAFT:
                 raise self._taken("publish the draft", key)
             connection.execute("UPDATE session SET state = 0 WHERE id = ?", row[:1])
@@ -194,9 +163,9 @@ class SqliteStore:
 
     def drop_draft(self, key: str) -> bool:
         check_key(key)
-        if not os.path.exists(self.path):
+        if not os.path.exists(self.name):
             return False
-        with self.writing(f"drop the draft {key!r} in {self.path}") as connection:
+        with self.writing(f"drop the draft {key!r} in {self.name}") as connection:
             row = _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2 AND state = 1", key)
             if row is not None:
                 _delete(connection, row[0])
@@ -209,22 +178,19 @@ class SqliteStore:
         check_key(new_key)
         if self.stat(key) is None:
             raise self._no_session(key)
-        with self.writing(f"rename {key!r} in {self.path}") as connection:
+        with self.writing(f"rename {key!r} in {self.name}") as connection:
             self._require_free(connection, f"rename {key!r}", new_key)
             update = "UPDATE session SET key = ? WHERE key = ? AND state < 2 AND state = 0"
             if not connection.execute(update, (new_key, key)).rowcount:
                 raise self._no_session(key)
-        found = self.stat(new_key)
-        if found is None:
-            raise self._no_session(new_key)
-        return found
+        return self._found(new_key)
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
         check_key(key)
-        if not os.path.exists(self.path):
+        if not os.path.exists(self.name):
             return None
         removed, state = _now(), _DRAFT if draft else _LOG
-        with self.writing(f"remove {key!r} from {self.path}") as connection:
+        with self.writing(f"remove {key!r} from {self.name}") as connection:
             row = _one(
                 connection,
                 "SELECT id, size FROM session WHERE key = ? AND state < 2 AND state = ?",
@@ -244,15 +210,15 @@ class SqliteStore:
         )
         return [
             TrashItem(f"trash-{number}", key, size, removed / 1000, was == _DRAFT)
-            for number, key, size, removed, was in self._ask(f"list the trash of {self.path}", select)
+            for number, key, size, removed, was in self._ask(f"list the trash of {self.name}", select)
         ]
 
     def restore(self, token: str) -> StoredLog:
         number = check_key(token).removeprefix("trash-")
-        absent = SessionNotFound(f"{token!r} is not in the trash of {self.path}")
-        if not number.isdecimal() or not os.path.exists(self.path):
+        absent = SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        if not number.isdecimal() or not os.path.exists(self.name):
             raise absent
-        with self.writing(f"restore {token!r} from the trash of {self.path}") as connection:
+        with self.writing(f"restore {token!r} from the trash of {self.name}") as connection:
             select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"
             row = _one(connection, select, int(number))
             if row is None:
@@ -311,10 +277,10 @@ class SqliteStore:
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _load(self, doing: str, key: str, pieces: Iterable[bytes], state: int) -> int:
+    def create_from(self, key: str, pieces: Iterable[bytes], *, state: int = _LOG) -> int:
         check_key(key)
-        with self.writing(f"{doing} {key!r} in {self.path}") as connection:
-            self._require_free(connection, doing, key)
+        with self.writing(f"create {key!r} in {self.name}") as connection:
+            self._require_free(connection, "create", key)
             insert = (
                 "INSERT INTO session (key, state, size, torn, modified) VALUES (?, ?, 0, 0, ?) RETURNING id"
             )
@@ -330,41 +296,19 @@ class SqliteStore:
 
     def _id(self, key: str) -> int | None:
         select = "SELECT id FROM session WHERE key = ? AND state < 2"
-        rows = self._ask(f"look up {key!r} in {self.path}", select, check_key(key))
+        rows = self._ask(f"look up {key!r} in {self.name}", select, check_key(key))
         return int(rows[0][0]) if rows else None
 
     def _ask(self, doing: str, select: str, *values: object) -> list[tuple[Any, ...]]:
         """The rows of a SELECT; none where there is no database yet."""
-        if not self._idle and not os.path.exists(self.path):
+        if not self._idle and not os.path.exists(self.name):
             return []
         with self.reading(doing) as connection:
             return connection.execute(select, values).fetchall()
 
-    def _stored(self, rows: list[tuple[Any, ...]]) -> list[StoredLog]:
-        device, start = self._device, self.path_of("")
-        # A log only grows, so that its number and its size say what is in it.
-        return [
-            StoredLog(
-                key,
-                size,
-                modified / 1000,
-                start + key,
-                FileStamp(device, number, size, modified * 1_000_000, size),
-            )
-            for number, key, size, modified in rows
-        ]
-
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
         if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
             raise self._taken(doing, key)
-
-    def _taken(self, doing: str, key: str) -> FileExistsError:
-        return FileExistsError(
-            f"cannot {doing} in {self.path}: a session {key!r} already exists; rename or remove it first"
-        )
-
-    def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"no session named {key!r} in {self.path}")
 
     # -- connections ----------------------------------------------------------------------------------
 
@@ -393,10 +337,10 @@ class SqliteStore:
     def _connect(self) -> _Connection:
         busy = min(self.lock_timeout, 3600.0)
         for mode in ("rw", "ro", "immutable"):
-            if mode == "immutable" and os.path.exists(f"{self.path}-wal"):
+            if mode == "immutable" and os.path.exists(f"{self.name}-wal"):
                 break
             query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
-            address = "file:" + _quoted(self.path) + "?" + query
+            address = "file:" + _quoted(self.name) + "?" + query
             connection = sqlite3.connect(
                 address,
                 uri=True,
@@ -421,23 +365,23 @@ class SqliteStore:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error as problem:
-            raise self._problem(f"open {self.path}", problem) from problem
+            raise self._problem(f"open {self.name}", problem) from problem
         if application != APPLICATION:
             what = "a SQLite database of another program" if tables else "empty"
-            raise NotASession(f"{self.path} is {what}, not a database of branchline")
+            raise NotASession(f"{self.name} is {what}, not a database of branchline")
         if version > _VERSION:
             raise NotSupported(
-                f"cannot open {self.path}: its schema is version {version}, this branchline knows up to "
+                f"cannot open {self.name}: its schema is version {version}, this branchline knows up to "
                 f"{_VERSION}; upgrade branchline"
             )
 
     def _create(self) -> None:
         """Make the database, if there is none yet. Nobody sees it before it is complete."""
-        if self._idle or os.path.exists(self.path):
+        if self._idle or os.path.exists(self.name):
             return
-        if (warning := filesystem_warning(self.path)) is not None:
+        if (warning := filesystem_warning(self.name)) is not None:
             raise NotSupported(f"cannot create a database here, use a directory of files: {warning}")
-        folder, name = os.path.split(self.path)
+        folder, name = os.path.split(self.name)
         temporary = os.path.join(folder, f".{name[:100]}.{random_name()}.tmp")
         try:
             create_directory(folder)
@@ -445,16 +389,16 @@ class SqliteStore:
             try:
                 _write_schema(temporary)
                 with contextlib.suppress(FileExistsError):  # another process was faster
-                    publish_file(temporary, self.path)
+                    publish_file(temporary, self.name)
             finally:
                 for leftover in (temporary, f"{temporary}-wal", f"{temporary}-shm", f"{temporary}-journal"):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(leftover)
         except sqlite3.Error as problem:
-            raise self._problem(f"create {self.path}", problem) from problem
+            raise self._problem(f"create {self.name}", problem) from problem
         except OSError as problem:
             kind = ReadOnly if isinstance(problem, PermissionError) else NotSaved
-            raise kind(f"cannot create {self.path}: {describe_oserror(problem)}") from problem
+            raise kind(f"cannot create {self.name}: {describe_oserror(problem)}") from problem
 
     def _problem(self, doing: str, problem: sqlite3.Error) -> Exception:
         text, name = str(problem), getattr(problem, "sqlite_errorname", "")
@@ -465,7 +409,7 @@ class SqliteStore:
         if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
             return ReadOnly(f"cannot {doing}: {text}")
         if name.startswith("SQLITE_NOTADB"):
-            return NotASession(f"cannot {doing}: {self.path} is not a SQLite database")
+            return NotASession(f"cannot {doing}: {self.name} is not a SQLite database")
         if name.startswith("SQLITE_CONSTRAINT_CHECK"):
             return NotSaved(f"cannot {doing}: a log has at most 1 TiB, a database {_MOST_SESSIONS} sessions")
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_TOOBIG", "SQLITE_NOMEM")):
@@ -479,8 +423,8 @@ class SqliteLog:
     def __init__(self, store: SqliteStore, number: int, key: str, durability: Durability) -> None:
         if durability not in ("fsync", "os"):
             raise ValueError(f'durability is "fsync" or "os", not {durability!r}')
-        self.name = f"{key} in {store.path}"
-        self.identity = (store.path, number)
+        self.name = f"{key} in {store.name}"
+        self.identity = (store.name, number)
         self._store = store
         self._number = number
         self._durability: Durability = durability

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
@@ -56,19 +57,35 @@ def walk(
         is_file = _any_matcher(frozenset(pattern[0] for pattern in patterns if len(pattern) == 1))
         deeper = any(len(pattern) > 1 for pattern in patterns)
         try:
-            with os.scandir(at) as listing:
+            with _listed(at) as listing:
                 for item in listing:
-                    if is_file is not None and is_file(item.name):
-                        _sort_in(item, walked, key_of, known)
-                    elif deeper and not item.name.startswith(".") and _is_folder(item):
-                        waiting.append((item.path, _below(patterns, item.name)))
-                    elif is_file is not None and (reason := cloud_placeholder(item.name)) is not None:
-                        walked.hidden.append(SkippedFile(item.path, reason))
+                    name = item.name
+                    if is_file is not None and is_file(name):
+                        _sort_in(item, f"{at}/{name}", walked, key_of, known)
+                    elif deeper and not name.startswith(".") and _is_folder(item):
+                        waiting.append((f"{at}/{name}", _below(patterns, name)))
+                    elif is_file is not None and (reason := cloud_placeholder(name)) is not None:
+                        walked.hidden.append(SkippedFile(f"{at}/{name}", reason))
         except FileNotFoundError:
             continue
         except OSError as problem:
             walked.hidden.append(SkippedFile(at, f"cannot be read: {describe_oserror(problem)}"))
     return walked
+
+
+@contextmanager
+def _listed(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """The entries of a folder. By its descriptor, as the status of a file is then found without its path."""
+    if os.scandir not in os.supports_fd:
+        with os.scandir(folder) as listing:
+            yield listing
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with os.scandir(descriptor) as listing:
+            yield listing
+    finally:
+        os.close(descriptor)
 
 
 def _opened(patterns: Iterable[_Pattern]) -> frozenset[_Pattern]:
@@ -134,9 +151,12 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
 
 
 def _sort_in(
-    item: os.DirEntry[str], walked: WalkResult, key_of: Callable[[str], str], known: Mapping[str, FileState]
+    item: os.DirEntry[str],
+    path: str,
+    walked: WalkResult,
+    key_of: Callable[[str], str],
+    known: Mapping[str, FileState],
 ) -> None:
-    path = item.path
     try:
         status = item.stat()
     except OSError as problem:

@@ -46,5 +46,5 @@ _DRAWN = {
 
 
 def __getattr__(name: str) -> Any:
-    """What draws and compares trees is loaded when it is asked for: an agent does neither."""
+    """Load a name on first access: an agent neither draws nor compares trees."""
     return _lazy.lazy_attribute(__name__, _DRAWN, name)

@@ -12,7 +12,7 @@ __all__ = ["EntrySource"]
 
 
 class EntrySource(Protocol):
-    """A tree and its entries, decoded when asked for."""
+    """A tree and its entries, decoded on demand."""
 
     @property
     def tree(self) -> Tree: ...

@@ -100,27 +100,12 @@ class Tree:
     def restore(self, columns: TreeColumns, odd_parents: dict[int, int]) -> None:
         """Become a tree with these columns; ``odd_parents`` are of entries not below the one before them."""
         self._columns = columns
-        # Unset slots are filled by __getattr__, so that reading a loaded column costs nothing extra.
         del self.keys, self.types, self.roles, self.positions, self._quiet
+        # A class that fills unset slots: with `__getattr__` every attribute takes twice as long to read.
+        self.__class__ = _StoredTree
         self._times_ahead.append(_Times(columns))
         self._odd_parents = odd_parents
         self._heads, self._seen = sorted(odd_parents), len(columns)
-
-    def __getattr__(self, name: str) -> Any:
-        columns = self._columns
-        match name if columns is not None else "":
-            case "keys" | "types" | "roles":
-                loaded: Any = getattr(columns, name)()
-            case "_quiet":
-                assert columns is not None
-                loaded = columns.textless()
-            case "positions":
-                assert columns is not None
-                loaded = dict(zip(self.keys, range(len(columns)), strict=False))  # later keys may wait
-            case _:
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        setattr(self, name, loaded)
-        return loaded
 
     # -- asking by position ---------------------------------------------------------------------------
 
@@ -469,7 +454,7 @@ class Tree:
         self._next_sibling[last] = self._last_child[parent] = position
 
     def _children(self) -> list[int]:
-        """Child links, built when first asked for: most sessions are opened to append or to read a path."""
+        """Child links, built on first use: most sessions are opened to append or to read a path."""
         if self._first_child is None:
             size = len(self.keys)
             first = [ROOT] * (size + 1)  # one more, so that parent ROOT (-1) needs no test
@@ -483,6 +468,27 @@ class Tree:
             self._last_child.clear()
             self._first_child, self._next_sibling = first, following
         return self._first_child
+
+
+class _StoredTree(Tree):
+    """A tree whose columns are loaded when they are first read."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        columns = self._columns
+        assert columns is not None
+        match name:
+            case "keys" | "types" | "roles":
+                loaded: Any = getattr(columns, name)()
+            case "_quiet":
+                loaded = columns.textless()
+            case "positions":
+                loaded = dict(zip(self.keys, range(len(columns)), strict=False))  # later keys may wait
+            case _:
+                raise AttributeError(f"Tree has no attribute {name!r}")
+        setattr(self, name, loaded)
+        return loaded
 
 
 class _Times:

@@ -138,7 +138,7 @@ class Linker:
         roles: list[str | None],
         quiet: Iterable[int],
     ) -> bool:
-        """Add many entries at once; False (and nothing done) when they must be looked at one by one."""
+        """Add many entries at once; False, and nothing done, if they must be added one by one."""
         tree = self.tree
         first = len(tree)
         if self._latest or (self._waiting and not self._waiting.keys().isdisjoint(ids)):

@@ -91,7 +91,7 @@ class OutlineLayout:
         """Levels as they are drawn: a level is added at a branch, and once more for what follows a branch."""
         above, counts, rows = self.above, self.counts, self.rows
         levels, inner_levels, carrier, is_last = self.levels, self.inner_levels, self._carrier, self.is_last
-        # With several roots all hang, unseen, from one point that is a level further left.
+        # Several roots are children of one invisible node, a level further left.
         below_root = 1 if self.roots > 1 else 0
         missing = [*counts, self.roots]  # how many siblings have not been seen; the last one is for ROOT
         for stretch, parent in enumerate(above):
@@ -116,7 +116,7 @@ class OutlineLayout:
         return self.rows[stretch + 1] - self.rows[stretch]
 
     def siblings(self, stretch: int) -> int:
-        """How many stretches hang where this one hangs, itself included."""
+        """How many stretches have the same parent, this one included."""
         parent = self.above[stretch]
         return self.roots if parent == ROOT else self.counts[parent]
 

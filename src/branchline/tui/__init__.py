@@ -6,6 +6,6 @@ the views that they show do not.
 
 from __future__ import annotations
 
-from branchline.tui.launch import available, pick, run
+from branchline.tui.launch import pick, run
 
-__all__ = ["available", "pick", "run"]
+__all__ = ["pick", "run"]

@@ -7,19 +7,11 @@ typed, and ``/`` begins a search. Ctrl with A, E, U, W, K, B, F, D, H and Y edit
 
 from __future__ import annotations
 
-from branchline.views.browser.tree_keys import TREE_FILTER_KEYS, TREE_MOVE_KEYS, Key
+from branchline.views.browser.tree_keys import LIST_KEYS, TREE_FILTER_KEYS, TREE_MOVE_KEYS, Key
 
 __all__ = ["SCREENS", "Key", "keys_of", "letter_name", "shown_key"]
 
 
-_MOVE = (
-    Key("up", "step(-1)", "up"),
-    Key("down", "step(1)", "down"),
-    Key("pageup", "page(-1)", "a page up"),
-    Key("pagedown", "page(1)", "a page down"),
-    Key("home", "first", "to the first row"),
-    Key("end", "last", "to the last row"),
-)
 _SCROLL = (
     Key("up", "scroll(-1)", "a line up", letter="k"),
     Key("down", "scroll(1)", "a line down", letter="j"),
@@ -162,14 +154,14 @@ FILES = (
 )
 
 SCREENS: dict[str, tuple[Key, ...]] = {
-    "sessions": (*BROWSER, *_MOVE),
-    "tree": (*TREE, *_MOVE),
+    "sessions": (*BROWSER, *LIST_KEYS),
+    "tree": (*TREE, *LIST_KEYS),
     "transcript": TRANSCRIPT,
-    "turns": (*TURNS, *_MOVE),
-    "forest": (*FOREST, *_MOVE),
+    "turns": (*TURNS, *LIST_KEYS),
+    "forest": (*FOREST, *LIST_KEYS),
     "compare": COMPARE,
     "statistics": STATISTICS,
-    "files": (*FILES, *_MOVE),
+    "files": (*FILES, *LIST_KEYS),
 }
 
 _NAMES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING, Any, Literal
 
 from branchline.library import SessionRow
@@ -14,14 +13,9 @@ if TYPE_CHECKING:
     from branchline.flows.hooks import Hooks
     from branchline.tui.app import BranchlineApp
 
-__all__ = ["View", "available", "pick", "run"]
+__all__ = ["View", "pick", "run"]
 
 View = Literal["sessions", "tree", "transcript", "forest"]
-
-
-def available() -> bool:
-    """Whether the extra ``tui`` is installed. Imports nothing."""
-    return importlib.util.find_spec("textual") is not None
 
 
 def run(

@@ -1,1 +1,1 @@
-"""What a screen shows, without a screen: texts, rows, cards and documents as plain data."""
+"""Views: rows, cards, lines and documents as plain data, for every interface to render."""

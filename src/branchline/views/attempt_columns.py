@@ -1,4 +1,4 @@
-"""Several answers to one prompt: beside each other where the screen is wide enough, else below each other."""
+"""Several answers to one prompt: side by side if the screen is wide enough, otherwise one below the other."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from branchline.views.wrap import text_lines
 __all__ = ["AnswerColumn", "attempt_lines"]
 
 _NARROWEST = 34
-"""Columns that an answer needs to be read beside others."""
+"""The narrowest readable column of an answer."""
 _GAP = " │ "
 _MOST = 40
-"""Lines of an answer that are shown; whoever picks it gets the rest."""
+"""Lines of an answer that are shown before one is picked."""
 _UNKNOWN_WIDTH = 80
 
 
 class AnswerColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer: its number, tokens and cost, and what it says."""
+    """One answer: its number, its tokens and cost, and its text."""
 
     heading: str
     facts: str = ""
@@ -29,7 +29,7 @@ class AnswerColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempt_lines(attempts: Sequence[AnswerColumn], columns: int | None) -> Iterator[Line]:
-    """The answers as lines of a screen. Without a width they stand below each other, unbroken."""
+    """Yield the answers as lines. Without a width they are one below the other."""
     room = 0 if columns is None else (columns - len(_GAP) * (len(attempts) - 1)) // max(1, len(attempts))
     if len(attempts) > 1 and room >= _NARROWEST:
         yield from _beside(attempts, room)

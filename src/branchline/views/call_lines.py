@@ -1,4 +1,4 @@
-"""A tool call on one line: its name, what it works on, how it ended and how long it took; edits as diffs."""
+"""Tool calls on one line: name, subject, outcome and duration; edits as diffs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["call_row", "diff_counts", "diff_lines", "short_diff"]
 
 _NAME = 7
 _SHORT = 14
-"""Lines of a diff that is shown without being asked for."""
+"""The longest diff, in lines, that is shown without opening the call."""
 _DURATION = re.compile(r"(?:\d+[hm] )?[\d.,]+[hms]")
 
 
 def call_row(card: Card, columns: int, *, arrow: str = "", words: Line = ()) -> Line:
-    """The line of a call for a width; ``words`` stand behind its subject."""
+    """Return the line of a call for a width; ``words`` follow its subject."""
     name, subject = _named(card)
     end = _ended(card)
     room = max(8, columns - line_width(end) - len(arrow) - 2)
@@ -43,7 +43,7 @@ def _named(card: Card) -> tuple[str, str]:
 
 
 def _ended(card: Card) -> Line:
-    """The outcome in words, then the duration. Success has neither a sign nor a colour."""
+    """The outcome and the duration. Success has neither a symbol nor a colour."""
     lasted = [fact for fact in card.meta if _DURATION.fullmatch(fact)]
     facts = [fact for fact in card.meta if fact not in lasted]
     time = Span(f"  {lasted[0]:>6}" if lasted else "", "dim")
@@ -60,7 +60,7 @@ def _ended(card: Card) -> Line:
 
 
 def diff_counts(card: Card) -> tuple[int, int]:
-    """How many lines an edit adds and removes; what is written as a whole only adds."""
+    """Return how many lines an edit adds and removes; writing a file only adds lines."""
     added = removed = 0
     is_written = card.call is not None and tool_kind(card.call.name) == "write"
     for section in card.sections():
@@ -74,7 +74,7 @@ def diff_counts(card: Card) -> tuple[int, int]:
 
 
 def short_diff(card: Card) -> str:
-    """The diff of an edit that is short enough to be shown without being asked for; else empty."""
+    """Return the diff of an edit if it is short enough to show without opening the call; otherwise empty."""
     if card.kind != "tool" or card.error:
         return ""
     text = "\n".join(section.text for section in card.sections() if section.kind == "diff")
@@ -82,7 +82,7 @@ def short_diff(card: Card) -> str:
 
 
 def diff_lines(text: str, columns: int) -> list[Line]:
-    """A diff, its added and removed lines in their roles over the whole width."""
+    """Return a diff as lines; added and removed lines are filled to the full width."""
     lines: list[Line] = []
     for part, role in diff_runs(text):
         for line in text_lines(part, columns, role):

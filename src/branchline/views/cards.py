@@ -1,8 +1,7 @@
-"""The entries of a path as cards: who speaks, what is said, and the small print.
+"""The entries of a path as cards: speaker, text, and short facts.
 
-A card is data for any screen. Its texts are those of the session, not filtered: a terminal passes them
-through :func:`branchline.views.text.safe`, a page through its escaper. The result of a tool goes into the
-card of the call that it answers.
+Cards are data for any screen. Their texts are unfiltered: a terminal passes them through
+:func:`branchline.views.text.safe`, a page escapes them. A tool result is part of the card of its call.
 """
 
 from __future__ import annotations
@@ -73,24 +72,24 @@ CardKind = Literal[
 ]
 
 CLEARED_TYPES = frozenset({"context_cleared", "reset_boundary"})
-"""Entries of other agents behind which the context begins anew."""
+"""Entries of other agents after which the context starts empty."""
 
 
 _REASON = 200
-"""How much of the reason of a failure its line has."""
+"""Characters of the reason of a failure on its line."""
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that a card does not carry: what it is, and how many bytes."""
+    """The type and the size in bytes of an image; its data is not part of the card."""
 
     mime_type: str
     size: int
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to show. ``meta`` are short facts; ``call`` is what a tool was asked to do.
+    """One item to show. ``meta`` has short facts; ``call`` is the tool call, if it is one.
 
-    ``open`` marks a call without a result. An entry may have several cards: its thoughts, words and calls.
+    ``open`` marks a call without a result. An entry may have several cards: thinking, text and calls.
     """
 
     kind: CardKind
@@ -106,12 +105,12 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = False
 
     def sections(self) -> list[ToolSection]:
-        """What an opened tool call shows before its result."""
+        """Return the sections that an opened tool call shows before its result."""
         return [] if self.call is None else call_sections(self.call)
 
     @property
     def status(self) -> tuple[str, ...]:
-        """How a tool call ended, in a few words: what is wrong, exit code, duration."""
+        """The outcome of a tool call: failure, exit code, duration."""
         state = "no result" if self.open else "failed" if self.error else ""
         return tuple(filter(None, (state, *self.meta)))
 
@@ -123,7 +122,7 @@ def cards(
     home: str = "",
     side_records: bool = False,
 ) -> list[Card]:
-    """The cards of a path in order; side records (labels, titles, moves) only when asked for."""
+    """Return the cards of a path in order, and with ``side_records`` those of labels, titles and moves."""
     deck = _CardBuilder({} if labels is None else labels, home)
     for entry in entries:
         if isinstance(entry, Label | SessionInfo | UsageEntry | Leaf | Custom):
@@ -135,7 +134,7 @@ def cards(
 
 
 class _CardBuilder:
-    """Cards laid so far, and the calls among them that wait for a result."""
+    """The cards so far, and the calls among them without a result."""
 
     def __init__(self, labels: Mapping[str, LabelState], home: str) -> None:
         self.cards: list[Card] = []
@@ -265,7 +264,7 @@ class _CardBuilder:
             self._lay(entry, "assistant", "Assistant", "(no content)", meta=facts)
 
     def _failure(self, entry: Entry, message: AssistantMessage, facts: tuple[str, ...]) -> None:
-        """Why an answer broke off: a note of one line, since nobody said it. A long reason is folded."""
+        """Add a note with the reason why an answer ended early. A long reason is folded."""
         what = "Stopped" if message.stop_reason == "aborted" else "Error"
         reason = single_line(message.error_message or "").strip()
         short = utf16_cut(reason, _REASON)
@@ -276,7 +275,7 @@ class _CardBuilder:
         self._lay(entry, "tool", call_line(call, self._home), call=call, open=is_open, error=failed)
 
     def _unknown(self, entry: Entry, block: UnknownBlock) -> None:
-        """A block that is not known: a call of a tool that the provider runs, its result, or anything."""
+        """Add an unknown block: a call of a tool that the provider runs, its result, or anything else."""
         if (call := call_of(block)) is not None:
             self._call(entry, call, is_open=False, failed=block.fields.get("status") == "failed")
             return

@@ -1,8 +1,8 @@
-"""Two branches, or two sessions, turn by turn from where they part: what was said, done, touched and spent.
+"""Compare two branches or two sessions turn by turn from their common ancestor on: text, tools, files, usage.
 
-A turn is what a person says and everything until they speak again. What follows the common beginning is
-paired in order: the first turn of one side with the first of the other. Differences of text are those of
-lines; of texts too long to be compared in a moment, what is between their common ends is shown as replaced.
+A turn is a prompt and everything up to the next prompt. The turns after the common beginning are paired in
+order. Texts are compared by lines; if they are too long for that, everything between their common ends counts
+as replaced.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ __all__ = ["CompareView", "ComparedTurn", "Side", "TurnPair", "compare_view"]
 
 
 class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt and what followed it. ``prompt`` is empty where a side begins in the middle of a turn."""
+    """A prompt and the entries up to the next; ``prompt`` is empty if a side begins within a turn."""
 
     ids: tuple[str, ...]
     prompt: str
     answer: str
-    """The words of the model, and of summaries, in order."""
+    """The text of answers and summaries, in order."""
     timestamp: str
     messages: int
     tools: tuple[tuple[str, int], ...]
-    """The tools that were called, most often first, and how often."""
+    """The called tools with their number of calls, most often first."""
     errors: int
     read: tuple[str, ...]
-    """Files that were read and not changed."""
+    """Files that were read but not changed."""
     changed: tuple[str, ...]
     models: tuple[str, ...]
     usage: UsageSum
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two: its turns after the common beginning, and their sums."""
+    """One side: its turns after the common beginning, and their totals."""
 
     leaf: str | None
     turns: tuple[ComparedTurn, ...]
@@ -69,7 +69,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two turns side by side, one of them None where a side has no more."""
+    """Two turns side by side; one is None if its side has no more."""
 
     left: ComparedTurn | None
     right: ComparedTurn | None
@@ -82,21 +82,21 @@ class TurnPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompareView(msgspec.Struct, frozen=True, kw_only=True):
-    """What two paths share, and how they go on."""
+    """The common beginning of two paths, and how they continue."""
 
     common_ancestor: str | None
     """The last shared entry, by its id on the left side."""
     shared: int
-    """How many entries both begin with."""
+    """The number of common entries."""
     by: Literal["id", "text"]
-    """How the common beginning was recognised."""
+    """How common entries were recognised."""
     left: Side
     right: Side
     pairs: tuple[TurnPair, ...]
 
 
 def compare_view(one: UsageSource, one_leaf: int, other: UsageSource, other_leaf: int) -> CompareView:
-    """Compare the paths to two positions: of one tree, or of two sessions."""
+    """Compare the paths to two positions, of one session or of two."""
     if one is other:
         found = compare_paths(one.tree, one_leaf, other_leaf)
     else:
@@ -159,9 +159,9 @@ def _turns(source: UsageSource, keys: Sequence[str]) -> Iterator[ComparedTurn]:
 
 
 def _spent_beside(source: EntrySource) -> dict[str, list[int]]:
-    """The entries beside the path that record what was spent, by the conversation entry that they follow.
+    """Usage records beside the path, by the conversation entry that they follow.
 
-    zot and others write the tokens of an answer into a record of its own.
+    zot and others write the tokens of an answer into a separate record.
     """
     tree = source.tree
     found: dict[str, list[int]] = {}
@@ -180,13 +180,13 @@ def _read(source: EntrySource, keys: Sequence[str]) -> Iterator[Entry]:
 
 
 class _Collected:
-    """A turn that is still going on."""
+    """A turn while its entries are read."""
 
     def __init__(self, *, priced: bool) -> None:
         self._priced = priced
         self.ids: list[str] = []
         self.prompt = ""
-        self.spoken = False  # something was said in it: what only sets a model belongs to the turn after
+        self.spoken = False  # settings before the first message belong to the next turn
         self._time = ""
         self._answers: list[str] = []
         self._messages = self._errors = 0
@@ -229,7 +229,7 @@ class _Collected:
             self.spoken = True
 
     def add_spent(self, entries: Iterable[Entry]) -> None:
-        """Count what records beside the path say was spent on the entry before."""
+        """Add the usage from records beside the path."""
         for entry in entries:
             for model, usage in entry_usage(entry, priced=self._priced):
                 self._usage += usage

@@ -1,4 +1,4 @@
-"""A comparison as lines: unified, one turn below the other, or side by side in two columns."""
+"""A comparison as lines: unified, or side by side in two columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from branchline.views.tool_calls import short_path
 __all__ = ["near", "side_by_side", "totals_table", "unified"]
 
 _ROLES: dict[Literal[" ", "-", "+"], StyleRole] = {" ": "plain", "-": "removed", "+": "added"}
-_AROUND = 2  # lines of both sides that are shown around a difference
+_AROUND = 2  # context lines around a difference
 _FILES = 6
 
 
 def unified(view: CompareView, *, home: str = "") -> Iterator[Line]:
-    """One turn below the other: ``-`` is only on the left side, ``+`` only on the right."""
+    """Yield the turns one below the other: ``-`` is only on the left side, ``+`` only on the right."""
     for number, pair in enumerate(view.pairs, 1):
         yield make_line(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
         for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
@@ -38,7 +38,7 @@ def unified(view: CompareView, *, home: str = "") -> Iterator[Line]:
 
 
 def side_by_side(view: CompareView, columns: int, *, home: str = "") -> Iterator[Line]:
-    """Two columns, the turns of the left side beside those of the right."""
+    """Yield two columns, the turns of the left side beside those of the right."""
     half = max(10, (columns - 3) // 2)
     for number, pair in enumerate(view.pairs, 1):
         yield make_line(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
@@ -49,7 +49,7 @@ def side_by_side(view: CompareView, columns: int, *, home: str = "") -> Iterator
 
 
 def totals_table(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[Line]:
-    """A small table: what either side said, did, touched and spent after the common beginning."""
+    """Return a table with the totals of both sides after the common beginning."""
     sides = (view.left, view.right)
     rows: list[tuple[str, tuple[str, str]]] = [
         ("", names),
@@ -66,7 +66,7 @@ def totals_table(view: CompareView, names: tuple[str, str], *, home: str = "") -
     lines = []
     for title, (left, right) in rows:
         role: StyleRole = "removed" if not title else "cost" if title == "cost" else "plain"
-        other: StyleRole = role if title else "added"  # as the turns below are told apart
+        other: StyleRole = role if title else "added"  # in the colours of the turns below
         cell = pad_line([Span(one_line(left), role)], room)
         lines.append(make_line(Span(f"{title:<10}", "dim"), *cell, "  ", Span(one_line(right), other)))
     return lines
@@ -85,7 +85,7 @@ def _turn_note(pair: TurnPair) -> str:
 
 
 def _difference(difference: Difference) -> Iterator[Line]:
-    """The lines that differ with a few around them; what is left out between is counted."""
+    """The lines that differ with their context, and the number of lines left out between."""
     shown = near(difference)
     hidden = 0
     for place, (mark, text) in enumerate(difference):
@@ -101,7 +101,7 @@ def _difference(difference: Difference) -> Iterator[Line]:
 
 
 def near(difference: Difference) -> set[int]:
-    """The lines that differ, and a few around them; of a text that is the same, its beginning."""
+    """Return the lines that differ with their context; of equal texts, the first lines."""
     changed = [place for place, (mark, _) in enumerate(difference) if mark != " "]
     if not changed:
         return set(range(min(_AROUND, len(difference))))
@@ -128,7 +128,7 @@ def _column(pair: TurnPair, mark: Literal["-", "+"], room: int, home: str) -> It
 
 
 def _wrapped(text: str, room: int) -> Iterator[str]:
-    """A line in parts that fit, broken at blanks where there are any; read once, however long it is."""
+    """Wrap a line, at spaces if possible, in one pass."""
     start = used = 0
     blank = -1  # the last one in the part that is being filled
     for cluster in clusters(text):

@@ -1,4 +1,4 @@
-"""A comparison in words, to be read aloud: no columns and no marks, every line says whose it is."""
+"""A comparison for screen readers: no columns and no symbols; every line names its side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOSE = {" ": "both", "-": "first", "+": "second"}
 
 
 def plain_turns(view: CompareView, *, home: str = "") -> Iterator[Line]:
-    """One turn after the other: what only the first says, what only the second says, and where they agree."""
+    """Yield the turns one after the other, with the text of the first, of the second, and of both."""
     for number, pair in enumerate(view.pairs, 1):
         yield make_line(Span(f"turn {number}{_turn_note(pair)}", "heading"))
         for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
@@ -45,7 +45,7 @@ def _same(lines: int) -> Iterator[Line]:
 
 
 def plain_totals(view: CompareView, names: tuple[str, str], *, home: str = "") -> list[Line]:
-    """What either side said, did, touched and spent after the common beginning: a paragraph for each."""
+    """Return the totals of both sides after the common beginning, one paragraph per side."""
     lines: list[Line] = []
     for whose, name, side in zip(("first", "second"), names, (view.left, view.right), strict=True):
         lines.append(make_line(Span(f"{whose}, {one_line(name)}", "heading")))

@@ -1,4 +1,4 @@
-"""Rows of figures as CSV, one line each."""
+"""CSV output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUOTED = frozenset(',"\r\n')
 
 
 def csv_line(values: Iterable[Any]) -> str:
-    """One line of CSV. Texts are put on one line; what a spreadsheet would calculate is marked as text."""
+    """Return a line of CSV. Line breaks become spaces; values that a spreadsheet evaluates are quoted."""
     return ",".join(map(_cell, values))
 
 

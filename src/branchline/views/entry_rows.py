@@ -1,7 +1,7 @@
-"""What a row of the tree screen says about its entry, what a search looks at, and what is copied.
+"""The text of an entry: in a row of the tree, for the search in the tree, and for the clipboard.
 
-The texts are those of the session, not filtered: the screen that shows them does that
-(:func:`branchline.views.text.safe`).
+The texts are unfiltered; the screen that shows them passes them through
+:func:`branchline.views.text.safe`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = ["RowTexts", "copy_text", "row_text", "search_text"]
 _MESSAGE_LENGTH = 200
 _ERROR_LENGTH = 80
 _ROW_LENGTH = 1000
-"""Characters of a row; no screen is wider."""
+"""The longest row, in characters; no screen is wider."""
 
 
 class RowTexts:
-    """The row texts of one session; tool results are named by their calls."""
+    """The row texts of one session; tool results show their calls."""
 
     def __init__(self, source: EntrySource, *, home: str = "") -> None:
         self.source = source
@@ -62,7 +62,7 @@ class RowTexts:
         return self.of(position, self.source.entry(position))
 
     def of(self, position: int, entry: Entry) -> str:
-        """The row text of an entry that was read already."""
+        """Return the row text of an entry that was read."""
         call = None
         if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
             call = self._calls.find(position, entry.message.tool_call_id)
@@ -70,7 +70,7 @@ class RowTexts:
         return (text if text or not self._is_foreign else _foreign_text(entry))[:_ROW_LENGTH]
 
     def outcome(self, position: int) -> Line:
-        """How the tool call ended whose result this is: a mark if it failed, exit code, duration."""
+        """Return the outcome of a tool result: a mark if it failed, exit code, duration."""
         if self.source.tree.roles[position] != "toolResult":
             return ()
         entry = self.source.entry(position)
@@ -82,12 +82,12 @@ class RowTexts:
 
     @property
     def _is_foreign(self) -> bool:
-        """Whether another program than pi wrote this; rows that pi draws empty are for pi's own types."""
+        """Whether another agent than pi wrote the session: then rows that are empty in pi show their type."""
         return getattr(getattr(self.source, "format", None), "name", "pi") != "pi"
 
 
 def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
-    """One line about an entry; ``call`` is the one that a tool result answers. Unknown types are empty."""
+    """Return one line about an entry; ``call`` is the call of a tool result. Unknown types are empty."""
     match entry:
         case MessageEntry():
             return _message_row(entry.message, call, home)
@@ -119,7 +119,7 @@ def row_text(entry: Entry, *, call: Call | None = None, home: str = "") -> str:
 
 
 def _foreign_text(entry: Entry) -> str:
-    """What a row says about an entry that is nothing but its type."""
+    """The row text of an entry with nothing but a type."""
     match entry:
         case UsageEntry():
             return f"[usage: {single_line(entry.kind)}]"
@@ -152,14 +152,14 @@ def _beginning(message: Message) -> str:
 
 
 def _silence(message: AssistantMessage) -> str:
-    """Why an answer has no words."""
+    """Why an answer has no text."""
     if message.stop_reason == "aborted":
         return "(aborted)"
     return "(no content)"
 
 
 def _failed_silently(message: AssistantMessage) -> bool:
-    """Whether an answer is nothing but an error, which nobody said."""
+    """Whether an answer has an error and no text."""
     return (
         bool(message.error_message)
         and message.stop_reason != "aborted"
@@ -172,7 +172,7 @@ def _edit(entry: ContextEdit) -> str:
 
 
 def search_text(entry: Entry) -> str:
-    """What the words of a search are looked for in. Case is the searcher's business."""
+    """Return the text of an entry for a search; the caller ignores case."""
     match entry:
         case MessageEntry():
             message = entry.message
@@ -205,7 +205,7 @@ def search_text(entry: Entry) -> str:
 
 
 def copy_text(entry: Entry) -> str:
-    """The whole text of an entry, to be copied: words, a command, a summary, an error; else empty."""
+    """Return the whole text of an entry for the clipboard: a message, a command, a summary, an error."""
     match entry:
         case MessageEntry():
             text = message_text(entry.message)

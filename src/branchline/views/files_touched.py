@@ -1,4 +1,4 @@
-"""The files that a path or a whole session touched: read or changed, how often, by how many lines."""
+"""The files that a path or a session read or changed, with counts of calls and lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FileList", "TouchedFile", "files_touched"]
 
 
 class TouchedFile(NamedTuple):
-    """A file, the entries whose calls name it (oldest first), and what they did to it."""
+    """A file, the entries whose calls name it (oldest first), and counts of reads and changes."""
 
     path: str
     entries: tuple[str, ...]
@@ -29,7 +29,7 @@ class TouchedFile(NamedTuple):
 
 
 def files_touched(source: EntrySource, positions: Iterable[int]) -> list[TouchedFile]:
-    """The files that the calls of some entries name; what was changed first, then the most recent first."""
+    """Return the files that the calls of these entries name; changed files first, then by recency."""
     roles, keys = source.tree.roles, source.tree.keys
     found: dict[str, TouchedFile] = {}
     order: dict[str, int] = {}
@@ -60,7 +60,7 @@ def _touches(call: Call) -> Iterator[tuple[str, bool, int, int]]:
     if changed:
         added, removed = diff_counts(Card(kind="tool", id="", title="", call=call))
     for number, path in enumerate(files):
-        # The lines of a patch over several files are not parted: they count for its first one.
+        # The lines of a patch over several files count for the first one.
         yield path, changed, added if number == 0 else 0, removed if number == 0 else 0
 
 
@@ -77,7 +77,7 @@ class FileList:
         return len(self.files)
 
     def line(self, index: int, columns: int) -> Line:
-        """One file: its path, how it changed, and by how many calls."""
+        """Return the line of a file: its path, its changes, and its calls."""
         file = self.files[index]
         plus, minus = f"+{file.added}" if file.added else "", f"-{file.removed}" if file.removed else ""
         what = count(file.changes, "change") if file.changes else "read"

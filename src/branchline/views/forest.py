@@ -1,8 +1,8 @@
-"""Sessions linked by their parents: which was forked from which, every session shown exactly once.
+"""The forest of sessions: each session below the one it was forked from, exactly once.
 
-The sessions may be those of several programs. A parent is named by a path or by an id, and both may mislead:
-the parent may be gone, lie elsewhere, share its id with others, or be a descendant. A parent that is not here
-makes a root; a ring is cut at its oldest session.
+The sessions may come from several agents. A parent is named by a path or an id, which may be wrong: the
+parent may be missing or moved, share its id with others, or be a descendant. A session with a missing parent
+becomes a root; a cycle is cut at its oldest session.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from branchline.views.session_row import SessionRow, latest_first
 __all__ = ["Forest", "ForestRow", "build_forest", "drawn_branches"]
 
 
-_UNIQUE = 32  # characters of an id that nobody has made up
+_UNIQUE = 32  # least length of a random id
 _SELF = "it names itself as its parent"
 _RING = "part of a parent cycle; the cycle is cut here"
 
 
 class ForestRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A session in its place. ``note`` says what is odd about the place, if anything."""
+    """A session in the forest. ``note`` explains an unusual position."""
 
     row: SessionRow
     depth: int
     parent: str | None = None
-    """The key of the session that this one is shown under."""
+    """The key of the session above."""
     children: int = 0
     last: bool = True
-    """No sibling follows."""
+    """Whether it is the last of its siblings."""
     active_ms: int = 0
     """The latest activity in this session and those below it."""
     note: str | None = None
     parent_path: str | None = None
-    """Its file; keys can be the same in two programs, paths cannot."""
+    """The path of the session above; unlike keys, paths are unique across agents."""
 
 
 class Forest(Sequence[ForestRow]):
@@ -55,7 +55,7 @@ class Forest(Sequence[ForestRow]):
         return tuple(row for row in self._rows if row.depth == 0)
 
     def children(self, key: str) -> tuple[ForestRow, ...]:
-        """The sessions that hang from this one."""
+        """Return the children of a session."""
         return tuple(row for row in self._rows if row.parent == key)
 
     def __len__(self) -> int:
@@ -76,9 +76,9 @@ class Forest(Sequence[ForestRow]):
 
 
 def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = posixpath.normpath) -> Forest:
-    """The forest of these rows. ``resolve`` makes two spellings of one path the same."""
-    # Oldest first: of several sessions with one id the oldest is the parent that is meant, and the linker
-    # cuts a ring at the member that it saw first.
+    """Build the forest of these rows. ``resolve`` normalizes paths."""
+    # Oldest first: of several sessions with one id, the oldest is the parent, and the linker cuts a cycle at
+    # the member that it saw first.
     ordered = sorted(rows, key=lambda row: (row.created or "", row.modified_ms, row.key))
     parents, notes = _Parents(ordered, resolve).find()
     tree = Tree()
@@ -92,7 +92,7 @@ def build_forest(rows: Iterable[SessionRow], *, resolve: Callable[[str], str] = 
 
 
 def drawn_branches(forest: Iterable[ForestRow]) -> Iterator[str]:
-    """What is drawn before each row so that a person sees what hangs from what."""
+    """Yield the connectors before each row."""
     following: list[bool] = []  # for each level above, whether a sibling still follows
     for item in forest:
         del following[item.depth :]
@@ -111,7 +111,7 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
         return (-latest[number], *latest_first(ordered[number]))
 
     for group in children.values():
-        group.sort(key=shown_first, reverse=True)  # a stack gives back the last one first
+        group.sort(key=shown_first, reverse=True)  # reversed, because a stack pops the last one
     waiting = [(number, 0) for number in children.get(ROOT, ())]
     left = {parent: len(group) for parent, group in children.items()}
     while waiting:
@@ -133,7 +133,7 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
 
 
 def _latest_below(ordered: list[SessionRow], parents: list[int]) -> list[int]:
-    """The latest activity in each subtree: leaves hand theirs up, then those that have heard from all."""
+    """The latest activity in each subtree, computed from the leaves up."""
     latest = [row.modified_ms for row in ordered]
     waiting_for = [0] * len(ordered)
     for parent in parents:
@@ -171,7 +171,7 @@ class _Parents:
                 self._paths.setdefault(resolve(row.path), number)
 
     def find(self) -> tuple[list[int], dict[int, str]]:
-        """The parent of each row by number, ROOT without one; and what is odd about some of them."""
+        """Return the parent of each row by number (ROOT without one), and notes on some of them."""
         parents: list[int] = []
         notes: dict[int, str] = {}
         for number, row in enumerate(self._rows):
@@ -191,18 +191,18 @@ class _Parents:
         if (found := self._with_id(name, child)) is not None or (found := self._paths.get(name)) is not None:
             return found
         if "/" not in name and "\\" not in name:
-            # A rollout of Codex after the first of its thread has an id that only its name tells.
+            # Later rollouts of a Codex thread have an id that only the file name contains.
             return self._keys.get(_stem(name), self._tails.get(name))
         if (found := self._paths.get(self._resolve(name))) is not None:
             return found
-        # The folder may have moved since; a file name with an id in it still tells which one is meant.
+        # The folder may have moved; a file name with an id still identifies the session.
         found = self._keys.get(_stem(name.replace("\\", "/").rpartition("/")[2]))
         return found if found is not None and _is_named_after_id(self._rows[found]) else None
 
     def _with_id(self, name: str, child: int) -> int | None:
-        """The session with this id: another one if there is one, of the same program if there is one.
+        """The session with this id: not the child itself and of the same agent, if possible.
 
-        Of several the file that is named after the id is the original, then the oldest.
+        Of several, the file named after the id is preferred, then the oldest.
         """
         if name not in self._ids:
             return None
@@ -217,10 +217,10 @@ class _Parents:
 
 
 def _stem(name: str) -> str:
-    """The name of a session's file without its ending."""
+    """A file name without its extension."""
     return without_suffix(name.removesuffix(".zst"))
 
 
 def _is_named_after_id(row: SessionRow) -> bool:
-    """Whether the name of the file could be that of no other session."""
+    """Whether the file name identifies the session."""
     return row.key.endswith(("_" + row.id, "-" + row.id)) or (row.key == row.id and len(row.id) >= _UNIQUE)

@@ -1,4 +1,4 @@
-"""How well a few letters fit a text that has them in this order. Lower is better, as pi scores its lists."""
+"""Fuzzy matching: the score of letters that occur in order in a text, as in pi. Lower is better."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _GAP, _RUN, _START, _PLACE, _WHOLE, _SWAP = 2.0, 5.0, 10.0, 0.1, 100.0, 5.0
 
 
 def fuzzy_score(letters: str, text: str) -> float | None:
-    """The score of letters in a text; None where they do not occur in this order. Case is ignored.
+    """Return the score of letters in a text; None if they do not occur in this order. Case is ignored.
 
-    Hits beside each other, and at the beginning of a word, count for it; gaps and late hits against it.
+    Adjacent letters and word starts improve the score; gaps and late positions worsen it.
     ``abc12`` is also tried as ``12abc``.
     """
     letters, text = letters.lower(), text.lower()

@@ -1,4 +1,4 @@
-"""A hit of a search on one line: session, entry, who says it, when, and the text with the matches marked."""
+"""A search hit on one line: session, entry, role, age, and the text with its matches highlighted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ID, _ENTRY, _ROLE, _AGE = 13, 12, 8, 4
 
 
 def hit_line(hit: Hit, *, now: float, whole_ids: bool = False) -> Line:
-    """The line of a hit; ids are cut to what a person needs unless whole ones are asked for."""
+    """Return the line of a hit; ids are shortened unless ``whole_ids`` is set."""
     session, entry = one_line(hit.row.id), one_line(hit.entry)
     if not whole_ids:
         session, entry = session[:_ID], entry[:_ENTRY]

@@ -1,4 +1,4 @@
-"""What a full-text search found: entries, each with a piece of its text in which the matches are marked."""
+"""The results of a full-text search: entries with snippets in which the matches are marked."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import msgspec
 
 from branchline.views.session_row import SessionRow
 from branchline.views.spans import Line, marked_line
-from branchline.views.text import one_line
+from branchline.views.text import one_line, without_escapes
 
 __all__ = ["Hit", "HitPlace", "Hits", "Snippet", "find_ranges", "make_snippet", "matches_all", "snippet_line"]
 
-_BEFORE = 0.3  # share of a snippet that stands before the first match
-_MARKED = 64  # matches in one text that are looked for
+_BEFORE = 0.3  # share of a snippet before the first match
+_MARKED = 64  # most matches per word in one text
 
 
 class Snippet(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a text on one line; ``ranges`` are the matches in it, as start and end."""
+    """Part of a text on one line; ``ranges`` are the start and end of its matches."""
 
     text: str
     ranges: tuple[tuple[int, int], ...] = ()
 
 
 class HitPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """One session that holds an entry which was found."""
+    """A session that contains an entry that was found."""
 
     row: SessionRow
     entry: str
@@ -36,14 +36,14 @@ class HitPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry that was found. ``places`` are all sessions that hold it, the one shown first."""
+    """An entry that was found. ``places`` has all sessions that contain it, the shown one first."""
 
     row: SessionRow
     entry: str
     role: str
     snippet: Snippet
     on_path: bool
-    """Whether the entry lies on the active path of its session."""
+    """Whether the entry is on the active path of its session."""
     ms: int | None = None
     """When it was written, in Unix milliseconds."""
     tool: str = ""
@@ -52,10 +52,10 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hits(Sequence[Hit]):
-    """The best hits, and how much was looked at to find them.
+    """The best hits, and how much was searched.
 
-    ``total`` is how many there are; where ``at_least`` is true there may be more. ``notes`` say in sentences
-    what was not searched, or not with the index.
+    ``total`` is the number of all hits; with ``at_least`` there may be more. ``notes`` are sentences about
+    what was not searched, or searched without the index.
     """
 
     __slots__ = ("at_least", "hits", "notes", "searched", "sessions", "took_ms", "total", "unindexed")
@@ -76,11 +76,11 @@ class Hits(Sequence[Hit]):
         self.total = total
         self.at_least = at_least
         self.sessions = sessions
-        """Sessions that could have been searched."""
+        """The number of sessions in scope."""
         self.searched = searched
-        """Sessions that were searched."""
+        """The number of sessions that were searched."""
         self.unindexed = unindexed
-        """Sessions that wait to be indexed."""
+        """The number of sessions that are not indexed yet."""
         self.notes = tuple(notes)
         self.took_ms = took_ms
 
@@ -99,10 +99,10 @@ class Hits(Sequence[Hit]):
 
 
 def find_ranges(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where words or phrases stand in a text, in order and without overlaps.
+    """Return the ranges of words or phrases in a text, in order and without overlaps.
 
-    As in the index, case and accents do not count, and between the tokens of a phrase anything may stand that
-    is neither a letter nor a digit.
+    As in the index, case and accents are ignored, and the tokens of a phrase may be separated by anything but
+    letters and digits.
     """
     folded = _folded(text)
     found: list[tuple[int, int]] = []
@@ -124,16 +124,16 @@ def find_ranges(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def matches_all(text: str, words: Sequence[str]) -> bool:
-    """Whether every word or phrase stands somewhere in a text, as :func:`find_ranges` finds it."""
+    """Return whether a text contains every word or phrase, as :func:`find_ranges` finds them."""
     folded = _folded(text)
     return all((pattern := _pattern_of(word)) is not None and pattern.search(folded) for word in words)
 
 
 def make_snippet(text: str, ranges: Sequence[tuple[int, int]], size: int) -> Snippet:
-    """A piece of about this many characters around the first match, on one line, safe to show."""
+    """Return a snippet of about ``size`` characters around the first match, on one line and filtered."""
     first, last = ranges[0] if ranges else (0, 0)
     start = max(0, first - int(size * _BEFORE))
-    if start:  # begin with a whole word where one begins nearby
+    if start:  # start at the next word
         blank = text.find(" ", start, first)
         start = start if blank < 0 else blank + 1
     end = min(len(text), max(last, start + size))
@@ -156,12 +156,13 @@ def make_snippet(text: str, ranges: Sequence[tuple[int, int]], size: int) -> Sni
 
 
 def snippet_line(snippet: Snippet) -> Line:
-    """A snippet as a line for a screen, the matches in their own role."""
+    """Return a snippet as a line with its matches highlighted."""
     return marked_line(snippet.text, snippet.ranges, "plain", "match")
 
 
 def _flat(text: str) -> str:
-    """A piece of text on one line, runs of white space as one blank, nothing that a terminal obeys."""
+    """Filter a piece of text, and collapse runs of white space."""
+    text = without_escapes(text)
     if not text:
         return ""
     ends = (" " if text[:1].isspace() else "", " " if text[-1:].isspace() else "")
@@ -170,7 +171,7 @@ def _flat(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """The text in lower case and without accents, character by character at the same places."""
+    """The text in lower case and without accents, with the same length."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
@@ -180,7 +181,7 @@ def _folded(text: str) -> str:
 
 
 def _base(char: str) -> str:
-    """A letter without its accents; anything else as it is."""
+    """A letter without its accents; other characters unchanged."""
     parts = unicodedata.normalize("NFKD", char)
     return parts[0] if len(parts) > 1 and all(map(unicodedata.combining, parts[1:])) else char
 

@@ -1,4 +1,4 @@
-"""Numbers, sizes and ages in the few words that fit a line."""
+"""Short texts for numbers, sizes, costs and ages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def as_float(number: float) -> float:
-    """A number that can be divided and formatted: one beyond all floats is infinite."""
+    """Convert to float; numbers out of range become infinite."""
     try:
         return float(number)
     except OverflowError:
@@ -32,7 +32,7 @@ def as_float(number: float) -> float:
 
 
 def age(moment_ms: float, now: float) -> str:
-    """How long ago, in one short word: ``now``, ``5m``, ``3h``, ``2d``, ``1w``, ``4mo``, ``1y``."""
+    """Format the time since a moment: ``now``, ``5m``, ``3h``, ``2d``, ``1w``, ``4mo``, ``1y``."""
     seconds = now - moment_ms / 1000
     days = int(seconds // _DAY)
     if seconds < _MINUTE:
@@ -49,7 +49,7 @@ def age(moment_ms: float, now: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something took: ``0.3s``, ``12s``, ``2m 5s``, ``1h 3m``."""
+    """Format a duration: ``0.3s``, ``12s``, ``2m 5s``, ``1h 3m``."""
     if seconds < 9.95:
         return f"{max(0.0, seconds):.1f}s"
     whole = round(seconds)
@@ -76,7 +76,7 @@ def tokens(number: float) -> str:
 
 
 def cost_words(amount: float, unpriced: float = 0) -> str:
-    """A cost among other facts: as :func:`money`, or ``cost unknown``."""
+    """Format a cost as :func:`money` does, or ``cost unknown``."""
     return "cost unknown" if unpriced and not amount else money(amount, unpriced)
 
 

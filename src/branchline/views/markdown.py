@@ -1,8 +1,8 @@
-"""A path as a Markdown document: one heading per speaker, tools folded away, nothing able to break out.
+"""A path as a Markdown document: one heading per speaker, tool calls folded.
 
-Words of people and models are Markdown already and stay so, but what they leave open is closed and their
-HTML is shown instead of obeyed, so that one message cannot swallow the next. Everything else (results,
-arguments, commands) stands in fences that are longer than any fence inside.
+Messages are Markdown and stay so, but open fences are closed and HTML is escaped, so that one message cannot
+swallow the next. Everything else (results, arguments, commands) is in fences that are longer than any fence
+inside.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def markdown(cards: Iterable[Card], *, title: str = "", facts: Iterable[str] = ()) -> str:
-    """The document. ``facts`` are lines below the title: when, where, which session."""
+    """Return the document. ``facts`` are list items below the title."""
     parts = [f"# {_inline(title)}"] if title else []
     if points := [f"- {_inline(fact)}" for fact in facts]:
         parts.append("\n".join(points))
@@ -41,14 +41,14 @@ def markdown(cards: Iterable[Card], *, title: str = "", facts: Iterable[str] = (
 
 
 def fenced(text: str, language: str = "") -> str:
-    """The text in a fence that nothing inside can close."""
+    """Return the text in a fence that is longer than any fence inside."""
     longest = max(map(len, _TICKS.findall(text)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
 
 
 def prose(text: str) -> str:
-    """Somebody's Markdown: HTML outside of code is shown as it is written, an open fence is closed."""
+    """Return Markdown with HTML outside of code escaped and an open fence closed."""
     fence, deep, lines = "", False, []
     for line in text.split("\n"):
         found = _FENCE.match(line)
@@ -72,7 +72,7 @@ def prose(text: str) -> str:
 
 
 def _heading(card: Card) -> str | None:
-    """The heading under which a card stands; None for those that go with what is above."""
+    """The heading of a card; None for cards without a speaker."""
     match card.kind:
         case "assistant" | "thinking" | "tool":
             return "Assistant"
@@ -138,7 +138,7 @@ def _picture(picture: Picture) -> str:
 
 
 def _inline(text: str) -> str:
-    """Plain text in the middle of a line: no mark of Markdown or HTML in it counts."""
+    """Escape plain text for the middle of a line."""
     return _LINE_BREAKS.sub(" ", text).strip().translate(_MARKS)
 
 

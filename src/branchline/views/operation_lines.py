@@ -1,4 +1,4 @@
-"""The operations on a session in words, for every interface that shows its log."""
+"""The operations on a session as text, for every interface that shows its log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["LoggedOperation", "operation_words"]
 
 
 class LoggedOperation(Protocol):
-    """An operation as the log of a session has it."""
+    """An operation on a session."""
 
     @property
     def verb(self) -> str: ...
@@ -28,7 +28,7 @@ class LoggedOperation(Protocol):
 
 
 def operation_words(operation: LoggedOperation, described: Callable[[str], str]) -> str:
-    """What an operation did; ``described`` names an entry."""
+    """Describe an operation; ``described`` describes an entry."""
     end = "the start" if operation.leaf_after is None else described(operation.leaf_after)
     match operation.verb:
         case "label":

@@ -23,7 +23,7 @@ __all__ = [
 
 EMPTY = "  No entries found"
 _LONGEST_LABEL = 200
-"""Characters of a label that are shown; no screen is wider."""
+"""The longest label, in characters; no screen is wider."""
 _FILTER_NAMES: Mapping[Filter, str] = {
     "default": "",
     "no-tools": " [no-tools]",
@@ -41,9 +41,9 @@ def outline_line(
     label: LabelState | None = None,
     now: datetime | None = None,
 ) -> Line:
-    """What follows the indentation: marks, label, and the words of the entry in their role.
+    """Return a row without its indentation: marks, label, and the text in its role.
 
-    With ``now``, the label shows when it was set. :func:`entry_role` tells the role of an entry.
+    With ``now``, the label shows when it was set. :func:`entry_role` returns the role of an entry.
     """
     spans = []
     if row.folded and not row.connector:
@@ -60,10 +60,9 @@ def outline_line(
 
 
 def plain_marks(outline: Outline, leaf: int) -> list[str]:
-    """For each row the words that stand for its marks and connectors, after its indentation.
+    """Return for each row the words for its marks and connectors, for screen readers.
 
-    A row that begins a branch says which one of how many; the leaf says that it is. For readers who hear
-    a tree instead of seeing it.
+    The first row of a branch says which one of how many it is; the leaf says that it is the leaf.
     """
     words = [["you are here"] if row.position == leaf else [] for row in outline]
     several_roots = sum(row.root for row in outline) > 1
@@ -110,7 +109,7 @@ _TYPES: Mapping[str, StyleRole] = {
 
 
 def entry_role(tree: Tree, position: int) -> StyleRole:
-    """The part that an entry plays on a screen, told without reading it; damage is an error."""
+    """Return the style role of an entry without reading it; damage is an error."""
     if position in tree.placeholders:
         return "error"
     kind = tree.types[position]
@@ -120,7 +119,7 @@ def entry_role(tree: Tree, position: int) -> StyleRole:
 
 
 def indentation(row: OutlineRow, gutters: Iterable[int]) -> str:
-    """The columns before a row: lines of ancestors that go on, and the connector of the row itself."""
+    """Return the indentation of a row: the lines of its ancestors, and its own connector."""
     steps = ["   "] * row.level
     for column in gutters:
         steps[column] = "│  "
@@ -132,11 +131,11 @@ def indentation(row: OutlineRow, gutters: Iterable[int]) -> str:
 
 
 def counter(outline: Outline, cursor: int) -> str:
-    """The line below the rows: where the cursor is, of how many, and the filter."""
+    """Return the line below the rows: cursor, number of rows, and filter."""
     return f"  ({cursor + 1}/{len(outline)}){_FILTER_NAMES[outline.filter]}"
 
 
 def window(total: int, cursor: int, height: int) -> range:
-    """The rows that a list of this height shows: the one under the cursor in the middle, if possible."""
+    """Return the rows that a list of this height shows, with the cursor in the middle if possible."""
     start = max(0, min(cursor - height // 2, total - height))
     return range(start, min(start + height, total))

@@ -1,7 +1,7 @@
 """Small plots in a line of text: bars and sparklines.
 
-They are drawn with block characters of one column each; a screen that has only ASCII replaces them one by
-one. Numbers that are no numbers are drawn as nothing.
+They consist of block characters of one column each; an ASCII-only screen replaces them one by one. Values
+that are not finite are drawn as empty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 
 def bar(value: float, largest: float, columns: int) -> str:
-    """A bar from the left, as long as the value is a part of the largest; something is never nothing."""
+    """Return a bar proportional to ``value / largest``; a positive value is never empty."""
     share = _share(value, largest)
     if share == 0 or columns <= 0:
         return ""
@@ -26,7 +26,7 @@ def bar(value: float, largest: float, columns: int) -> str:
 
 
 def sparkline(values: Sequence[float], columns: int | None = None) -> str:
-    """One character per value; where there are more than fit, one per group of neighbours, by their sum."""
+    """Return one character per value; if there are too many, one per group of neighbours, by their sum."""
     if columns is not None and len(values) > max(0, columns):
         values = _grouped(values, columns)
     largest = max(filter(math.isfinite, values), default=0)
@@ -37,7 +37,7 @@ def _grouped(values: Sequence[float], columns: int) -> list[float]:
     if columns <= 0:
         return []
     size = math.ceil(len(values) / columns)
-    first = len(values) % size  # the newest group is the one that must be whole
+    first = len(values) % size  # the newest group must be complete
     starts = ([0] if first else []) + list(range(first, len(values), size))
     return [sum(values[start : start + size if start else first or size]) for start in starts]
 
@@ -45,7 +45,7 @@ def _grouped(values: Sequence[float], columns: int) -> list[float]:
 def _share(value: float, largest: float) -> float:
     if not math.isfinite(value) or not math.isfinite(largest) or value <= 0 or largest <= 0:
         return 0
-    return min(1.0, value / largest) or 1e-9  # something is never nothing
+    return min(1.0, value / largest) or 1e-9  # a positive value is never empty
 
 
 def _step(share: float) -> str:

@@ -1,10 +1,10 @@
-"""The search language of lists and of full-text search: words, ``"phrases"``, ``re:patterns`` and fields.
+"""The query language of lists and of full-text search: words, ``"phrases"``, ``re:patterns`` and fields.
 
-Every term must match. A word or phrase is looked for in title, first prompt, id, working directory and,
-where they have been read, the messages; ``role:`` says in whose messages, ``in:`` whether in what was said
-or in what tools were given and gave back. The other fields look at one thing each. Case never matters.
+Every term must match. Words and phrases are searched in title, first prompt, id, working directory and
+messages; ``role:`` selects the messages by role, and ``in:`` their text or their tool calls and results. The
+other fields match one property each. Case is ignored.
 
-A query that cannot be understood is a value with a ``problem``, not an exception: a person is still typing.
+An invalid query is a value with a ``problem``, not an exception, because the user may still be typing.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _MEANT: dict[str, str] = {
     "type": "",
     "tags": "tag",
 }
-"""Fields that people know from elsewhere, and what they are called here, where there is such a thing."""
+"""Fields of other programs, and their names here, if there is one."""
 _ROLES = {"result": "toolResult", "tool": "toolResult", "me": "user", "bash": "bashExecution"}
 
 
@@ -106,7 +106,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     """For ``cost`` and ``tokens``, with the sign."""
 
     def allows(self, value: float) -> bool:
-        """Whether a number is as ``cost`` or ``tokens`` wants it."""
+        """Return whether a number satisfies a ``cost`` or ``tokens`` term."""
         match self.sign:
             case "<":
                 return value < self.amount
@@ -119,12 +119,12 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a list knows of a session without its messages. Texts in lower case, runs of blanks as one."""
+    """The searchable fields of a row. Texts are in lower case, with runs of spaces collapsed."""
 
     name: str
-    """Title, or the first prompt where there is none."""
+    """The title, or the first prompt without a title."""
     around: str
-    """The rest of what words are looked for in: prompt, id, working directory."""
+    """The other searchable text: prompt, id, working directory."""
     cwd: str = ""
     agent: str = ""
     model: str = ""
@@ -134,9 +134,9 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Match(NamedTuple):
-    """Whether a session is found, and how well (lower is better).
+    """Whether a session matches, and how well (lower is better).
 
-    ``open`` means: not by what is known so far, but perhaps by its contents.
+    ``open`` means that only its messages can tell.
     """
 
     found: bool
@@ -146,11 +146,11 @@ class Match(NamedTuple):
 
 _NO = Match(found=False)
 Search = Callable[[Sequence[str]], bool | None]
-"""Whether a pattern is in any of some texts; None while nobody can say."""
+"""Whether a pattern matches any of these texts; None if it is not known yet."""
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A query that was understood, or the ``problem`` with it. An empty one finds everything."""
+    """A parsed query, or the ``problem`` with it. An empty query matches everything."""
 
     terms: tuple[Term, ...] = ()
     problem: str | None = None
@@ -160,12 +160,12 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What a reader may mark in the text: words and phrases."""
+        """The words and phrases, to highlight in texts."""
         return tuple(term.text for term in self.terms if term.field is None and term.kind != "pattern")
 
     @property
     def pattern(self) -> str | None:
-        """The regular expression that is looked for, if it is one."""
+        """The regular expression, if there is one."""
         return next((term.text for term in self.terms if term.kind == "pattern"), None)
 
     def match(self, face: SearchFields, *, fuzzy: bool = False, search: Search | None = None) -> Match:
@@ -239,13 +239,13 @@ def _searching(pattern: str) -> Search:
 
 
 def _fine(term: Term, name: str) -> float:
-    """The place within a rank: never outside of it, whatever the text is like."""
+    """The score within a rank, limited to the rank."""
     score = fuzzy_score(term.text, name)
     return _RANK / 2 + max(-_RANK / 4, min(_RANK / 4, 0.0 if score is None else score))
 
 
 def role_name(name: str) -> str:
-    """The role, in lower case, that a person means."""
+    """Return the role for a name in a query, in lower case."""
     return _ROLES.get(name, name).lower()
 
 
@@ -253,12 +253,12 @@ def role_name(name: str) -> str:
 
 
 def parse_query(text: str, *, now: datetime) -> Query:
-    """Understand what a person typed. ``today``, ``7d`` and dates without a zone count from ``now``."""
+    """Parse a query. ``today``, ``7d`` and dates without a zone are relative to ``now``."""
     text = text.strip()
     if text.lower().startswith("re:"):
         return _pattern(text[3:])
     if text.count('"') % 2:
-        text = text.replace('"', " ")  # half a phrase is words, until the other quote is typed
+        text = text.replace('"', " ")  # an unclosed phrase is words until the quote is typed
     terms: list[Term] = []
     for token in _TOKEN.finditer(text):
         field, phrase, word = token["field"], token["phrase"], token["word"]

@@ -1,4 +1,4 @@
-"""What a session did, as lists and details show it: spending, models, tools, files, errors."""
+"""The details of a session: usage, models, tools, files, errors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["SessionDetails"]
 
 
 class SessionDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Totals over one session. A copy that a fork brought along counts where it was first seen."""
+    """Totals of one session. Entries that a fork copied count in the session where they were first seen."""
 
     tokens: int | float = 0
     cost: float | None = None
-    """In dollars, as recorded or estimated; None where nothing is known about it."""
+    """In dollars, recorded or estimated; None if it is unknown."""
     estimated: bool = False
     """Whether a part of the cost was computed from public prices."""
     models: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """A session as a line of spans, the same in printed lists and in the chat.
 
-What has a fixed width comes first (age, messages, agent, directory); what the session is called comes last
-and gets the rest of the line. A session is called by its title, else by its first prompt.
+Columns of fixed width come first (age, messages, agent, directory); the name of the session comes last and
+gets the rest of the line. The name is the title, else the first prompt.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _LISTED_PLACE = 24
 
 
 class SessionColumns(NamedTuple):
-    """How wide the columns before the name are; 0 is a column that is not shown."""
+    """The widths of the columns before the name; 0 hides a column."""
 
     ids: Mapping[str, str]
-    """The beginning of each id that tells it from the others."""
+    """The shortest unique prefix of each id."""
     agent: int = 0
     place: int = 0
 
@@ -38,7 +38,7 @@ class SessionColumns(NamedTuple):
 def list_columns(
     rows: Sequence[SessionRow], *, own_agent: str, directory: bool = False, home: str = ""
 ) -> SessionColumns:
-    """Columns for a printed list; the agent has one if there are sessions of others than ``own_agent``."""
+    """Return the columns for a printed list; agents are shown if there are others than ``own_agent``."""
     agents = {row.agent for row in rows if row.agent is not None}
     ids = {row.id for row in rows}
     places = [width(_place(row, home)) for row in rows] if directory else []
@@ -58,9 +58,9 @@ def session_line(
     branch: str = "",
     threaded: bool = False,
 ) -> Line:
-    """One session. ``branch`` is drawn before the name where rows are ``threaded``: below their parents.
+    """Return the line of a session. ``branch`` is drawn before the name of a ``threaded`` row.
 
-    Where the number of messages is not known, the size of the file stands for it.
+    If the number of messages is unknown, the size of the file is shown.
     """
     unread = row.messages is None and row.problem is None
     size = "" if row.problem is not None else format_size(row.size)
@@ -91,7 +91,7 @@ def _place(row: SessionRow, home: str) -> str:
 
 
 def _name(row: SessionRow, *, threaded: bool) -> list[Piece]:
-    """What a session is called, and what else is to be known about it."""
+    """The name of a session, and notes on it."""
     if row.problem is not None:
         known, why = row.title or row.first_prompt, Span(f"unreadable: {reason_words(row)}", "error")
         file = Span(posixpath.basename(row.path or row.key), "path")
@@ -113,12 +113,12 @@ def _name(row: SessionRow, *, threaded: bool) -> list[Piece]:
 
 
 def reason_words(row: SessionRow) -> str:
-    """Why a file could not be read, without its name, which stands beside it."""
+    """Return why a file could not be read, without its name."""
     return (row.problem or "").removeprefix(row.path or "").strip(" :")
 
 
 def facts_lines(row: SessionRow, *, agent: str, home: str = "", now: float, columns: int) -> list[Line]:
-    """The small print of a session for the preview: what it is called, who, where, when, from what."""
+    """Return the facts of a session for the preview: name, agent, directory, model, age, parent."""
     parent = posixpath.basename(row.parent_session or "") or row.parent_session or ""
     ago = age(row.modified_ms, now)
     facts = [
@@ -139,7 +139,7 @@ def facts_lines(row: SessionRow, *, agent: str, home: str = "", now: float, colu
 
 
 def _facts_in(columns: int, facts: Sequence[str]) -> list[Line]:
-    """Facts with dots between them, broken only between two of them."""
+    """Join facts with dots, and wrap only between facts."""
     lines: list[str] = []
     for fact in facts:
         longer = f"{lines[-1]} · {fact}" if lines else fact

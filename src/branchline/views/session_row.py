@@ -21,13 +21,13 @@ __all__ = [
 ]
 
 ELSEWHERE = "another working directory"
-"""The reason for which a session is hidden that belongs to another project."""
+"""The reason for hiding a session of another project."""
 OTHER_AGENT = "another agent"
-"""The reason for which a session is hidden where only those of some agents are listed."""
+"""The reason for hiding a session if only some agents are listed."""
 
 
 class SkippedFile(NamedTuple):
-    """Something that looks like a session and is not listed, and why."""
+    """A file that looks like a session but is not listed, and why."""
 
     name: str
     reason: str
@@ -36,16 +36,16 @@ class SkippedFile(NamedTuple):
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One session in a list.
 
-    Without reading the file only what stands before ``cwd`` is known; the rest is None. ``problem`` says why
-    a file could not be read as a session; such a row holds what the directory tells and, of a compressed
-    file that is too large or damaged, what its beginning tells. Counts are None where a compressed file is
-    too large for a listing to read.
+    Without reading the file only the fields before ``cwd`` are known; the others are None. ``problem`` says
+    why a file could not be read as a session; such a row has what the directory tells and, for a compressed
+    file that is too large or damaged, what its beginning tells. Counts are None if a compressed file is too
+    large for a listing to read.
     """
 
     key: str
-    """The name in the store: the file name without its ending."""
+    """The name in the store: the file name without its extension."""
     id: str
-    """The id in the header; before the header was read, the id in the file name."""
+    """The id in the header; the id in the file name if the header was not read."""
     path: str | None = None
     size: int = 0
     modified_ms: int = 0
@@ -54,17 +54,17 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cwd: str | None = None
     title: str | None = None
     created: str | None = None
-    """The time in the header, as it is written there."""
+    """The time in the header, verbatim."""
     last_activity_ms: int | None = None
-    """The latest message of a person or a model, else the header's time, else ``modified_ms``."""
+    """The time of the latest message of user or model, else of the header, else ``modified_ms``."""
     messages: int | None = None
-    """Messages of person, model and tools on the active path."""
+    """The number of messages of user, model and tools on the active path."""
     total_messages: int | None = None
-    """Messages of any role, on all branches."""
+    """The number of messages of any role, on all branches."""
     first_prompt: str | None = None
-    """The first words of the person on one line; in a fork, the first after the fork point."""
+    """The first prompt on one line; in a fork, the first after the fork point."""
     parent_session: str | None = None
-    """The session that this one was forked from: a path, or an id."""
+    """The session that this one was forked from: a path or an id."""
     format: str | None = None
     version: int | None = None
     provider: str | None = None
@@ -72,27 +72,27 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     findings: int | None = None
     problem: str | None = None
     agent: str | None = None
-    """The program in whose folders the file lies, where sessions of all programs were looked for."""
+    """The agent in whose folders the file is, if the library covers all agents."""
     subagent: bool = False
-    """Another session started this one as a helper."""
+    """Whether another session started this one as a sub-agent."""
     git_branch: str | None = None
-    """The git branch that the session says it is about."""
+    """The git branch that the session records."""
     branches: int | None = None
-    """How many ends the conversation has: 1 without branches, 0 before the first entry."""
+    """The number of branches: 1 without forks, 0 before the first entry."""
     prompts: int | None = None
-    """Messages of the person on the active path."""
+    """The number of prompts on the active path."""
     tags: tuple[str, ...] = ()
-    """The tags that you gave it."""
+    """The tags of the user."""
     note: str | None = None
-    """What you wrote about it."""
+    """The note of the user."""
     archived: bool = False
-    """Whether this is our copy of a session that its agent has deleted."""
+    """Whether this is an archived copy of a session that its agent has deleted."""
     expires_ms: int | None = None
-    """When its agent deletes it, in Unix milliseconds; None where it keeps sessions."""
+    """When its agent deletes it, in Unix milliseconds; None if it does not."""
 
 
 class ListItem(NamedTuple):
-    """A row in its place; ``branch`` is drawn before it where rows are threaded."""
+    """A row of a list; ``branch`` has its connectors if rows are threaded."""
 
     row: SessionRow
     agent: str
@@ -102,12 +102,12 @@ class ListItem(NamedTuple):
 
 
 def expires_within(row: SessionRow, days: float, *, now: float) -> bool:
-    """Whether the agent of a session deletes it within so many days; ``now`` is in Unix seconds."""
+    """Return whether the agent deletes a session within so many days; ``now`` is in Unix seconds."""
     return row.expires_ms is not None and row.expires_ms <= (now + days * 86_400) * 1000
 
 
 def row_name(row: SessionRow) -> str:
-    """What tells a row from every other, in all libraries together."""
+    """Return the unique name of a row across all libraries."""
     return row.path or row.key
 
 
@@ -119,9 +119,8 @@ def latest_first(row: SessionRow) -> tuple[int, str]:
 class Listing(Sequence[SessionRow]):
     """The sessions of a library, newest first, ties by key.
 
-    Iterating gives every row, those that could not be read (``row.problem``) in their place among the
-    others. Nothing is dropped in silence: ``seen`` is ``len(readable) + len(unreadable) + len(hidden)``, and
-    ``waiting`` where a listing was ended early; ``len(listing)`` is the first two.
+    Iterating yields every row, including unreadable ones (``row.problem``). Every file is counted: ``seen``
+    is ``len(readable) + len(unreadable) + len(hidden) + unscanned``, and ``len(listing)`` is the first two.
     """
 
     __slots__ = ("hidden", "notes", "rows", "unscanned")
@@ -136,11 +135,11 @@ class Listing(Sequence[SessionRow]):
         self.rows = tuple(rows)
         """All rows, in order."""
         self.hidden = tuple(hidden)
-        """What looked like a session and is not in the list, each with its reason."""
+        """Files that look like sessions but are not listed, with reasons."""
         self.notes = tuple(notes)
-        """Sentences about how the list was made, where that was not as usual."""
+        """Sentences about problems while listing."""
         self.unscanned = waiting
-        """How many files were not looked at, because nobody asked for more rows; 0 in a whole listing."""
+        """The number of files that were not read because of a limit; 0 in a complete listing."""
 
     @property
     def readable(self) -> tuple[SessionRow, ...]:
@@ -153,7 +152,7 @@ class Listing(Sequence[SessionRow]):
 
     @property
     def seen(self) -> int:
-        """How many names in the store looked like sessions."""
+        """The number of files that look like sessions."""
         return len(self.rows) + len(self.hidden) + self.unscanned
 
     def __len__(self) -> int:
@@ -176,7 +175,7 @@ class Listing(Sequence[SessionRow]):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """A session at a glance."""
+    """A short description of a session."""
 
     row: SessionRow
     started: str | None
@@ -187,9 +186,9 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None
     entries: int
     branches: int
-    """How many ends the conversation has: 1 without branches, 0 before the first entry."""
+    """The number of branches: 1 without forks, 0 before the first entry."""
     cost: float
-    """Everything in the file, what a fork brought along included."""
+    """The cost of everything in the file, including entries copied by a fork."""
     own_cost: float
-    """What this session spent itself: over the sessions of a library it counts everything once."""
+    """The cost of this session itself: summed over a library, everything counts once."""
     tokens: int | float

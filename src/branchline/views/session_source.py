@@ -1,4 +1,4 @@
-"""What a view asks of a session: its tree, its entries, where it stands. A live session is one."""
+"""The protocol of a session for views; a live session implements it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SessionSource"]
 
 
 class SessionSource(Protocol):
-    """A session to be looked at."""
+    """A session to show."""
 
     @property
     def index(self) -> Tree: ...

@@ -1,4 +1,4 @@
-"""Ids as short as they can be and still name one entry: some programs begin all of theirs with the time."""
+"""Shortest unique prefixes of ids; some agents start all their ids with the time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST = 8
 
 
 def short_ids(wanted: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
-    """For each of the wanted keys its beginning, eight signs or as many as tell it from all others."""
+    """Return a prefix of each wanted key: eight characters, or as many as make it unique."""
     ordered = sorted(keys)
     short: dict[str, str] = {}
     for key in wanted:
@@ -25,5 +25,5 @@ def short_ids(wanted: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many signs two ids begin with together."""
+    """The length of the common prefix of two ids."""
     return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))

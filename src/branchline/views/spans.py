@@ -1,8 +1,8 @@
-"""Lines made of spans: what a row says, each piece of it with the part that it plays.
+"""Lines of spans: texts with style roles.
 
-A span names a role, never a colour: the command line, the full-screen browser and a page each have a theme
-that says what a role looks like. Texts are those of the session, not filtered; whoever shows a line passes
-it through :func:`cut_line` or :func:`shown_line`, after which nothing in it can act on a terminal.
+A span has a role, never a colour: the command line, the full-screen browser and pages each have a theme with
+the style of each role. The texts are unfiltered. Every interface passes a line through :func:`cut_line` or
+:func:`shown_line` before it shows it, so that nothing in it can act on a terminal.
 """
 
 from __future__ import annotations
@@ -71,29 +71,29 @@ StyleRole = Literal[
     "heat4",
 ]
 ROLES: tuple[StyleRole, ...] = get_args(StyleRole)
-"""All roles. A theme has a look for each; ``plain`` is the terminal's own."""
+"""All roles. A theme has a style for each; ``plain`` is the default of the terminal."""
 
 
 class Span(NamedTuple):
-    """A piece of a line and the part that it plays."""
+    """A piece of a line and its role."""
 
     text: str
     role: StyleRole = "plain"
 
 
 Line = tuple[Span, ...]
-"""One row of a screen. Its text has no line breaks once it is shown."""
+"""One row of a screen; filtering removes line breaks."""
 
 Piece = str | Span
-"""What lines are made of: plain words may come as they are."""
+"""A part of a line; a text has the role ``plain``."""
 
 
 _MOST = 16
-"""Characters for each column that are looked at: few letters have more marks; the rest may be a megabyte."""
+"""Characters per column that are processed: few letters have more marks, and texts may be megabytes."""
 
 
 def make_line(*pieces: Piece) -> Line:
-    """A line of pieces; empty ones are left out."""
+    """Return a line of pieces, without empty ones."""
     return tuple(_spans(pieces))
 
 
@@ -107,14 +107,14 @@ def _spans(pieces: Iterable[Piece]) -> Iterator[Span]:
 
 
 def shown_line(line: Iterable[Piece]) -> Line:
-    """The line for a screen: what would act or hide is visible, newlines and tabs are blanks."""
+    """Filter a line for a screen: unsafe characters become visible, newlines and tabs become spaces."""
     return tuple(
         [Span(safe(text).replace("\n", " ").replace("\t", " "), role) for text, role in _spans(line)]
     )
 
 
 def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
-    """As much of the line as fits, filtered; the mark stands where something is missing."""
+    """Filter and truncate a line; the mark shows that something is missing."""
     spans = make_line(*line)
     most = max(0, columns) * _MOST + _MOST
     whole = shown_line(Span(text[:most], role) for text, role in spans)
@@ -127,7 +127,7 @@ def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
 
 
 def _taken(line: Line, columns: int) -> Line:
-    """The beginning of a line up to a width; the rest of a long text is not even looked at."""
+    """The beginning of a line up to a width, without processing the rest."""
     taken: list[Span] = []
     for text, role in line:
         part = cut(text, columns, "")
@@ -140,13 +140,13 @@ def _taken(line: Line, columns: int) -> Line:
 
 
 def pad_line(line: Iterable[Piece], columns: int) -> Line:
-    """The line cut or filled with blanks to exactly this width: a cell of a table."""
+    """Truncate or pad a line to exactly this width, as a cell of a table."""
     fitting = cut_line(line, columns)
     return make_line(*fitting, " " * (columns - line_width(fitting)))
 
 
 def with_cursor(line: Line) -> Line:
-    """The line under the cursor: a sign in its first column, if that is blank, tells it without colours."""
+    """Mark the line under the cursor in its first column, if that is a space."""
     if not line or not line[0].text.startswith(" "):
         return line
     first = line[0]
@@ -158,7 +158,7 @@ def with_cursor(line: Line) -> Line:
 
 
 def marked_line(text: str, ranges: Iterable[tuple[int, int]], role: StyleRole, mark: StyleRole) -> Line:
-    """A text in one role, with some ranges of it in another."""
+    """Return a text in one role, with some ranges in another."""
     spans: list[Piece] = []
     at = 0
     for start, end in ranges:
@@ -168,10 +168,10 @@ def marked_line(text: str, ranges: Iterable[tuple[int, int]], role: StyleRole, m
 
 
 def line_text(line: Iterable[Piece]) -> str:
-    """The words of a line without roles."""
+    """Return the text of a line."""
     return "".join(span.text for span in _spans(line))
 
 
 def line_width(line: Iterable[Piece]) -> int:
-    """The columns of a line that was filtered."""
+    """Return the width of a filtered line."""
     return sum(width(span.text) for span in _spans(line))

@@ -1,9 +1,8 @@
-"""What was said and spent, added up by day, model, agent and directory; every entry counts once.
+"""Messages and usage by day, model, agent and directory; every entry counts once.
 
-A fork carries the entries of its parent along. They are told by their id and time, so that each is counted
-where it was first seen, also when the parent is gone. An answer that an agent writes as several entries is
-one answer, and of copies that name different amounts the largest counts. Everything in a file counts,
-whatever branch it is on.
+Entries that a fork copied are recognized by id and time and count where they were first seen, even if the
+parent is gone. An answer in several entries is one answer; of copies with different amounts the largest
+counts. All branches of a file count.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ OVERVIEW: tuple[OverviewDimension, ...] = get_args(OverviewDimension)
 
 
 class StatsTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What was said and spent."""
+    """Totals of messages and usage."""
 
     sessions: int = 0
     messages: int = 0
@@ -48,29 +47,29 @@ class StatsTotals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost: int | float = 0
     """Recorded and estimated cost together."""
     estimated: int | float = 0
-    """The part of it that no program recorded."""
+    """The part of it that no agent recorded."""
     unpriced: int | float = 0
-    """Tokens whose cost nobody recorded and whose price nobody knows."""
+    """Tokens without a recorded cost and a known price."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of one day, model, agent … or of a pair of these. Names are empty where not known."""
+    """The figures of one day, model, agent … or a pair of these. Unknown names are empty."""
 
     name: str
     figures: StatsTotals
     keys: tuple[str, ...] = ()
-    """The names one by one, in the order of the dimensions."""
+    """The names, in the order of the dimensions."""
 
 
 class ToolCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a tool was called."""
+    """The number of calls of a tool."""
 
     name: str
     calls: int
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """All sums. Days are in order, everything else by cost, then tokens, then messages."""
+    """All totals. Days are in order, everything else by cost, then tokens, then messages."""
 
     total: StatsTotals
     day: tuple[Group, ...] = ()
@@ -79,10 +78,10 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     directory: tuple[Group, ...] = ()
     tools: tuple[ToolCount, ...] = ()
     repeated: int = 0
-    """Messages that were left out because they had been counted in another session."""
+    """The number of messages left out because another session counts them."""
 
     def by(self, dimension: OverviewDimension) -> tuple[Group, ...]:
-        """The groups of one dimension."""
+        """Return the groups of one dimension."""
         groups: tuple[Group, ...] = getattr(self, dimension)
         return groups
 

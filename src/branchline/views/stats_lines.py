@@ -1,4 +1,4 @@
-"""The sums of :mod:`branchline.views.stats` as lines: an overview, or one table with bars."""
+"""Statistics as lines: an overview, or one table with bars."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TOLD_BY_THEIR_END = frozenset({"model", "directory"})
 
 
 def cost_text(figures: StatsTotals) -> str:
-    """Cost in words: ``≈`` where some of it is estimated, ``unknown`` or a ``+`` where prices are unknown."""
+    """Format a cost: ``≈`` if some of it is estimated, ``unknown`` or ``+`` if prices are unknown."""
     return ("≈" if figures.estimated else "") + money(figures.cost, figures.unpriced)
 
 
@@ -73,15 +73,15 @@ _CHOICES = (
     (_COLUMNS[0], _COLUMNS[1], _COLUMNS[3], _COLUMNS[4], _COLUMNS[6]),
     (_COLUMNS[1], _COLUMNS[4], _COLUMNS[6]),
 )
-"""From wide to narrow: the first that leaves room for a name and a bar is taken."""
+"""From wide to narrow: the first that leaves room for a name and a bar is used."""
 _NARROW = (_CHOICES[-1], (_COLUMNS[1], _COLUMNS[6]), (_COLUMNS[6],))
-"""Where no bar fits: the first that leaves room for a name. What was spent is told in any case."""
+"""If no bar fits: the first that leaves room for a name. The cost is always shown."""
 
 
 def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> list[Line]:
-    """The totals, the days as a sparkline, and the top of every other table.
+    """Return the totals, the days as a sparkline, and the top of every other table.
 
-    Without ``columns`` nothing is drawn or cut: the lines are for a pipe, or to be read aloud.
+    Without ``columns`` nothing is drawn or truncated, for pipes and screen readers.
     """
     total = stats.total
     lines = [
@@ -123,7 +123,7 @@ def _fact(name: str, text: str, role: StyleRole = "plain") -> Line:
 
 
 def _days(stats: Stats, columns: int) -> list[Line]:
-    """Every day from the first to the last, those without a word included."""
+    """Every day from the first to the last, including days without messages."""
     by_day = {group.name: group.figures for group in stats.day if group.name}
     if not by_day:
         return []
@@ -139,7 +139,7 @@ def _days(stats: Stats, columns: int) -> list[Line]:
 def table(
     groups: Sequence[Group], dimension: str, *, columns: int | None = None, home: str = ""
 ) -> list[Line]:
-    """One line per group below a line of titles; with ``columns``, a bar where there is room for one."""
+    """Return a table with one line per group; with ``columns``, also a bar if it fits."""
     names = [_name(group, dimension, home) for group in groups]
     longest = max([width(dimension), *map(width, names)])
     chosen, cells, widths, left = _grid(groups, columns, min(longest, _SHORT_NAME) + 2 + _SHORT_BAR)
@@ -164,7 +164,7 @@ def table(
 
 
 class _Grid(NamedTuple):
-    """The columns that are shown, their texts row by row, their widths, and what is left of a line."""
+    """The shown columns, their cells, their widths, and the rest of the line."""
 
     chosen: Sequence[_Column]
     cells: list[list[str]]
@@ -173,7 +173,7 @@ class _Grid(NamedTuple):
 
 
 def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
-    """As many columns as leave the wanted room for name and bar; without a width, all of them."""
+    """As many columns as leave room for name and bar; all without a width."""
     grids = []
     for choices, needed in ((_CHOICES, wanted), (_NARROW, _SHORTEST_NAME)):
         for chosen in choices:
@@ -188,7 +188,7 @@ def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
 
 
 def _measure(groups: Sequence[Group]) -> tuple[Callable[[StatsTotals], float], str]:
-    """What bars show: money where some was spent, else tokens, else messages."""
+    """What bars show: cost if there is any, else tokens, else messages."""
     if any(group.figures.cost > 0 for group in groups):
         return (lambda figures: figures.cost), "cost"
     if any(group.figures.tokens > 0 for group in groups):

@@ -1,12 +1,12 @@
-"""The one way of text to a terminal: nothing in it can move the cursor, turn the writing or hide itself.
+"""Text for terminals: filtering, width and truncation.
 
-Text of a session is data. What a terminal would obey becomes something to look at: ``␛[31m`` for a colour,
-``‹U+202E›`` for a character that turns the direction of writing, ``‹U+200B›`` for one that has no width,
+Text of a session is untrusted. :func:`safe` makes everything visible that would act on a terminal: ``␛[31m``
+for a colour, ``‹U+202E›`` for a character that changes the direction, ``‹U+200B›`` for one without width,
 ``‹U+D83D›`` for half of a surrogate pair. Newline and tab are the only control characters that pass.
 
-Three kinds of characters without width stay, because text is wrong without them and they can hide nothing:
-combining marks; one variation selector after a character (emoji or text style); and a single joiner or
-non-joiner between two letters of a script that needs them (Persian, Hindi …) or two emoji.
+Three kinds of characters without width pass, because text is wrong without them and they cannot hide
+anything: combining marks; one variation selector after a character (emoji or text style); and a single joiner
+or non-joiner between two letters of a script that needs them (Persian, Hindi …) or two emoji.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-__all__ = ["Cluster", "clusters", "cut", "cut_start", "one_line", "pad", "safe", "width"]
+__all__ = [
+    "ESCAPES",
+    "Cluster",
+    "clusters",
+    "cut",
+    "cut_start",
+    "one_line",
+    "pad",
+    "safe",
+    "width",
+    "without_escapes",
+]
 
 _JOINING = "\u0620-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff\u1820-\u18aa"
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff"
@@ -35,7 +46,7 @@ _ORDINARY = (
     "\u2010-\u2027\u202f-\u205f\u2070-\u3163\u3165-\ud7ff\ue000-\ufdff\ufe10-\ufefe\uff00-\uff9f"
     "\uffa1-\uffef\ufffc-\uffff]*+"
 )
-"""Characters of the basic plane that are not suspect: without others, a class is matched much faster."""
+"""Unsuspicious characters of the basic plane: without others, a class is matched much faster."""
 _UNSEEN = (
     f"[{_ALWAYS}]"
     f"|\u200c(?![{_JOINING}])|(?<![{_JOINING}])\u200c"
@@ -43,7 +54,7 @@ _UNSEEN = (
     f"|(?<=[{_JOINING}])\u200d(?=[{_EMOJI}])|(?<=[{_EMOJI}])\u200d(?=[{_JOINING}])"
     "|(?:(?<=[\ufe00-\ufe0f\t\n])|\\A)[\ufe0e\ufe0f]"
 )
-"""Compiled when a text asks for it, which few do: it takes longer than showing a list."""
+"""Compiled on demand, which few texts need: it takes longer than showing a list."""
 
 _ONE = " -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2039\u203a\u2190-\u21ff\u2400-\u2426\u2500-\u25fc"
 _TWO = "\u3001-\u3029\u3041-\u3096\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
@@ -56,16 +67,24 @@ _NARROW_RUN = f"[{_ONE}]++"
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern, compiled when a text asks for it: ASCII asks for none."""
+    """Compile a pattern on demand; ASCII text needs none."""
     return re.compile(pattern)
 
 
 MARKS_PER_CHARACTER = 30
-"""How many combining marks on one character are kept when a text is cut; no script uses more."""
+"""The most combining marks per character in truncated text; no script uses more."""
+
+ESCAPES = "\x1b\\[([0-9;]{0,40})m|\x1b(?:\\[[0-9;?]{0,40}[A-Za-z]|\\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\))"
+"""A pattern for the escape sequences of terminals; its group has the numbers of a style."""
+
+
+def without_escapes(text: str) -> str:
+    """The text without escape sequences, which :func:`safe` would spell out."""
+    return _compiled(ESCAPES).sub("", text) if "\x1b" in text else text
 
 
 def safe(text: str) -> str:
-    """The text for a terminal: everything that would act or hide is made visible. Never fails."""
+    """Return the text with everything visible that would act on a terminal or hide. Never fails."""
     if text.isprintable() and text.replace("…", "").isascii():  # as most pieces of text are that were cut
         return text
     if _compiled(_ORDINARY).fullmatch(text) or _compiled(_SUSPECT).search(text) is None:
@@ -76,15 +95,15 @@ def safe(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text for one line of a terminal: newlines and tabs are blanks, the ends are trimmed."""
+    """Return the filtered text on one line: newlines and tabs become spaces, and the ends are trimmed."""
     return safe(text).replace("\n", " ").replace("\t", " ").strip()
 
 
 def width(text: str) -> int:
-    """How many columns a terminal takes for a line that passed :func:`safe`.
+    """Return the width of a filtered line in terminal columns.
 
-    Where terminals disagree (conjuncts of Indian scripts, symbols that became wide lately) the answer is the
-    larger one, so that a line may end early and never runs over.
+    Where terminals disagree (conjuncts of Indian scripts, symbols that became wide recently), it is the
+    larger width, so that a line never overflows.
     """
     if (text.isascii() and text.isprintable()) or _compiled(_NARROW).fullmatch(text):
         return len(text)
@@ -94,7 +113,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, columns: int, mark: str = "…") -> str:
-    """As much of a line as fits, with the mark where something is missing; no cluster is cut apart."""
+    """Truncate a line, with a mark at its end; grapheme clusters are not split."""
     if len(text) <= columns and _compiled(_NARROW).fullmatch(text):
         return text
     if columns <= 0:
@@ -114,7 +133,7 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
 
 
 def cut_start(text: str, columns: int, mark: str = "…") -> str:
-    """As much of the end of a line as fits, with the mark before it: what tells paths and models apart."""
+    """Truncate a line at its start, with a mark: for paths and models, whose ends differ."""
     if width(text) <= columns:
         return text
     mark = mark if width(mark) <= columns else ""
@@ -128,13 +147,13 @@ def cut_start(text: str, columns: int, mark: str = "…") -> str:
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:
-    """A line filled with blanks up to a width; ``right`` puts it at the right end. Longer ones stay whole."""
+    """Pad a line with spaces to a width; ``right`` aligns it to the right. Longer lines do not change."""
     blanks = " " * (columns - width(text))
     return blanks + text if right else text + blanks
 
 
 class Cluster(NamedTuple):
-    """What a reader sees as one character: where it begins and ends in the text, and its columns."""
+    """A grapheme cluster: its start and end in the text, and its width."""
 
     start: int
     end: int
@@ -142,7 +161,7 @@ class Cluster(NamedTuple):
 
 
 def clusters(text: str) -> Iterator[Cluster]:
-    """The clusters of a line that passed :func:`safe`, in order.
+    """Yield the grapheme clusters of a filtered line.
 
     Marks, selectors, skin colours, joined emoji, flags and the parts of a Korean syllable belong to the
     character before them. A heap of more marks than any script has ends a cluster: what was flooded can be
@@ -199,14 +218,14 @@ _WIDE = (
 )
 """Symbols that Unicode 16 made wide, which the tables of older Pythons do not know; and halves of flags."""
 _FORMAT_WITH_WIDTH = "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]"
-"""Signs that are drawn around the number behind them."""
+"""Signs that are drawn around the following number."""
 _VOWELS_AND_FINALS = "[\u1161-\u11ff\ud7b0-\ud7ff]"
-"""Parts of a Korean syllable that stand in the square of its first consonant."""
+"""Parts of a Korean syllable that are drawn with its first consonant."""
 
 
 @lru_cache(maxsize=4096)
 def _columns_of(character: str) -> int:
-    """The columns that a character has alone: 0, 1 or 2."""
+    """The width of a single character: 0, 1 or 2."""
     kind = category(character)
     if kind in ("Mn", "Me", "Cf", "Cc"):
         return 1 if _compiled(_FORMAT_WITH_WIDTH).match(character) else 0

@@ -24,10 +24,10 @@ class _Trimmed(NamedTuple):
 
 
 def text_difference(left: str, right: str) -> Difference:
-    """The lines of two texts in order: those of both, and between them what only one of them has.
+    """Return the lines of two texts in order, each marked as common, only left or only right.
 
-    Between texts that are too long to be compared quickly, everything after the common beginning and before
-    the common end counts as replaced.
+    If the texts are too long to compare quickly, everything between the common beginning and the common end
+    counts as replaced.
     """
     before, one, other, after = _trimmed(_lines(left), _lines(right))
     return (*_marked(" ", before), *_changes(one, other), *_marked(" ", after))
@@ -38,7 +38,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _trimmed(left: list[str], right: list[str]) -> _Trimmed:
-    """Beginning and end that are the same cost nothing to compare."""
+    """Separate the common beginning and end, which need no comparison."""
     shorter = min(len(left), len(right))
     start = next((n for n in range(shorter) if left[n] != right[n]), shorter)
     rest = shorter - start

@@ -1,4 +1,4 @@
-"""Times as a person reads them in a row, and writes them in an option."""
+"""Times in rows, and the notation of times in options."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["WRITTEN_AS", "day_of", "label_time", "time_of"]
 
 
 def label_time(time: str, now: datetime) -> str:
-    """When a label was set, in the time zone of ``now``: ``HH:MM`` today, with the date before that.
+    """Format the time of a label in the time zone of ``now``: ``HH:MM`` today, otherwise with the date.
 
-    ``M/D HH:MM`` is a day of this year, ``YY/M/D HH:MM`` one of another. An unreadable time is empty.
+    ``M/D HH:MM`` is a day of this year, ``YY/M/D HH:MM`` of another. An invalid time is empty.
     """
     try:
         instant = datetime.fromisoformat(time)
@@ -30,13 +30,13 @@ def label_time(time: str, now: datetime) -> str:
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w|mo|y)")
 _MINUTES = {"m": 1, "h": 60, "d": 1440, "w": 7 * 1440, "mo": 30 * 1440, "y": 365 * 1440}
 WRITTEN_AS = "2026-11-01, 2026-11, today, yesterday, 12h, 7d, 2w, 3mo or 1y"
-"""How a time can be written in an option or a search. Units are those of ages in lists: ``3m`` is minutes."""
+"""The notation of times in options and queries. Units are those of lists: ``3m`` is minutes."""
 
 
 def time_of(words: str, now: datetime) -> datetime | None:
-    """The time that a person means: a date or time, ``today``, ``yesterday``, or how long ago (``12h``).
+    """Parse a time: a date or time, ``today``, ``yesterday``, or an age such as ``12h``.
 
-    Dates without a zone are in the zone of ``now``. None if it is not a time.
+    Dates without a zone are in the zone of ``now``. None if it is invalid.
     """
     text = words.strip().lower()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -52,7 +52,7 @@ def time_of(words: str, now: datetime) -> datetime | None:
 
 
 def day_of(words: str, now: datetime) -> date:
-    """The day that a person means. ValueError says what can be written."""
+    """Parse a day. Raises ValueError with the valid notations."""
     moment = time_of(words, now)
     try:
         if moment is not None:

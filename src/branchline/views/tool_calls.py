@@ -1,4 +1,4 @@
-"""The tool calls of a session, and the way from a tool's result to the call that it answers."""
+"""The tool calls of a session, and the lookup of the call of a tool result."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from branchline.tree import ROOT, EntrySource
 
 __all__ = ["Call", "ToolCallLookup", "call_of", "calls_of", "short_path", "single_line"]
 
-_LOOK_BACK = 1000  # a result stands right after its call; only damage puts more between them
+_LOOK_BACK = 1000  # a result usually follows its call directly
 _REMEMBERED = 512
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "name", "status", "result"})
 
 
 class Call(msgspec.Struct, frozen=True):
-    """What an answer asked a tool to do."""
+    """A tool call."""
 
     id: str
     name: str
@@ -26,7 +26,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 def calls_of(entry: Entry) -> Iterator[Call]:
-    """The tool calls of an entry, those with unusual fields included."""
+    """Yield the tool calls of an entry, including those with unusual fields."""
     if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
         return
     content = entry.message.content
@@ -37,7 +37,7 @@ def calls_of(entry: Entry) -> Iterator[Call]:
 
 
 def call_of(block: Block) -> Call | None:
-    """The call that a block is; None for other blocks."""
+    """Return the call of a block; None for other blocks."""
     if isinstance(block, ToolCall):
         return Call(block.id, block.name, block.arguments)
     if not isinstance(block, UnknownBlock):
@@ -67,14 +67,14 @@ def _text(value: Any) -> str:
 
 
 class ToolCallLookup:
-    """Finds the call of a result among the entries above it, and remembers what it saw there."""
+    """Finds the call of a tool result among its ancestors, with a cache."""
 
     def __init__(self, source: EntrySource) -> None:
         self._source = source
         self._seen: dict[int, dict[str, Call]] = {}
 
     def find(self, position: int, call_id: str) -> Call | None:
-        """The nearest call with this id above a position, None when it is not near."""
+        """Return the nearest call with this id above a position; None if there is none nearby."""
         tree = self._source.tree
         roles, parents = tree.roles, tree.parents
         for _ in range(_LOOK_BACK):
@@ -96,7 +96,7 @@ class ToolCallLookup:
 
 
 def short_path(path: str, home: str) -> str:
-    """A path with the home directory as ``~``."""
+    """Abbreviate the home directory of a path as ``~``."""
     home = home.rstrip("/\\")
     if home and (path == home or path.startswith((home + "/", home + "\\"))):
         return "~" + path[len(home) :]
@@ -104,5 +104,5 @@ def short_path(path: str, home: str) -> str:
 
 
 def single_line(text: str) -> str:
-    """The text in one line: newlines and tabs are blanks, the ends are trimmed."""
+    """Return the text on one line: newlines and tabs become spaces, and the ends are trimmed."""
     return text.replace("\n", " ").replace("\t", " ").strip()

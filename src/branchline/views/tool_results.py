@@ -1,6 +1,6 @@
-"""Tool results as a person reads them: what came out, whether it failed, and how long it took.
+"""Tool results for display: output, failure and duration.
 
-Agents record these in different places: in fields beside the result, or in lines before a command's output.
+Agents record these in different places: in fields of the result, or in lines before a command's output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from branchline.views.tool_views import is_shell
 __all__ = ["ResultView", "result_view", "server_result"]
 
 _HEAD = 400
-"""Characters before the output of a command in which an agent reports on it."""
+"""Characters in which an agent reports on a command, before its output."""
 _EXIT = re.compile(r"^(?:Exit code:|Process exited with code|exit_code:) (-?\d{1,10})\s*$", re.MULTILINE)
 _WALL = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?) ?s(?:econds)?\s*$", re.MULTILINE)
 _OUTPUT = re.compile(r"^Output:$", re.MULTILINE)
@@ -33,7 +33,7 @@ class ResultView(NamedTuple):
 
 
 def result_view(result: ToolResult) -> ResultView:
-    """What a result tells."""
+    """Return the view of a result."""
     text = blocks_text(result.content, "\n")
     details = result.details if isinstance(result.details, dict) else {}
     code, seconds = (
@@ -55,7 +55,7 @@ def result_view(result: ToolResult) -> ResultView:
 
 
 def server_result(block: UnknownBlock) -> tuple[str, str] | None:
-    """The call id and the text of a result that stands in the answer itself; None for other blocks."""
+    """Return the call id and the text of a result within an answer; None for other blocks."""
     call = block.fields.get("tool_use_id")
     if not block.type.endswith("_tool_result") or not isinstance(call, str):
         return None
@@ -77,7 +77,7 @@ def server_result(block: UnknownBlock) -> tuple[str, str] | None:
 
 
 def _wrapped(text: str) -> tuple[str, dict[str, Any]]:
-    """The output of a command, and what the agent wrote around it."""
+    """The output of a command, and the report of the agent on it."""
     if text.startswith("{") and text.rstrip().endswith("}") and len(text) <= _LONGEST:
         try:
             value = json_codec.loads(text.encode("utf-8", "surrogatepass"))
@@ -105,7 +105,7 @@ def _seconds(fields: dict[str, Any]) -> float | None:
 
 
 def _number(fields: dict[str, Any], *names: str) -> float | None:
-    """The first of these fields that is a number which can be shown."""
+    """The first of these fields that is a number in a sensible range."""
     for name in names:
         value = fields.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and -1e15 < value < 1e15:

@@ -1,9 +1,9 @@
-"""Tool calls as a person reads them: one line per call, and sections for a call that is opened.
+"""Tool calls for display: one line per call, and sections for an opened call.
 
-A table names the tools of the agents that are known, by what they do (run a command, edit a file …). Every
-other tool, including those of MCP servers, is shown as ``name key=value …``. Arguments come from session
-files: they may have any type and size. A line is bounded. Arguments that a renderer does not expect are
-listed in the sections, so that an opened call hides none of them.
+A table has the tools of known agents by what they do (run a command, edit a file …). Every other tool,
+including those of MCP servers, is shown as ``name key=value …``. Arguments come from session files and may
+have any type and size. The length of a line is limited. The sections list arguments that a renderer does not
+expect, so an opened call shows all of them.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _LONGEST_VALUE = 60
 _MOST_PAIRS = 8
 _MOST_ITEMS = 4
 _LOOKED_AT = 2_000
-"""Characters of one argument that are looked at for a line."""
+"""Characters of an argument that are used for a line."""
 
 _DIFF_ROLES: dict[str, StyleRole] = {"+": "added", "-": "removed", "@": "heading", "*": "heading"}
 
 SectionKind = Literal["text", "code", "diff"]
 ToolKind = Literal["shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other"]
-"""What a tool does, as far as its name tells."""
+"""What a tool does, by its name."""
 
 
 class ToolSection(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an opened call. ``title`` names the argument, where it is not obvious."""
+    """A part of an opened call. ``title`` names the argument, if it is not obvious."""
 
     kind: SectionKind
     text: str
@@ -65,17 +65,17 @@ class ToolSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def call_line(call: Call, home: str = "") -> str:
-    """A call in one line: ``Bash: make test``, ``Edit: src/main.py``, ``search query=login limit=5``."""
+    """Return a call on one line: ``Bash: make test``, ``Edit: main.py``, ``search query=login limit=5``."""
     return _first(_line(call, home), _LONGEST_LINE)
 
 
 def call_text(call: Call, home: str = "") -> str:
-    """A call as the tree shows it, in brackets: ``[read: src/main.py:1-40]``, ``[bash: make test]``."""
+    """Return a call for the tree, in brackets: ``[read: src/main.py:1-40]``, ``[bash: make test]``."""
     return f"[{_first(_line(call, home, command=_LONGEST_COMMAND), _LONGEST_LINE)}]"
 
 
 def call_sections(call: Call, home: str = "") -> list[ToolSection]:
-    """What an opened call shows before its result. Together with the line it has every argument."""
+    """Return the sections of an opened call before its result; with its line they have every argument."""
     tool = _tool(call.name)
     arguments = _Arguments(call.arguments)
     sections: list[ToolSection] = []
@@ -88,12 +88,12 @@ def call_sections(call: Call, home: str = "") -> list[ToolSection]:
 
 
 def is_shell(name: str) -> bool:
-    """Whether a tool of this name runs commands."""
+    """Return whether a tool of this name runs commands."""
     return _tool(name) is _SHELL
 
 
 def call_files(call: Call) -> list[str]:
-    """The files that a call reads or changes; empty for calls that do neither."""
+    """Return the files that a call reads or changes."""
     tool = _tool(call.name)
     arguments = _Arguments(call.arguments, most=_LOOKED_AT)
     if tool is _TOOLS["applypatch"] and not arguments.text(*_PATHS):
@@ -108,13 +108,13 @@ def call_files(call: Call) -> list[str]:
 
 
 def tool_kind(name: str) -> ToolKind:
-    """What a tool of this name does."""
+    """Return what a tool of this name does."""
     tool = _tool(name)
     return "other" if tool is None else tool.kind
 
 
 def diff_runs(text: str) -> Iterator[tuple[str, StyleRole]]:
-    """The lines of a difference, those of one role together."""
+    """Yield the lines of a diff, grouped by role."""
     for role, lines in groupby(text.split("\n"), _diff_role):
         yield "\n".join(lines), role
 
@@ -137,7 +137,7 @@ def _line(call: Call, home: str, *, command: int = _LONGEST_LINE) -> str:
 def _tool(name: str) -> _Tool | None:
     server, _, inner = name.rpartition("__")
     if server.startswith("mcp"):
-        return None  # any server may call its tools as it likes
+        return None  # servers may use any tool names
     return _TOOLS.get((inner or name).lower().replace("_", "").replace("-", ""))
 
 
@@ -152,7 +152,7 @@ def _shown_name(name: str) -> str:
 
 
 class _Arguments:
-    """The arguments of a call, and which of them a renderer has used."""
+    """The arguments of a call, tracking which ones a renderer used."""
 
     def __init__(self, given: dict[str, Any], most: int | None = None) -> None:
         self._given = given
@@ -160,7 +160,7 @@ class _Arguments:
         self._used: set[str] = set()
 
     def take(self, kind: type[_Value], *names: str) -> _Value | None:
-        """The first of these arguments that has this type, else None."""
+        """Return the first of these arguments with this type, or None."""
         for name in names:
             value = self._given.get(name)
             if (
@@ -181,7 +181,7 @@ class _Arguments:
         return None
 
     def text(self, *names: str) -> str:
-        """The first of these arguments as text: JSON where it is none, empty where it is missing."""
+        """Return the first of these arguments as text: JSON for other types, empty if it is missing."""
         for name in names:
             value = self._given.get(name)
             if value is None:
@@ -195,7 +195,7 @@ class _Arguments:
         return ""
 
     def rest(self) -> dict[str, Any]:
-        """The arguments that nothing has shown."""
+        """Return the arguments that were not used."""
         return {name: value for name, value in self._given.items() if name not in self._used}
 
 

@@ -35,6 +35,7 @@ __all__ = ["create_app"]
 T = TypeVar("T")
 _SECONDS = 30.0
 _PAGE_SECONDS = 120.0
+_HEADINGS = {404: "Not found", 405: "Not allowed", 503: "Out of time"}
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 
 
@@ -129,6 +130,9 @@ class _Viewer:
         text = request.query_params.get("at", "")
         try:
             positions = [int(item) for item in text.split(",") if item]
+        except ValueError:
+            raise HTTPException(400, "at: positions of entries, separated by commas") from None
+        try:
             pieces = session.pieces(positions)
         except (ValueError, IndexError) as problem:
             raise HTTPException(400, f"at: {problem}") from None
@@ -261,7 +265,9 @@ async def _refused(request: Request, problem: Exception) -> Response:
             media_type="application/json",
         )
     viewer: _Viewer = request.app.state.viewer
-    return HTMLResponse(viewer.pages.render("problem", sentence=sentence), problem.status_code)
+    heading = _HEADINGS.get(problem.status_code, "This cannot be shown")
+    page = viewer.pages.render("problem", heading=heading, sentence=sentence)
+    return HTMLResponse(page, problem.status_code)
 
 
 async def _failed(request: Request, problem: Exception) -> Response:

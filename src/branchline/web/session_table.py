@@ -18,9 +18,10 @@ from branchline.views.browser.arrangement import (
     face_of,
     project_name,
 )
-from branchline.views.hits import Hit
+from branchline.views.hits import Hit, Snippet
 from branchline.views.session_details import SessionDetails
 from branchline.views.session_row import row_name
+from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
 from branchline.web.viewed import ViewedLibrary
 
@@ -96,13 +97,13 @@ def session_fields(
     home = os.path.expanduser("~")
     return {
         "id": viewed.id_of(row),
-        "title": row.title or row.first_prompt or "",
+        "title": one_line(row.title or row.first_prompt or ""),
         "untitled": not (row.title or row.first_prompt),
         "agent": _agent(row),
         "project": project_name(row),
-        "cwd": short_path(row.cwd, home) if row.cwd else "",
-        "git_branch": row.git_branch or "",
-        "model": row.model or "",
+        "cwd": one_line(short_path(row.cwd, home)) if row.cwd else "",
+        "git_branch": one_line(row.git_branch or ""),
+        "model": one_line(row.model or ""),
         "messages": row.messages,
         "branches": row.branches or 0,
         "cost": None if details is None else details.cost,
@@ -119,11 +120,20 @@ def _hit_fields(hit: Hit) -> dict[str, Any]:
     return {
         "entry": hit.entry,
         "role": hit.role,
-        "text": hit.snippet.text,
-        "ranges": hit.snippet.ranges,
+        "text": _marked(hit.snippet),
         "on_path": hit.on_path,
         "places": max(1, len(hit.places)),
     }
+
+
+def _marked(snippet: Snippet) -> list[tuple[str, bool]]:
+    """The parts of a snippet, each with whether it matches. Offsets would mean other places in JavaScript."""
+    parts: list[tuple[str, bool]] = []
+    end = 0
+    for start, stop in (*snippet.ranges, (len(snippet.text), len(snippet.text))):
+        parts += ((snippet.text[end:start], False), (snippet.text[start:stop], True))
+        end = stop
+    return [part for part in parts if part[0]]
 
 
 def _agent(row: SessionRow) -> str:

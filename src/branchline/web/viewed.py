@@ -18,6 +18,7 @@ from branchline.session import Session
 from branchline.views.entry_rows import search_text
 from branchline.views.html import Html, PieceOptions, PieceRenderer, SkeletonColumns, skeleton_columns
 from branchline.views.session_row import row_name
+from branchline.views.text import safe, without_escapes
 from branchline.views.tree_search import Search
 
 __all__ = ["ViewedLibrary", "ViewedSession", "watched_file"]
@@ -99,19 +100,20 @@ class ViewedSession:
         reading = self.session.transcript.reading
         return bisect_left(range(len(self.session.index)), offset, key=lambda at: reading.span(at).offset)
 
-    def find(self, words: str) -> list[tuple[int, str, int]]:
-        """The entries whose text has all these words, each with a piece of it and where the first word is."""
+    def find(self, words: str) -> list[tuple[int, str, str]]:
+        """The entries with all these words, each with its text before and from the first word on."""
         transcript = self.session.transcript
         if self._search is None:
             self._search = Search(transcript, transcript.reading.labels)
         found = sorted(self._search.find(words) or ())[:_MOST_FOUND]
         word = words.lower().split()[0] if found else ""
-        pieces: list[tuple[int, str, int]] = []
+        pieces: list[tuple[int, str, str]] = []
         for position, entry in zip(found, transcript.entries(found), strict=True):
             text = search_text(entry)
             at = max(0, text.lower().find(word))
-            start = max(0, at - _BEFORE)
-            pieces.append((position, text[start : at + _AFTER], at - start))
+            parts = text[max(0, at - _BEFORE) : at], text[at : at + _AFTER]
+            before, after = (safe(without_escapes(part)) for part in parts)
+            pieces.append((position, before, after))
         return pieces
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Write a repaired copy beside a damaged session. The damaged one is never changed.
+"""Write a repaired copy of a damaged session. The damaged session is never changed.
 
-Every readable entry is in the copy, byte for byte except for links that the reader had to guess. Unreadable
-bytes are kept in a file of their own; for a session of a database, they stay in the damaged session.
+The copy has every readable entry, byte for byte except for links that the reader had to guess. Unreadable
+bytes go into a separate file; those of a session in a database stay in the damaged session.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class RepairReport(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     result: RepairResult
     left: tuple[Finding, ...] = ()
-    """The damage that is in the copy too, or in the file where there is no copy: it cannot be repaired."""
+    """Damage that cannot be repaired, in the copy or, without a copy, in the file."""
 
 
 def repair(path: str | os.PathLike[str], *, output: str | os.PathLike[str] | None = None) -> RepairReport:
-    """Write a repaired copy of a session (default: beside it, with ``.repaired`` in its name).
+    """Write a repaired copy of a session (default: next to it, with ``.repaired`` in its name).
 
-    The copy of a session in a database is another session of that database; ``output`` makes it a file.
-    Nothing is written if there is nothing that can be repaired; the report says what is left. Raises
+    The copy of a session in a database is a new session in that database, or a file with ``output``. Nothing
+    is written if nothing can be repaired; the report lists the remaining damage. Raises
     FileExists if the name of the copy is taken, NotASession if nothing in the log is a session, NotSupported
     for a format or a database that is only read, and NotSaved if the copy would read differently where the
     damaged session can be read.
@@ -143,7 +143,7 @@ def _repaired(old: EntryLog, path: str) -> RepairResult:
 
 
 def _write(old: EntryLog, result: RepairResult, path: str, target: str, rest: str) -> None:
-    """Write the copy, and beside it the unreadable bytes: both files or none."""
+    """Write the copy and the file with the unreadable bytes, or neither."""
 
     def require_complete(new_path: str) -> None:
         with FileLog(new_path) as copy:
@@ -162,7 +162,7 @@ def _write(old: EntryLog, result: RepairResult, path: str, target: str, rest: st
 
 
 def _listing(path: str, result: RepairResult) -> bytes:
-    """The unreadable bytes, each piece under a line that says where it was."""
+    """The unreadable bytes, each piece below a line with its original position."""
     name = os.path.basename(path).encode("utf-8", "replace")
     pieces = [b"# What could not be read of " + name + b", piece by piece, byte for byte\n"]
     for aside in result.asides:

@@ -1,1 +1,1 @@
-"""One module per command, or per group of commands that share their work."""
+"""One module per command, or per group of related commands."""

@@ -1,4 +1,4 @@
-"""``branch``, ``reset`` and ``fork``: another place in a session, or another session."""
+"""``branch``, ``reset`` and ``fork``: move the leaf, or copy a path into a new session."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def branch_command(
 ) -> None:
     """Move the leaf to ENTRY. Nothing is lost: the next message starts a branch there.
 
-    With --name, the branch has a name from then on; NAME is accepted where an ENTRY is asked for, and means
-    the end of the branch.
+    With --name, the branch gets a name. NAME can then be used as an ENTRY; it means the end of the branch.
     """
     if listed:
         _list_branches(out, session, directory)
@@ -178,7 +177,7 @@ def fork_command(
 
 
 def _is_other(live: Session, target: str) -> bool:
-    """Whether a program is neither the one that a session comes from nor one whose sessions are like ours."""
+    """Whether the target has neither the format of the session nor the native one."""
     from branchline.actions.convert import target_format
     from branchline.formats import PI
 
@@ -187,7 +186,7 @@ def _is_other(live: Session, target: str) -> bool:
 
 
 def _kept(made: Session, parent: Session) -> Session:
-    """The fork as a file that lists show, also where it holds nothing yet."""
+    """Return the fork as a listed file, even if it is empty."""
     from branchline.session import Session
 
     if not made.is_draft:

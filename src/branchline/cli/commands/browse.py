@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["browse_command", "can_browse", "open_browser", "open_home", "pick_session"]
 
 _MOST = 2_000
-"""Places that a search looks for, for programs."""
+"""The most hits of a search with --json."""
 _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'branchline[tui]'"
 
 
@@ -76,7 +76,7 @@ def browse_command(
 
 
 def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, Any]:
-    """What the search finds, for programs: the same rows that the list would show."""
+    """The rows that the list would show, as JSON."""
     from datetime import datetime
 
     import msgspec
@@ -114,12 +114,12 @@ def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, 
 
 
 def can_browse(out: Output) -> bool:
-    """Whether the browser is what a person gets who gives no command."""
+    """Return whether the browser opens without a command."""
     return out.interactive and not out.json and _on_a_terminal() and _installed()
 
 
 def open_home() -> None:
-    """Open the browser on what there is: this directory, else all, else the demo library."""
+    """Open the browser on this directory, else on all directories, else on the demo library."""
     from branchline.cli.commands.demo import enter_demo
     from branchline.settings import load
 
@@ -139,7 +139,7 @@ def open_home() -> None:
 
 
 def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
-    """Let a person pick a session for a command that was given none. UsageError without a terminal."""
+    """Let the user pick a session for a command without one. Raises UsageError without a terminal."""
     if not can_browse(out):
         raise click.UsageError("Missing argument 'SESSION'.")
     from branchline.cli.themes import theme_for
@@ -165,7 +165,7 @@ def open_browser(
     words: str = "",
     directory: str | None = None,
 ) -> None:
-    """Open the browser with the settings of this person, and exit with its code."""
+    """Open the browser with the settings of the user, and exit with its code."""
     from branchline.settings import load
 
     settings = load().settings

@@ -1,4 +1,4 @@
-"""``chat``: a conversation in this terminal, or line by line where there is none."""
+"""``chat``: a conversation in the terminal, or line by line without one."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def chat_command(
     if newest + (resume is not None) + (fork is not None) > 1:
         raise click.UsageError("choose one of --continue, --resume and --fork")
     if out.json and prompt is None:
-        raise click.UsageError("--json tells about one answer; give a prompt with --print")
+        raise click.UsageError("--json describes one answer; give a prompt with --print")
     from branchline.chat.startup import StartOptions
     from branchline.cli.chat_runner import ChatOptions, run_chat
 
@@ -150,7 +150,7 @@ def chat_command(
 
 
 def _instruction_files(files: tuple[str, ...], *, none: bool) -> tuple[str, ...] | None:
-    """The files that take the place of those of the settings; None leaves it to the settings."""
+    """Return the instruction files that replace those of the settings; None keeps them."""
     if none and files:
         raise click.UsageError("use either --instructions or --no-instructions, not both")
     return tuple(map(os.path.abspath, files)) if none or files else None
@@ -160,5 +160,5 @@ def _words(prompt: str | None) -> str | None:
     if prompt == "-":
         prompt = sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     if prompt is not None and not prompt.strip():
-        raise click.UsageError("--print needs something to say")
+        raise click.UsageError("--print needs a prompt")
     return prompt

@@ -1,4 +1,4 @@
-"""``check``: damage in session files, and whether they are what was sealed."""
+"""``check``: check session files for damage, and against their seals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
 @click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Check every session in or below STORE.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Check the sessions in or below STORE.")
 @click.option(
     "--seal",
     is_flag=True,
@@ -60,8 +60,9 @@ def check_command(
 ) -> None:
     """Check sessions for damage; without SESSION, those of every agent in this directory.
 
-    Without SESSION and --dir only damaged and irregular sessions are listed. Exits with 1 if a session is
-    damaged, irregular or missing, or could not be sealed; with 0 if there are only notes.
+    With --store, SESSION is looked up there. Without SESSION and --store only damaged and irregular
+    sessions are listed. Exits with 1 if a session is damaged, irregular or missing, or could not be sealed;
+    with 0 if there are only notes.
     """
     if force and not seal:
         raise click.UsageError("--force replaces a seal, so it needs --seal")
@@ -101,15 +102,17 @@ def _reports(
         elif is_address(session) and os.path.exists(session):
             yield from check_library(local_library(session), sealing)
         else:
-            yield check_file(resolve_path(session, None), sealing)
+            yield check_file(resolve_path(session, directory), sealing)
+    if sessions:
+        return
     if directory is not None and os.path.isdir(directory):
         yield from check_directory(directory, sealing)
     elif directory is not None:
         yield from check_library(local_library(directory), sealing)
-    elif not sessions and sealing != "compare" and not everywhere:
-        # Seals are kept beside the files: other agents' folders get them only where they are named.
+    elif sealing != "compare" and not everywhere:
+        # Seals are stored next to the files: in other agents' folders only on explicit request.
         yield from check_library(SessionLibrary.for_cwd(), sealing)
-    elif not sessions:
+    else:
         yield from check_library(SessionLibrary.everywhere(None if everywhere else os.getcwd()), sealing)
 
 
@@ -135,7 +138,7 @@ def _fields(report: FileReport) -> dict[str, Any]:
 
 
 def _seal_fields(report: SealReport | None) -> dict[str, Any] | None:
-    """What is known of a seal; None where there is none, and nothing to say about that."""
+    """The seal as JSON; None without a seal and a message."""
     if report is None or (report.state == "none" and report.message is None):
         return None
     seal = report.seal
@@ -171,7 +174,7 @@ def _print(out: Output, report: FileReport) -> None:
 
 
 def _about_seal(report: SealReport | None) -> str:
-    """What to add to the verdict on a file."""
+    """The state of the seal, for the line of a file."""
     if report is None or report.seal is None:
         return ""
     size = format_size(report.seal.size)

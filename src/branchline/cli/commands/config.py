@@ -1,4 +1,4 @@
-"""``config`` and ``completion``: what a person prefers, and what their shell knows."""
+"""``config`` and ``completion``: settings and shell completion."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def config_command(out: Output) -> None:
 
 
 def _told(out: Output) -> bool:
-    """Print the settings as they are now, if data was asked for: the same object after every command."""
+    """With --json, print the present settings, the same object for every subcommand."""
     if not out.json:
         return False
     import msgspec
@@ -120,7 +120,7 @@ def get_command(out: Output, key: str) -> None:
 @click.argument("key")
 @click.argument("values", metavar="VALUE...", nargs=-1, required=True)
 def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
-    """Change a setting in the file. Comments and everything unknown stay as they are."""
+    """Change a setting in the file. Comments and unknown content are preserved."""
     from branchline.actions.settings_file import change_settings
     from branchline.settings import load, parse_value, toml_text
     from branchline.settings.toml_edit import set_value
@@ -202,8 +202,8 @@ def completion_command(out: Output, shell: str) -> None:
     cli = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None
-    # Not the method of the class for bash: it runs bash to learn its version, which says nothing about the
-    # shell that will read the script.
+    # Not the method of the class for bash, which runs bash to check its version: the script may be for
+    # another shell.
     script = ShellComplete.source(kind(cli, {}, "branchline", "_BRANCHLINE_COMPLETE"))
     if out.json:
         out.result("completion", {"shell": shell, "script": script})

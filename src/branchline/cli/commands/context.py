@@ -1,4 +1,4 @@
-"""``context``: what a model would see."""
+"""``context``: the messages that a model sees."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _print(out: Output, context: Context) -> None:
 
 
 def _lines(message: Message, calls: str) -> list[str]:
-    """What a message holds, block by block; pictures and signatures in a few words."""
+    """The lines of a message, block by block; images as a short description."""
     from branchline.context.javascript import stringify
     from branchline.entries import Image, SystemMessage, Text, Thinking, ToolCall
 

@@ -1,4 +1,4 @@
-"""``convert``: a conversation as a session file of another program, and a report of what it keeps."""
+"""``convert``: convert a session for another agent, with a fidelity report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["convert_command", "run_conversion", "tell_fidelity"]
 _TARGETS = (
     "branchline, pi, oh-my-pi, operator, induscode, zot, piglet, claude-code, codex, qwen, copilot, opencode"
 )
-_SHOWN = 3  # ids of entries that are named in a line of the report
+_SHOWN = 3  # entry ids in a line of the report
 
 
 @command(
@@ -67,8 +67,8 @@ def convert_command(
 ) -> None:
     """Write SESSION as a new file of another agent. SESSION is unchanged.
 
-    What the other format cannot hold is approximated or dropped; a report on stderr lists it. With --install
-    the command that continues the new session is printed and, on a terminal, run when you press Enter.
+    Content that the other format cannot hold is approximated or dropped; a report on stderr lists it. With
+    --install, the command that continues the new session is printed and, on a terminal, run on Enter.
     Sessions of Claude Code and Codex are always new files; existing ones are never changed.
     """
     from branchline.actions.convert import ConvertRequest
@@ -94,7 +94,7 @@ def convert_command(
 
 
 def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
-    """Convert, and report."""
+    """Convert a session, and print the result."""
     from branchline.actions.convert import convert
 
     with existing_file(" and is left unchanged; choose another file with -o"), usage_errors():
@@ -125,7 +125,7 @@ def run_conversion(out: Output, live: Session, request: ConvertRequest) -> None:
 
 
 def _offer(out: Output, target: str, file: ConvertedFile) -> None:
-    """Run the command that continues the new session, if the person wants it."""
+    """Offer to run the command that continues the new session."""
     from branchline.actions.resume import plan_resume
     from branchline.cli.agent_runner import offer_agent
 
@@ -133,7 +133,7 @@ def _offer(out: Output, target: str, file: ConvertedFile) -> None:
 
 
 def tell_fidelity(fidelity: Fidelity, source: str) -> None:
-    """Say on stderr what a conversion kept."""
+    """Print the fidelity report on stderr."""
     counts = fidelity.counted()
     words = f"kept as they are: {counts['carried']:,} of {count(fidelity.entries, 'entry', 'entries')}"
     if fidelity.restored:

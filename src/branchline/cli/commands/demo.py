@@ -1,4 +1,4 @@
-"""``demo`` and ``--demo``: sessions to try things on, for people who have none yet."""
+"""``demo`` and ``--demo``: a demo library."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
 
 
 def enter_demo() -> None:
-    """Let everything after this work on the demo library, in the directory of its project."""
+    """Switch to the demo library and the directory of its project."""
     from branchline import demo
     from branchline.settings import settings_path
 
-    os.environ["BRANCHLINE_CONFIG"] = settings_path()  # the settings stay the person's own
+    os.environ["BRANCHLINE_CONFIG"] = settings_path()  # keep the settings of the user
     made = demo.prepare(now=time.time())
     os.environ["BRANCHLINE_HOME"] = made.home
-    os.environ["HOME"] = made.home  # whoever looks for sessions at home finds none of the person's own
+    os.environ["HOME"] = made.home  # hides the sessions of the user
     os.chdir(made.project)
 
 
 def show_demo(out: Output) -> None:
-    """List the sessions in the package, as they are, below a word about them."""
+    """List the demo sessions of the package."""
     from msgspec.structs import replace
 
     from branchline import demo

@@ -1,4 +1,4 @@
-"""``diff``: two branches of a session, or two sessions, turn by turn from where they part."""
+"""``diff``: compare two branches or two sessions turn by turn from their common ancestor on."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["diff_command"]
 
-_WIDE = 110  # columns from which two columns can be read
+_WIDE = 110  # least width for two columns
 
 
 class _End(NamedTuple):
-    """Where one of the two paths ends."""
+    """The end of one of the two paths."""
 
     session: Session
     entry: str | None
@@ -143,7 +143,7 @@ def _entry_words(session: Session, entry: str | None) -> str:
 
 
 def _name(end: _End, other: _End) -> str:
-    """What tells the one from the other: the session, or the end of the branch."""
+    """The name of a side: the session, or the end of the branch."""
     if end.session is not other.session:
         return end.session.title or end.session.id
     return (end.session.label(end.entry) if end.entry else None) or end.entry or "the beginning"
@@ -167,7 +167,7 @@ def _ends(live: Session, names: Sequence[str], directory: str | None) -> tuple[_
 
 
 def _other(live: Session, name: str, directory: str | None) -> _End:
-    """An entry of the session, else another session."""
+    """Resolve an entry of the session, else another session."""
     try:
         return _End(live, resolve_entry(live, name))
     except EntryNotFound:

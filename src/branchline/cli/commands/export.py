@@ -1,4 +1,4 @@
-"""``export``: a session as a file, whole or in part."""
+"""``export``: write a session or a part of it to a file."""
 
 from __future__ import annotations
 
@@ -173,12 +173,12 @@ def _export_branches(
 
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
-    """What was replaced, as JSON."""
+    """Return the redactions as JSON."""
     return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:
-    """Say what was replaced; that it was nothing, only on a terminal or if asked."""
+    """Print what was redacted; without secrets, only on a terminal or with ``verbose``."""
     if redacted:
         kinds = ", ".join(f"{each.count:,} {each.kind}" for each in redacted)
         number = sum(each.count for each in redacted)

@@ -1,4 +1,4 @@
-"""``formats``: what is possible with the sessions of each program, and a package for another one."""
+"""``formats``: the supported agents, and a template for another format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def formats_command(out: Output) -> None:
 @click.argument("name")
 @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
 def new_command(out: Output, name: str, directory: str) -> None:
-    """Write a package for the format of the program NAME into a new directory in DIRECTORY."""
+    """Write a package for the format of the agent NAME into a new directory in DIRECTORY."""
     from branchline.actions.format_template import new_format
 
     try:
@@ -53,7 +53,7 @@ def new_command(out: Output, name: str, directory: str) -> None:
         out.result("formats", {"directory": made.directory, "files": list(made.files)})
         return
     out.line(made.directory)
-    remark(f"{count(len(made.files), 'file')} written; README.md says how to go on")
+    remark(f"{count(len(made.files), 'file')} written; README.md describes the next steps")
 
 
 formats_command.add_command(new_command)

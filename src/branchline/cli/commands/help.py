@@ -1,4 +1,4 @@
-"""``help``, ``man`` and ``version``: what people type before they know the options."""
+"""``help``, ``man`` and ``version``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _help_of(program: click.Context, name: str) -> str:
 )
 @click.pass_context
 def man_command(context: click.Context, out: Output) -> None:
-    """Show the manual page of all commands; where stdout is not a terminal, print it in roff."""
+    """Show the manual page of all commands; print roff if stdout is not a terminal."""
     from branchline.cli.man_page import man_page
 
     page = man_page(context.find_root())
@@ -62,7 +62,7 @@ def man_command(context: click.Context, out: Output) -> None:
 
 
 def _shown_by_man(page: str) -> bool:
-    """Whether `man` of this system has shown a page."""
+    """Show a page with the `man` of this system; return whether that worked."""
     import subprocess
 
     program = find_program("man")

@@ -55,7 +55,7 @@ def import_command(
         out.line(f"imported {done.session} with {count(done.entries, 'entry', 'entries')}: {done.path}")
     if done.copied and done.findings:
         found = count(done.findings, "finding")
-        remark(f"{found} in it; `branchline check {shlex.quote(done.path)}` tells them")
+        remark(f"{found} in it; `branchline check {shlex.quote(done.path)}` lists them")
 
 
 def _import_trajectories(out: Output, file: str, cwd: str | None, directory: str | None) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from branchline.cli.commands.ls import reading_progress
 from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import everywhere_library
+from branchline.cli.resolver import chosen_library
 from branchline.views.humanize import count, format_size
+
+if TYPE_CHECKING:
+    from branchline.library.text_index import IndexStatus
 
 __all__ = ["index_command"]
 
@@ -27,14 +31,13 @@ __all__ = ["index_command"]
     branchline index --off
     """,
 )
-@click.option("--status", is_flag=True, help="Say what the index holds; change nothing.")
+@click.option("--status", is_flag=True, help="Show the size of the index; change nothing.")
 @click.option("--rebuild", is_flag=True, help="Read all sessions again.")
-@click.option("--off", is_flag=True, help="Delete the index and make none from now on.")
-@click.option("--on", is_flag=True, help="Make an index again after --off.")
-@click.option(
-    "--exclude", metavar="GLOB", type=TEXT, help="Leave files whose path is like this out of the index."
-)
-@click.option("--background", is_flag=True, help="End at once where another process does this already.")
+@click.option("--off", is_flag=True, help="Delete the index and turn it off.")
+@click.option("--on", is_flag=True, help="Turn the index on again after --off.")
+@click.option("--exclude", metavar="GLOB", type=TEXT, help="Exclude files whose path matches GLOB.")
+@click.option("--store", "--dir", "directory", metavar="STORE", help="Only the sessions in STORE.")
+@click.option("--background", is_flag=True, help="Exit if another process is already updating the index.")
 def index_command(
     out: Output,
     status: bool,  # noqa: FBT001
@@ -42,18 +45,21 @@ def index_command(
     off: bool,  # noqa: FBT001
     on: bool,  # noqa: FBT001
     exclude: str | None,
+    directory: str | None,
     background: bool,  # noqa: FBT001
 ) -> None:
-    """Bring the index up to date with all sessions of all agents, and say what it holds.
+    """Update the index with all sessions of all agents, and show its size.
 
-    The index is one SQLite file in the cache directory that only you can read. It holds every word of your
-    sessions, and no text as such. Lists and searches update it by themselves; without it they read the
-    session files. It can be deleted at any time.
+    The index is one SQLite file in the cache directory, readable only by you. It contains the words of your
+    sessions, not their text. Lists and searches update it automatically; without it they read the session
+    files. It can be deleted at any time.
     """
     from branchline.actions.index import exclude_from_index, switch_index
 
     if status + rebuild + off + on + (exclude is not None) > 1:
         raise click.UsageError("choose one of --status, --rebuild, --off, --on and --exclude")
+    if directory is not None and (rebuild or off or on or exclude is not None):
+        raise click.UsageError("there is one index for all stores: --store goes with --status only")
     if off or on:
         switch_index(on=on)
     if exclude is not None:
@@ -62,28 +68,26 @@ def index_command(
         except ValueError as problem:
             raise click.UsageError(f"--exclude: {problem}") from None
         remark(f"{count(dropped, 'session')} dropped from the index")
+    library = chosen_library(directory, (), everywhere=True, subagents=True)
     if not (status or off or exclude is not None):
         with _alone(background) as alone:
             if not alone:
                 return
-            library = everywhere_library(everywhere=True, subagents=True)
             done = library.update_index(rebuild=rebuild, progress=reading_progress())
             if done.unreadable:
-                remark(
-                    f"{count(done.unreadable, 'file')} could not be read; `branchline ls --all -v` says why"
-                )
-    _print_status(out)
+                files = count(done.unreadable, "file")
+                remark(f"{files} could not be read; `branchline ls --all -v` shows the reasons")
+    _print_status(out, library.index_status())
 
 
-def _print_status(out: Output) -> None:
+def _print_status(out: Output, found: IndexStatus) -> None:
     import msgspec
 
-    found = everywhere_library(everywhere=True, subagents=True).index_status()
     if out.json:
         out.result("index", msgspec.to_builtins(found))
         return
     if not found.enabled:
-        out.line("the index is off; `branchline index --on` makes one again")
+        out.line("the index is off; `branchline index --on` turns it on")
     elif found.problem is not None:
         out.line(f"no index: {found.problem}")
     else:

@@ -1,4 +1,4 @@
-"""``inspect``: everything about the shape of a session. Its JSON is a contract."""
+"""``inspect``: the structure of a session. Its JSON is a contract."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def inspect_command(out: Output, session: str, directory: str | None) -> None:
 
 
 def _facts(session: Session) -> list[tuple[str, Piece]]:
-    """The same for a person, in a dozen lines."""
+    """The most important facts of the report."""
     from branchline.actions.inspect import estimated_cost
     from branchline.formats.integrity import check_log
     from branchline.library.branch_count import count_branches

@@ -1,4 +1,4 @@
-"""``label`` and ``name``: words of a person for an entry, and for the whole session."""
+"""``label`` and ``name``: the label of an entry, and the title of a session."""
 
 from __future__ import annotations
 
@@ -102,4 +102,4 @@ def _require_one(text: str | None, *, clear: bool, what: str) -> None:
     if text is not None and clear:
         raise click.UsageError(f"either {what} or --clear, not both")
     if text is not None and not text.strip():
-        raise click.UsageError(f"{what} is empty; --clear takes it away")
+        raise click.UsageError(f"{what} is empty; --clear removes it")

@@ -1,4 +1,4 @@
-"""``ls`` and ``forest``: the sessions there are, in the order of their age or of their descent."""
+"""``ls`` and ``forest``: list sessions, by age or below their parents."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 
 _SOON_DAYS = 7
 _DETAILS_SECONDS = 2.0
-"""For how long sessions that are not indexed yet are read for the details of a list."""
-_PATIENCE = 0.5  # seconds before a count of what was read is shown
+"""Time limit for reading sessions that are not indexed yet, for the details of a list."""
+_PATIENCE = 0.5  # seconds before the progress is shown
 
 
 @command(
@@ -91,7 +91,7 @@ def ls_command(
 
 
 def _warn_of_deletion(listing: Listing) -> None:
-    """Say which sessions their agents are about to delete."""
+    """Print which sessions their agents will delete soon."""
     from branchline.views.session_row import expires_within
 
     soon = [row for row in listing if expires_within(row, _SOON_DAYS, now=time.time())]
@@ -104,7 +104,7 @@ def _warn_of_deletion(listing: Listing) -> None:
 
 
 def list_newest(limit: int, *, everywhere: bool = False) -> Listing:
-    """The sessions of this working directory, or of all, whose files changed last."""
+    """Return the most recently changed sessions of this working directory, or of all."""
     return everywhere_library(everywhere=everywhere).list(deep=True, limit=limit, progress=reading_progress())
 
 
@@ -118,7 +118,7 @@ def print_rows(
     command: str = "ls",
     details: Mapping[str, SessionDetails] | None = None,
 ) -> None:
-    """Print some rows of a listing, and on stderr what else was seen."""
+    """Print rows of a listing, and on stderr a summary of the others."""
     from branchline.views.session_row import ELSEWHERE, OTHER_AGENT
 
     for note in listing.notes:
@@ -127,7 +127,7 @@ def print_rows(
         out.result(command, _listing_fields(listing, shown, details))
         return
     if not listing.seen:
-        if with_directory:  # of all there are
+        if with_directory:  # all directories
             remark("no sessions of any agent yet; `branchline new` starts one")
         else:
             remark(
@@ -194,7 +194,7 @@ def _line(row: SessionRow, columns: SessionColumns, *, threaded: bool = False) -
 
 
 def reading_progress() -> Callable[..., None] | None:
-    """A count on stderr while many sessions are read; only for a person who waits."""
+    """Return a function that shows progress on stderr; None without a terminal."""
     if not sys.stderr.isatty():
         return None
     begun = time.monotonic()

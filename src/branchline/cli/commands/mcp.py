@@ -1,4 +1,4 @@
-"""``mcp``: past sessions as tools of another agent, over standard input and output."""
+"""``mcp``: serve past sessions to other agents over standard input and output."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mcp_command(
         raise NotSupported("the MCP server needs a library: pip install 'branchline[mcp]'") from None
 
     open_library = partial(chosen_library, directory, agents, everywhere=all_projects)
-    open_library()  # a wrong name is an error now, not at the first request
+    open_library()  # report an invalid name now, not at the first request
     server = build_server(open_library, allow_write=allow_write)
     if out.json:
         tools = asyncio.run(server.list_tools())

@@ -1,4 +1,4 @@
-"""``models``: which models can be used now, and what the others still need."""
+"""``models``: the available models, and what the others need."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["models_command"]
 )
 @click.argument("provider", required=False)
 def models_command(out: Output, provider: str | None) -> None:
-    """List the model providers: what can be used now, and what each of the others still needs.
+    """List the model providers that you can use, and what the others need.
 
-    With PROVIDER, list all of its models. Providers of your own are tables in the file of settings:
+    With PROVIDER, list all of its models. Your own providers are tables in the settings file:
     [providers.NAME] with base_url, api_key_env, models and headers. No request is sent and no key is shown.
     """
     import msgspec
@@ -37,7 +37,7 @@ def models_command(out: Output, provider: str | None) -> None:
     if provider is not None:
         found = tuple(one for one in found if one.name == provider)
         if not found:
-            raise click.UsageError(f"there is no provider {provider!r}; `branchline models` lists them")
+            raise click.UsageError(f"unknown provider {provider!r}; `branchline models` lists them")
     if out.json:
         out.result("models", {"model": settings.model, "providers": msgspec.to_builtins(found)})
         return
@@ -46,7 +46,7 @@ def models_command(out: Output, provider: str | None) -> None:
         for model in one.models:
             out.line(paint("model", f"{one.name}:{model}"))
         if one.needs is not None:
-            remark(f"{one.name} cannot be used yet: {one.needs}")
+            remark(f"{one.name} is not available: {one.needs}")
         return
     for line in provider_lines(found):
         out.row(*line)

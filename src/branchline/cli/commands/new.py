@@ -1,4 +1,4 @@
-"""``new`` and ``append``: sessions begin, and grow by a message."""
+"""``new`` and ``append``: create a session, and append messages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def new_command(
 
 
 def _require_free(session_id: str, cwd: str | None, directory: str | None) -> None:
-    """Refuse an id that a session has already: nobody could tell the two apart."""
+    """Reject an id that another session has."""
     from branchline.errors import Ambiguous, SessionNotFound
     from branchline.library import SessionLibrary
     from branchline.session.ids import check_session_id
@@ -159,7 +159,7 @@ def _words(text: str) -> str:
 
 
 def _given_messages(inline: str | None, file: str | None) -> list[dict[str, Any]] | None:
-    """The messages that were given as JSON. A bad argument is a wrong call, a bad file a bad file."""
+    """The messages given as JSON. An invalid argument is a usage error, an invalid file a failure."""
     if inline is not None:
         return _parsed(inline, "--message-json", click.UsageError)
     if file is None:
@@ -188,7 +188,7 @@ def _refuse(constant: str) -> None:
 
 
 def _require_sound(session: Session, *, force: bool) -> None:
-    """Ask before a conversation goes on whose beginning may be lost."""
+    """Refuse to continue a damaged path, unless forced."""
     found = damage_on_path(session)
     if not found or force:
         return

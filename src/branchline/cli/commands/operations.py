@@ -1,4 +1,4 @@
-"""``log``, ``undo``, ``redo``, ``graft`` and ``squash``: what was done to a tree, and more to do with it."""
+"""``log``, ``undo``, ``redo``, ``graft`` and ``squash``: operations on the tree of a session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["graft_command", "log_command", "redo_command", "squash_command", "un
 def log_command(out: Output, session: str, directory: str | None) -> None:
     """Show the operations on a session, newest first: moves, labels, titles, compactions, grafts.
 
-    Messages are no operations; `branchline show` prints them. A line that is marked as undone was taken back.
+    Messages are not operations; `branchline show` prints them. Undone operations are marked.
     """
     from branchline.actions.operations import operations
     from branchline.context import milliseconds

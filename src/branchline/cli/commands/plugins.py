@@ -1,4 +1,4 @@
-"""``plugins``: which plugins are installed, what they do, and what is wrong with them."""
+"""``plugins``: installed plugins, their hooks and their problems."""
 
 from __future__ import annotations
 

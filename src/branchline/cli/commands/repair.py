@@ -1,4 +1,4 @@
-"""``repair``: a repaired copy beside a damaged session."""
+"""``repair``: write a repaired copy of a damaged session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``resume``: go on with a session in the program that it is of, in another one, or here in a fork of it."""
+"""``resume``: continue a session in its agent, in another agent, or in branchline chat."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _another(problem: str) -> str:
     if not sys.stdin.isatty():
         raise click.ClickException(f"{problem}; --cwd DIR names another")
     remark(problem)
-    if not click.confirm(f"Go on in {now}?", err=True):
+    if not click.confirm(f"Continue in {now}?", err=True):
         raise click.Abort
     return now
 

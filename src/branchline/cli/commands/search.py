@@ -1,8 +1,9 @@
-"""``search``: entries that hold some words, in the sessions of all agents."""
+"""``search``: full-text search in the sessions of all agents."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["search_command"]
 
+_SEVERAL_WORDS = frozenset({"cwd", "file", "path", "model", "tool", "label", "branch"})
+"""The fields whose value may be several words; what follows any other is the rest of the query."""
+_FIELD = re.compile(r"\s[A-Za-z]+:")
 _behind: list[subprocess.Popen[bytes]] = []
-"""Processes that outlive this one."""
+"""Background processes, which outlive this one."""
 
 
 @command(
@@ -96,11 +100,11 @@ def search_command(
 
 
 def _quoted(word: str) -> str:
-    """A word as the shell gave it: what was one argument with blanks stays one phrase."""
+    """Quote an argument with spaces after a field, so that it stays one phrase."""
     if " " not in word or '"' in word or word.lower().startswith("re:"):
         return word
-    field, colon, rest = word.partition(":")
-    if colon and field.isalpha() and " " not in field:
+    field, _colon, rest = word.partition(":")
+    if field.lower() in _SEVERAL_WORDS and _FIELD.search(rest) is None:
         return f'{field}:"{rest}"'
     return word
 
@@ -170,7 +174,7 @@ def _open(context: click.Context, hit: Hit) -> None:
 
 
 def _index_behind() -> None:
-    """Let a process of its own bring the index up to date; nobody waits for it."""
+    """Update the index in a background process."""
     import subprocess
 
     from branchline.programs import own_command, safe_environment

@@ -1,4 +1,4 @@
-"""``share``: a session as one HTML file, after a look at what is replaced in it."""
+"""``share``: write a session as one HTML file, after a review of the redactions."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["share_command"]
 
 _SHOWN = 48
+_HINT = 4
 _ANSWERS = {
     "m": "mask it",
     "k": "keep it: it is not a secret",
@@ -60,11 +61,11 @@ def share_command(
     yes: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Write a session as one HTML file to send to somebody.
+    """Write a session as one HTML file that you can send to others.
 
-    Shows what is replaced in it (keys, tokens, passwords; with --portable also names of this machine) and
-    asks about each finding. Without a terminal everything is replaced. The file opens in any browser without
-    a network, and `branchline import` takes the session out of it again.
+    Shows the secrets to mask (keys, tokens, passwords; with --portable also local names) and asks about each.
+    Without a terminal all are masked. The file opens in any browser without a network, and `branchline
+    import` extracts the session again.
     """
     from branchline.actions.export import Choices, export
     from branchline.actions.review import review
@@ -90,16 +91,17 @@ def share_command(
 
 
 def _print(out: Output, findings: Sequence[SecretFinding]) -> None:
-    """The table of findings; values are not shown in full, because a screen may be shared too."""
+    """Print the findings. Values are not shown: the output may end in a log that others read."""
     if not findings:
         remark("nothing to replace was found")
         return
     for one in findings:
-        out.row(f"{one.count:>5}  ", paint("warning", one.kind), "  ", *_in_context(one))
+        hint = f"{one.value[:_HINT]}…" if len(one.value) > 4 * _HINT else "…"
+        out.row(f"{one.count:>5}  ", paint("warning", one.kind), "  ", *_in_context(one, hint))
 
 
-def _in_context(one: SecretFinding) -> list[Piece]:
-    return [paint("dim", one.before), paint("error", _shortened(one.value)), paint("dim", one.after)]
+def _in_context(one: SecretFinding, value: str) -> list[Piece]:
+    return [paint("dim", one.before), paint("error", value), paint("dim", one.after)]
 
 
 def _shortened(value: str) -> str:
@@ -115,7 +117,7 @@ def _ask(out: Output, findings: Sequence[SecretFinding]) -> Choices:
     for number, one in enumerate(findings, 1):
         times = "" if one.count == 1 else f", {one.count:,} times"
         out.line(paint("heading", f"{number} of {len(findings)}: {one.kind}{times}"))
-        out.line("  ", *_in_context(one))
+        out.line("  ", *_in_context(one, _shortened(one.value)))
         while (answer := _answer(out)) == "l":
             if text := click.prompt("  text to mask", default="", show_default=False).strip():
                 literals.append(text)

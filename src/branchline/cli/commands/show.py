@@ -1,4 +1,4 @@
-"""``show``: a conversation to read, from its beginning to the leaf."""
+"""``show``: print a conversation from the root to the leaf."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 
 def conversation_cards(session: Session, path: list[str]) -> list[Card]:
-    """The cards of some entries of a path."""
+    """Return the cards of entries of a path."""
     from branchline.views.cards import cards
 
     labels = session.transcript.reading.labels
@@ -109,14 +109,14 @@ def conversation_cards(session: Session, path: list[str]) -> list[Card]:
 
 
 def _lines(session: Session, path: list[str]) -> bytes:
-    """The lines of some entries of a path, each line once also where it is several entries."""
+    """The raw lines of entries of a path, each line once even if it has several entries."""
     reading, index = session.transcript.reading, session.index
     found = {reading.span(index.position(entry)): entry for entry in path}
     return b"".join(session.raw(entry) + b"\n" for entry in found.values())
 
 
 def _end(session: Session, at: str | None, branch: str | None) -> str | None:
-    """Where the path ends that is asked for; None is the leaf."""
+    """The last entry of the path; None for the leaf."""
     from branchline.views.browser.branch_end import branch_end
 
     if branch is not None:
@@ -161,7 +161,7 @@ def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) ->
 
 
 def _heading(card: Card) -> str | None:
-    """Who speaks; None for what goes with the speaker above."""
+    """The speaker of a card; None if it belongs to the speaker above."""
     match card.kind:
         case "user":
             return "You"
@@ -178,7 +178,7 @@ def _heading(card: Card) -> str | None:
 
 
 def _between(out: Output) -> str:
-    """What stands between two facts."""
+    """The separator between facts."""
     return ", " if out.plain else " · "
 
 
@@ -192,7 +192,7 @@ def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> lis
 
 
 def _print_folded(out: Output, card: Card, *, full: bool) -> None:
-    """One line for a call, a thought or a prompt; with ``full`` everything in it."""
+    """Print a call, thinking or a system prompt on one line; with ``full``, in full."""
     from branchline.views.call_lines import short_diff
     from branchline.views.tool_views import diff_runs
 

@@ -1,4 +1,4 @@
-"""``sql``: questions about sessions in SQL, over a few documented views."""
+"""``sql``: SQL queries on documented views of all sessions."""
 
 from __future__ import annotations
 

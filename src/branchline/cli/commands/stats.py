@@ -1,4 +1,4 @@
-"""``stats``: messages, tokens and cost, by day, model, program, directory and so on."""
+"""``stats``: messages, tokens and cost, by day, model, agent, directory and so on."""
 
 from __future__ import annotations
 
@@ -136,10 +136,10 @@ def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) ->
         facts.append(f"{len(found.unreadable)} unreadable; `{check}` says why")
     remark(", ".join(facts))
     if stats.total.estimated:
-        remark("≈ marks cost that no program recorded; it is estimated from public prices")
+        remark("≈ marks cost that no agent recorded; it is estimated from public prices")
     if stats.total.unpriced:
         unknown = tokens(stats.total.unpriced)
-        remark(f"{unknown} tokens are of models without a known price; the setting `prices` can name it")
+        remark(f"{unknown} tokens are from models without a known price; set one with the setting `prices`")
 
 
 def _fields(

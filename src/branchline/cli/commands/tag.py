@@ -1,4 +1,4 @@
-"""``tag`` and ``note``: what you write about sessions, without writing into them."""
+"""``tag`` and ``note``: annotate sessions without changing them."""
 
 from __future__ import annotations
 

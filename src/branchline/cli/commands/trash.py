@@ -1,4 +1,4 @@
-"""``rm``, ``restore`` and ``prune``: into the trash and out of it."""
+"""``rm``, ``restore`` and ``prune``: move sessions to the trash, and restore them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) ->
     """Move sessions to the trash; `branchline restore` restores them."""
     from branchline.actions.remove import remove
 
-    # All names are resolved before the first file moves: a typing error removes nothing.
+    # All names are resolved before the first file moves: a typo removes nothing.
     removed = remove([resolve_path(session, directory, ours=True) for session in sessions])
     if out.json:
         fields = [{"path": item.path, "key": item.key, "token": item.token} for item in removed]
@@ -38,7 +38,7 @@ def rm_command(out: Output, sessions: tuple[str, ...], directory: str | None) ->
 
 
 def _undo(item: RemovedSession) -> str:
-    """The command that brings a session back, with its directory where that is not one of ours."""
+    """The command that restores a session, with its directory if that is not one of ours."""
     from branchline import places
     from branchline.stores import address_in
 
@@ -133,4 +133,4 @@ def prune_command(out: Output, everywhere: bool, yes: bool, directory: str | Non
     if not found:
         remark("no empty sessions")
     else:
-        remark(f"{empty}; `branchline restore` brings them back" if yes else f"{empty}; --yes moves them")
+        remark(f"{empty}; `branchline restore` restores them" if yes else f"{empty}; --yes moves them")

@@ -1,4 +1,4 @@
-"""``tree``: all branches of a session, drawn as pi draws them."""
+"""``tree``: draw all branches of a session, as pi does."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["tree_command"]
 _FILTERS = ["default", "no-tools", "user-only", "labeled-only", "all"]
 _LONGEST_ID = 16
 _LONGEST_TEXT = 300
-"""Characters of an entry in a line that no terminal cuts."""
+"""Characters of an entry if lines are not truncated."""
 _LINE = 200
-"""Columns of which at most half are indentation, where there is no terminal."""
+"""The line width without a terminal; at most half of it is indentation."""
 _DEEPEST = 50
 
 
@@ -143,6 +143,6 @@ def _draw(out: Output, session: Session, outline: Outline, *, ids: bool, times: 
 
 
 def _shifted(indent: str, columns: int | None) -> str:
-    """The indentation of a row, at most half a line of it, so that the text can be read."""
+    """Shorten the indentation of a row to half a line."""
     room = (_LINE if columns is None else columns) // 2
     return indent if len(indent) <= room else "…" + indent[1 - room :]

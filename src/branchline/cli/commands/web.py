@@ -1,4 +1,4 @@
-"""``web``: look at sessions in a web browser."""
+"""``web``: show sessions in a web browser."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def web_command(
 ) -> None:
     """Show sessions in a web browser.
 
-    The viewer answers on this machine only, under an address with a one-time token, until Ctrl-C ends it. It
-    changes nothing unless --write is given.
+    The viewer is reachable only from this machine, at an address with a one-time token, until you press
+    Ctrl-C. It changes nothing unless --write is given.
     """
     try:
         from branchline.web.server import serve

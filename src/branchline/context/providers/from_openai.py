@@ -55,12 +55,12 @@ Fields = dict[str, Any]
 def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
     """Convert an OpenAI response, a message, an item or a list of them.
 
-    Takes what chat completions and the Responses API answer and what they are asked with, as objects of the
-    client library and as plain dicts. An answer keeps its calls, its thoughts, its model and its usage; items
-    of one response make one message. Items of tools that OpenAI runs itself are kept, but are not sent again.
+    Accepts requests and responses of Chat Completions and of the Responses API, as objects of the client
+    library or as plain dicts. An answer keeps its calls, reasoning, model and usage; the items of one
+    response become one message. Items of tools that OpenAI runs itself are kept, but are not sent again.
 
-    ValueError for what is not understood: other roles, parts and items, chunks of a stream, several choices,
-    pictures that are only linked.
+    Raises ValueError for anything else: other roles, parts and items, stream chunks, several choices, and
+    images given by URL.
     """
     given = plain(value)
     reader = _Reader(provider)

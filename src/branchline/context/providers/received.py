@@ -70,7 +70,7 @@ def number(value: Any) -> int | float:
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call from their JSON text; what is no object is kept as it is."""
+    """The arguments of a call from their JSON text; anything but an object is kept unchanged."""
     try:
         found = json.loads(text or "{}")
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -61,7 +62,9 @@ class _Record(msgspec.Struct, gc=False):
     message: _Answer
 
 
-_model_in = msgspec.json.Decoder(_Record).decode
+@cache
+def _decoder() -> msgspec.json.Decoder[_Record]:
+    return msgspec.json.Decoder(_Record)
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -153,7 +156,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
         """Without what the answer says and spent."""
         reading = transcript.reading
         try:
-            model = _model_in(transcript.raw(position)).message.model
+            model = _decoder().decode(transcript.raw(position)).message.model
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return super().answer_model(transcript, position)
         if not model or (reading.kinds[position] == ERROR and model == "<synthetic>"):

@@ -43,7 +43,7 @@ from branchline.formats.claude_code.rows import (
     shape_of,
     text_of,
 )
-from branchline.formats.lines import LineReader, Lines
+from branchline.formats.lines import LineReader, Lines, holders
 from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
@@ -157,7 +157,7 @@ class ClaudeCodeReader(LineReader):
             for place in range(done, max(stop, done + 1)):
                 counts.append(self._take_row(rows[place], shapes[place], lines.number + place))
             done = max(stop, done + 1)
-        self.locate(first, lines, None if len(reading.tree) - first == len(rows) else counts)
+        self.locate(first, lines, holders(counts))
         return True
 
     def _has_begun(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -140,12 +141,15 @@ class Row(msgspec.Struct, gc=False):
     branchline: bool | str | None = None
 
 
-_decode_rows = msgspec.json.Decoder(Row).decode_lines
+@cache
+def _decoder() -> msgspec.json.Decoder[Row]:
+    """Made when something is read: many commands know where files are and read none."""
+    return msgspec.json.Decoder(Row)
 
 
 def decode_rows(data: memoryview) -> Sequence[Row]:
     """Many records, all of the usual shape; raises what msgspec raises."""
-    return _decode_rows(data)
+    return _decoder().decode_lines(data)
 
 
 def row_from(fields: dict[str, Any]) -> Row | None:

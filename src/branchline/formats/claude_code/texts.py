@@ -9,6 +9,7 @@ seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -67,7 +68,11 @@ class _Record(msgspec.Struct, gc=False):
     requestId: str | None = None  # noqa: N815
 
 
-_decode = msgspec.json.Decoder(_Record).decode_lines
+@cache
+def _decoder() -> msgspec.json.Decoder[_Record]:
+    return msgspec.json.Decoder(_Record)
+
+
 _CALLS = frozenset({"tool_use", "server_tool_use"})
 _SILENT = frozenset({"image", "redacted_thinking"})
 
@@ -79,7 +84,7 @@ class ClaudeCodeTexts(EntryTexts[ClaudeCodeReading]):
         self, data: bytes, index: ClaudeCodeReading, block: LineChunk
     ) -> Sequence[EntryText | None] | None:
         try:
-            records = _decode(data)
+            records = _decoder().decode_lines(data)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
         if len(records) != len(block.ends):

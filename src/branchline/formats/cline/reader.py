@@ -48,27 +48,31 @@ class ClineReader(ReplayReader[Row]):
         if row.cline:
             self._head = row
         elif row.spent is not None and not row.role:
-            self._add("usage", row, key)
+            self.add(key, "usage", row.ts)
         elif row.is_summary:
-            self._add("compaction", row, key)
+            self.add(key, "compaction", row.ts)
         elif row.metadata is not None and row.metadata.display_only:
-            self._add("custom_message", row, key)
+            self.add(key, "custom_message", row.ts)
         elif row.role == "assistant":
             self._take_answer(row, key)
         elif row.role == "user":
             self._take_prompt(row, key)
         else:
-            self._add("custom", row, key)
+            self.add(key, "custom", row.ts)
 
     def _take_answer(self, row: Row, key: str) -> None:
         self._speak(row)
-        position = self._add("message", row, key, "assistant")
-        says = isinstance(row.content, str) and bool(row.content.strip())
-        for block in row.blocks:
-            if block.type == "tool_use" and block.id:
-                self.reading.tool_names[block.id] = block.name or ""
-            elif block.text and block.type == "text" and not block.text.isspace():
-                says = True
+        position = self.add(key, "message", row.ts, "assistant")
+        content = row.content
+        if isinstance(content, str):
+            says = bool(content.strip())
+        else:
+            says = False
+            for block in content or ():
+                if block.type == "tool_use" and block.id:
+                    self.reading.tool_names[block.id] = block.name or ""
+                elif block.text and block.type == "text" and not block.text.isspace():
+                    says = True
         if not says:
             self.reading.tree.textless.add(position)
 
@@ -76,32 +80,31 @@ class ClineReader(ReplayReader[Row]):
         """A message of the user's side: results of calls, each an entry, and what a person said."""
         blocks = row.blocks
         if len(blocks) == 1 and blocks[0].type == "tool_result":
-            self.reading.results[self._add("message", row, key, "toolResult")] = blocks[0].tool_use_id or ""
+            position = self.add(key, "message", row.ts, "toolResult")
+            self.reading.results[position] = blocks[0].tool_use_id or ""
             return
         calls = [block.tool_use_id or "" for block in blocks if block.type == "tool_result"]
         for number, call in enumerate(calls):
             name = key if not number else f"{key}.{number + 1}"
-            self.reading.results[self._add("message", row, name, "toolResult")] = call
+            self.reading.results[self.add(name, "message", row.ts, "toolResult")] = call
         texts = [text for text in row.texts if not is_context(text)]
         images = any(block.type == "image" for block in blocks)
         if calls and not texts and not images:
             return
         name = f"{key}.said" if calls else key
         if not texts and not images:
-            self._add("custom" if row.texts else "message", row, name, None if row.texts else "user")
+            self.add(name, "custom" if row.texts else "message", row.ts, None if row.texts else "user")
         elif texts and is_tool_output(texts[0]):
-            self._add("custom_message", row, name)
+            self.add(name, "custom_message", row.ts)
         else:
             self._speak(row)
             self._prompt = self._prompt or "".join(map(typed_words, texts)).strip()
-            self._add("message", row, name, "user")
-
-    def _add(self, type: str, row: Row, key: str, role: str | None = None) -> int:  # noqa: A002
-        return self.add(key, type, row.ts, role)
+            self.add(name, "message", row.ts, "user")
 
     def _speak(self, row: Row) -> None:
-        if row.ts is not None and 0 < row.ts <= LAST_INSTANT:
-            self._spoken = row.ts if self._spoken is None else max(self._spoken, row.ts)
+        time = row.ts
+        if time is not None and 0 < time <= LAST_INSTANT and (self._spoken is None or time > self._spoken):
+            self._spoken = time
 
     def is_record(self, data: bytes) -> bool:
         return b'"role":' in data or data.startswith((b'{"cline":', b'{"spent":'))

@@ -8,8 +8,6 @@ not decoded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -19,6 +17,7 @@ from branchline.entries import Header, codec, json_codec
 from branchline.formats.common.native_decoder import NativeFormatReader
 from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
+from branchline.formats.json_values import LAST_INSTANT
 from branchline.formats.log_index import LogIndex
 
 __all__ = [
@@ -30,12 +29,12 @@ __all__ = [
     "is_nothing",
     "is_object",
     "is_string",
-    "iso_time",
     "one_line",
 ]
 
-_encode = msgspec.json.Encoder().encode
-_LAST_MS = 253402300799999
+_encoder = msgspec.json.Encoder()
+_encode, _encode_line = _encoder.encode, _encoder.encode_lines
+_QUOTE, _BRACE = b'"{'
 _TOGETHER = 512  # rows that are decoded by one call
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -109,7 +108,7 @@ class EntryLines:
             self._behind = (self.last, entry_id)
         told = {"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}
         try:
-            return _encode(told) + b"\n"
+            return _encode_line([told])
         except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a huge number
             return json_codec.dumps(_decoded(told)) + b"\n"
 
@@ -137,22 +136,9 @@ def _decoded(value: Any) -> Any:
 # -- values of a database, which may be anything ----------------------------------------------------------
 
 
-def iso_time(ms: object) -> str:
-    """Unix milliseconds as files write them; empty if it is not a time."""
-    if not isinstance(ms, int | float) or not 0 <= ms <= _LAST_MS:
-        return ""
-    minutes, rest = divmod(int(ms), 60_000)
-    return f"{_minute(minutes)}:{rest // 1000:02d}.{rest % 1000:03d}Z"
-
-
-@lru_cache(1024)  # many entries share a minute
-def _minute(minutes: int) -> str:
-    return datetime.fromtimestamp(minutes * 60, UTC).isoformat()[:16]
-
-
 def instant(*times: object) -> int:
     """The latest of these Unix milliseconds, without those that are not times; 0 if none is."""
-    valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= _LAST_MS]
+    valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= LAST_INSTANT]
     return int(max(valid, default=0))
 
 
@@ -165,12 +151,14 @@ def one_line(data: object) -> bytes:
 
 def is_string(value: msgspec.Raw) -> bool:
     """Whether JSON that was not decoded is a string."""
-    return bytes(memoryview(value)[:1]) == b'"'
+    view = memoryview(value)
+    return view.nbytes > 0 and view[0] == _QUOTE
 
 
 def is_object(value: msgspec.Raw) -> bool:
     """Whether JSON that was not decoded is an object."""
-    return bytes(memoryview(value)[:1]) == b"{"
+    view = memoryview(value)
+    return view.nbytes > 0 and view[0] == _BRACE
 
 
 def is_nothing(value: msgspec.Raw) -> bool:
@@ -194,14 +182,17 @@ class RowDecoder:
         """Rows whose last value is an object, each with that object decoded; many are decoded together."""
         waiting = iter(rows)
         while chunk := list(islice(waiting, _TOGETHER)):
-            texts = [one_line(row[-1]) for row in chunk]
-            try:
-                found = self._decode_lines(b"\n".join(texts))
-            except (msgspec.MsgspecError, ValueError, RecursionError):
-                found = []
-            if len(found) != len(chunk):
-                found = [self(text) for text in texts]
-            yield from zip(chunk, found, strict=True)
+            yield from zip(chunk, self._decoded([row[-1] for row in chunk]), strict=True)
+
+    def _decoded(self, values: list[Any]) -> list[Any]:
+        try:
+            joined = b"\n".join(values)
+            if joined.count(b"\n") != len(values) - 1:  # newlines between the values of an object, too
+                joined = b"\n".join(map(one_line, values))
+            found = self._decode_lines(joined)
+        except (msgspec.MsgspecError, ValueError, RecursionError, TypeError):
+            found = []
+        return found if len(found) == len(values) else [self(one_line(value)) for value in values]
 
     def __call__(self, data: bytes) -> Any:
         try:

@@ -109,7 +109,11 @@ class NativeReader(LineReader):
             roles = list(map(_current_role, roles))
         first = len(reading.tree)
         times = [row.timestamp for row in rows]
-        quiet = skeleton.quiet_answers(messages, first)
+        quiet = [
+            first + number
+            for number, role in enumerate(roles)
+            if role == "assistant" and messages[number].is_quiet()
+        ]
         ids = [row.id for row in rows]
         if not self.link(lines, ids, parents, types=types, times=times, roles=roles, quiet=quiet):
             return False

@@ -7,8 +7,9 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header
-from branchline.formats.common.derived_format import EntryLines, iso_time, one_line
+from branchline.formats.common.derived_format import EntryLines, one_line
 from branchline.formats.goose.messages import GooseMessages, model_in
+from branchline.formats.json_values import iso_time
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["NAME", "GooseDatabase", "header_of", "text_of", "usage_line"]
@@ -42,7 +43,8 @@ class GooseDatabase(DatabaseSessions):
         counts = {
             session: (count, size)
             for session, count, size in query(
-                "SELECT session_id, count(*), sum(length(content_json)) FROM messages GROUP BY session_id"
+                "SELECT session_id, count(*), sum(length(CAST(content_json AS BLOB))) "
+                "FROM messages GROUP BY session_id"
             )
         }
         for row in _rows(query, "sessions", _SESSION, ""):

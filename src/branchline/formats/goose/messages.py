@@ -12,13 +12,8 @@ from typing import Any
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.common.derived_format import (
-    EntryLines,
-    RowDecoder,
-    is_nothing,
-    is_object,
-    iso_time,
-)
+from branchline.formats.common.derived_format import EntryLines, RowDecoder, is_nothing, is_object
+from branchline.formats.json_values import iso_time
 
 __all__ = ["GooseMessages"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ from branchline.formats.log_index import LogIndex
 
 __all__ = ["KimiLogIndex", "WirePath", "wire_path"]
 
-_WIRE = re.compile(r"(?:(.*)[/\\])?([^/\\]+)[/\\]agents[/\\]([^/\\]+)[/\\]wire\.jsonl$", re.DOTALL)
+_DEPTH = 4  # session, agents, agent, file
 
 
 class KimiLogIndex(LogIndex):
@@ -48,7 +47,11 @@ class WirePath(NamedTuple):
 
 def wire_path(path: str) -> WirePath | None:
     """The parts of the path of a log of events; None for any other path."""
-    found = _WIRE.search(path)
-    if found is None:
+    parts = path.replace("\\", "/").split("/")
+    if len(parts) < _DEPTH or parts[-1] != "wire.jsonl" or parts[-3] != "agents":
         return None
-    return WirePath(f"{found[1]}/{found[2]}" if found[1] else found[2], found[2], found[3])
+    session, _, agent, _ = parts[-_DEPTH:]
+    if not session or not agent:
+        return None
+    above = path[: sum(map(len, parts[:-_DEPTH])) + len(parts) - _DEPTH]
+    return WirePath(above + session, session, agent)

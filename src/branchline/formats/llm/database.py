@@ -13,7 +13,8 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header
-from branchline.formats.common.derived_format import EntryLines, iso_time
+from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.json_values import iso_time
 from branchline.formats.llm.conversations import conversation_lines, unlisted_usage
 from branchline.formats.llm.messages import ThreadMessages, Turn
 from branchline.formats.llm.values import columns, tables, text_of, usage_of

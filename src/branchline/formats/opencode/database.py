@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from branchline.entries import Header, json_codec
-from branchline.formats.common.derived_format import EntryLines, instant, iso_time, one_line
+from branchline.formats.common.derived_format import EntryLines, instant, one_line
+from branchline.formats.json_values import iso_time
 from branchline.formats.opencode.entries import MessageEntries, StoredMessage
 from branchline.formats.opencode.rows import decode_event, decode_message, decode_part, decode_revert
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
@@ -26,14 +27,17 @@ SELECT session.id, session.parent_id, session.directory, session.title, session.
     messages.count, messages.changed, messages.size, parts.count, parts.changed, parts.size
 FROM session
 LEFT JOIN (
-    SELECT session_id, count(*) AS count, max(time_updated) AS changed, sum(length(data)) AS size
+    SELECT session_id, count(*) AS count, max(time_updated) AS changed,
+        sum(length(CAST(data AS BLOB))) AS size
     FROM message {where} GROUP BY session_id
 ) AS messages ON messages.session_id = session.id
 LEFT JOIN (
-    SELECT session_id, count(*) AS count, max(time_updated) AS changed, sum(length(data)) AS size
+    SELECT session_id, count(*) AS count, max(time_updated) AS changed,
+        sum(length(CAST(data AS BLOB))) AS size
     FROM part {where} GROUP BY session_id
 ) AS parts ON parts.session_id = session.id
 """
+# The length of a text is counted by reading all of it; that of a blob is known without.
 _ALL_VERSIONS = _VERSIONS.format(where="")
 _ONE_VERSION = _VERSIONS.format(where="WHERE session_id = ?") + "WHERE session.id = ?"
 _SESSION = """
@@ -149,14 +153,13 @@ def _branch(
 
 def _stored_messages(query: Query, session_id: str) -> Iterator[StoredMessage]:
     rows = decode_part.rows(query(_PARTS, session_id))
-    following = next(rows, _NO_PART)
+    (owner, part_id, _), part = next(rows, _NO_PART)
     for (message_id, created, _), row in decode_message.rows(query(_MESSAGES, session_id)):
         parts: list[tuple[str, Any]] = []
-        while following[0][0] == message_id:
-            (_, part_id, _), part = following
+        while owner == message_id:
             if part is not None:
                 parts.append((_text(part_id), part))
-            following = next(rows, _NO_PART)
+            (owner, part_id, _), part = next(rows, _NO_PART)
         told = row or decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
         yield StoredMessage(_text(message_id), told, parts)
 

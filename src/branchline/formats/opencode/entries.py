@@ -12,14 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.common.derived_format import (
-    EntryLines,
-    is_nothing,
-    is_object,
-    is_string,
-    iso_time,
-)
-from branchline.formats.json_values import LAST_INSTANT
+from branchline.formats.common.derived_format import EntryLines, is_nothing, is_object, is_string
+from branchline.formats.json_values import LAST_INSTANT, iso_time
 from branchline.formats.opencode.rows import FileRow, MessageRow, PartRow, Tokens
 
 __all__ = ["MessageEntries", "StoredMessage"]
@@ -51,31 +45,27 @@ class MessageEntries:
         """For each message and part with an entry of its own: what that hangs from, and its id."""
         self._asked: PartRow | None = None
 
-    def take(self, message: StoredMessage) -> Iterator[bytes]:
+    def take(self, message: StoredMessage) -> list[bytes]:
         """The lines of a message."""
         role = message.row.role
         if role == "user":
             self._asked = message.compaction
             if self._asked is not None:
                 self._note(message.id, None)
-                return
-            yield from self._prompt(message)
-        elif role == "assistant" and message.row.is_summary and (summary := _summary(message)) is not None:
-            yield self._compaction(message, summary)
-        elif role == "assistant":
-            yield from self._answers(message)
-        else:
-            self._note(message.id, message.id)
-            yield self._lines.entry(
-                "custom_message",
-                message.id,
-                iso_time(message.row.time.created),
-                {
-                    "customType": role or "message",
-                    "content": [block for _, part in message.parts if (block := _block(part)) is not None],
-                    "display": True,
-                },
-            )
+                return []
+            return list(self._prompt(message))
+        if role == "assistant" and message.row.is_summary and (summary := _summary(message)) is not None:
+            return [self._compaction(message, summary)]
+        if role == "assistant":
+            return self._answers(message)
+        self._note(message.id, message.id)
+        fields = {
+            "customType": role or "message",
+            "content": [block for _, part in message.parts if (block := _block(part)) is not None],
+            "display": True,
+        }
+        time = iso_time(message.row.time.created)
+        return [self._lines.entry("custom_message", message.id, time, fields)]
 
     def _note(self, name: str, entry_id: str | None) -> None:
         self.first.setdefault(name, (self._lines.last, entry_id or self._lines.last or name))
@@ -111,24 +101,27 @@ class MessageEntries:
 
     # -- answers --------------------------------------------------------------------------------------
 
-    def _answers(self, message: StoredMessage) -> Iterator[bytes]:
+    def _answers(self, message: StoredMessage) -> list[bytes]:
         self._asked = None
         steps = _steps(message.parts)
+        found: list[bytes] = []
         for number, step in enumerate(steps):
-            yield from self._answer(message, step, is_first=not number, is_last=number == len(steps) - 1)
+            found += self._answer(message, step, is_first=not number, is_last=number == len(steps) - 1)
+        return found
 
     def _answer(
         self, message: StoredMessage, step: Sequence[tuple[str, PartRow]], *, is_first: bool, is_last: bool
-    ) -> Iterator[bytes]:
+    ) -> list[bytes]:
         row, time = message.row, iso_time(message.row.time.created)
         entry_id = message.id if is_first else step[0][0]
         content, calls, finished = [], [], None
         for part_id, part in step:
-            if part.type == "step-finish":
+            kind = part.type
+            if kind == "step-finish":
                 finished = finished or part
-            elif (block := _block(part)) is not None:
+            elif kind != "step-start" and (block := _block(part)) is not None:
                 content.append(block)
-                if part.type == "tool":
+                if kind == "tool":
                     calls.append((part_id, part))
         fields: dict[str, Any] = {"role": "assistant", "content": content}
         if row.providerID:
@@ -149,24 +142,26 @@ class MessageEntries:
         fields["timestamp"] = _ms(row.time.created)
         self._note(message.id, entry_id)
         self._note(step[0][0] if step else message.id, entry_id)
-        yield self._lines.message(entry_id, time, fields)
+        found = [self._lines.message(entry_id, time, fields)]
         for part_id, part in calls:
-            yield from self.result(part_id, part, time, row)
+            found += self.result(part_id, part, time, row)
+        return found
 
-    def result(self, part_id: str, part: PartRow, time: str, row: MessageRow) -> Iterator[bytes]:
+    def result(self, part_id: str, part: PartRow, time: str, row: MessageRow) -> list[bytes]:
         """The lines of the result of a call, if it has one."""
         state = part.state
         if state.status not in ("completed", "error"):
-            return  # it runs, or was interrupted
+            return []  # it runs, or was interrupted
         failed = state.status == "error"
         output = state.error if failed else state.output
         content = [{"type": "text", "text": _string(output)}]
-        content += [block for file in state.attachments if (block := _image(file)) is not None]
-        details = {
-            name: value
-            for name, value in (("title", state.title), ("metadata", state.metadata))
-            if not is_nothing(value)
-        }
+        if state.attachments:
+            content += [block for file in state.attachments if (block := _image(file)) is not None]
+        details = {}
+        if not is_nothing(state.title):
+            details["title"] = state.title
+        if not is_nothing(state.metadata):
+            details["metadata"] = state.metadata
         fields: dict[str, Any] = {
             "role": "toolResult",
             "toolCallId": part.callID,
@@ -178,11 +173,12 @@ class MessageEntries:
         if details:
             fields["details"] = details
         self._note(part_id, part_id)
-        yield self._lines.message(part_id, time, fields)
+        found = [self._lines.message(part_id, time, fields)]
         if state.time.compacted:
             replacement = {"content": [{"type": "text", "text": _CLEARED}]}
             edit = {"targetId": part_id, "replacement": replacement}
-            yield self._lines.entry("context_edit", f"{part_id}/cleared", time, edit)
+            found.append(self._lines.entry("context_edit", f"{part_id}/cleared", time, edit))
+        return found
 
     def _compaction(self, message: StoredMessage, summary: str) -> bytes:
         asked, self._asked = self._asked, None

@@ -23,8 +23,9 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.common.derived_format import EntryLines, iso_time
+from branchline.formats.common.derived_format import EntryLines
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.json_values import iso_time
 from branchline.formats.log_index import LogIndex
 from branchline.formats.opencode.documents import (
     cost_of,

@@ -44,9 +44,14 @@ def mcp_toolsets(
     found: list[AbstractToolset[Any]] = []
     if config is not None:
         try:
-            found += load_mcp_toolsets(config)
+            loaded = load_mcp_toolsets(config)
         except ValueError as problem:
             raise NotSupported(f"{config} does not describe MCP servers: {problem}") from problem
+        for one in loaded:  # again, because the loader gives each server only five seconds to start
+            assert isinstance(one, PrefixedToolset)
+            assert isinstance(one.wrapped, MCPToolset)
+            server = MCPToolset(one.wrapped.client.transport, id=one.prefix, init_timeout=_START_SECONDS)
+            found.append(server.prefixed(one.prefix))
     found += [MCPToolset(url, init_timeout=_START_SECONDS) for url in urls]
     started = (StdioTransport(command=command[0], args=list(command[1:])) for command in commands)
     found += [MCPToolset(transport, init_timeout=_START_SECONDS) for transport in started]

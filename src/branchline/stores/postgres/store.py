@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from branchline.clock import SystemClock
@@ -18,15 +17,12 @@ from branchline.stores.postgres.log import NOW, PostgresLog
 from branchline.stores.postgres.server import parse_address
 from branchline.stores.postgres.words import Found, WordIndex
 from branchline.stores.protocol import (
-    FileStamp,
-    Read,
     ScanResult,
     StoredLog,
     TrashItem,
     check_key,
-    hashed,
 )
-from branchline.stores.rows import LogRow, cut, rows_of
+from branchline.stores.rows import LogRow, RowStore, cut, rows_of
 
 __all__ = ["PostgresStore"]
 
@@ -48,7 +44,7 @@ _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = struct.pack(">h", -1)
 
 
-class PostgresStore:
+class PostgresStore(RowStore):
     """The sessions of one store in a database. Threads may share it; close it when it is no longer needed.
 
     ``address`` is ``postgresql://user@host/database`` with the parameters of libpq and of branchline:
@@ -70,19 +66,12 @@ class PostgresStore:
         driver()
         self.address = address
         self.server = parse_address(address)
+        super().__init__(self.server.name)
         self.connections = Connections(self.server, lock_timeout)
         self._lock_timeout = lock_timeout
         self._is_complete = is_complete
         self._scope = (self.server.tenant, self.server.store)
-        self._device = hashed((self.name,))
         self._words = WordIndex(self.connections)
-
-    @property
-    def name(self) -> str:
-        return self.server.name
-
-    def __repr__(self) -> str:
-        return f"PostgresStore({self.name!r})"
 
     def close(self) -> None:
         self.connections.close()
@@ -122,14 +111,6 @@ class PostgresStore:
             "WHERE tenant = %s AND store = %s AND state = 1 ORDER BY modified DESC, key"
         )
         return self._stored(self._run(f"list the drafts in {self.name}", select, self._scope))
-
-    def path_of(self, key: str) -> str:
-        """How a session is addressed. A password is not part of it."""
-        return f"{self.name}#{key}"
-
-    @contextmanager
-    def snapshot(self, key: str) -> Iterator[Read]:
-        yield self.open(key).read
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Those whose lock a writer holds now."""
@@ -174,13 +155,6 @@ class PostgresStore:
             },
         )
         return self._log(number, key, durability)
-
-    def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
-        self._load(key, pieces)
-        found = self.stat(key)
-        if found is None:
-            raise self._no_session(key)
-        return found
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> PostgresLog:
         check_key(key)
@@ -277,6 +251,12 @@ class PostgresStore:
     def _run(self, doing: str, statement: str, values: Any) -> list[tuple[Any, ...]]:
         return self.connections.run(doing, statement, values)
 
+    def _stored(self, rows: Iterable[tuple[Any, ...]]) -> list[StoredLog]:
+        return super()._stored(
+            (int(number[19:23] + number[24:], 16) & _LOW, key, size, modified)
+            for number, key, size, modified in rows
+        )
+
     def _log(self, number: str, key: str, durability: Durability = "fsync") -> PostgresLog:
         return PostgresLog(
             self.connections,
@@ -305,8 +285,7 @@ class PostgresStore:
             raise
         return rows[0] if rows else None
 
-    def _load(self, key: str, pieces: Iterable[bytes]) -> str:
-        """Make a session of these bytes, in one transaction."""
+    def create_from(self, key: str, pieces: Iterable[bytes]) -> str:
         check_key(key)
         number = SystemClock().session_id()
         size, torn = 0, False
@@ -349,27 +328,3 @@ class PostgresStore:
         copy = "COPY branchline.line (tenant, session, start, data) FROM STDIN (FORMAT BINARY)"
         with connection.cursor() as cursor, cursor.copy(copy) as stream:
             stream.write(_SIGNATURE + body + _END)
-
-    def _stored(self, rows: list[tuple[Any, ...]]) -> list[StoredLog]:
-        device, start = self._device, self.path_of("")
-        # A log only grows, so that its id and its size say what is in it.
-        return [
-            StoredLog(
-                key,
-                size,
-                modified / 1000,
-                start + key,
-                FileStamp(
-                    device, int(number[19:23] + number[24:], 16) & _LOW, size, modified * 1_000_000, size
-                ),
-            )
-            for number, key, size, modified in rows
-        ]
-
-    def _taken(self, doing: str, key: str) -> FileExistsError:
-        return FileExistsError(
-            f"cannot {doing} in {self.name}: a session {key!r} already exists; rename or remove it first"
-        )
-
-    def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"no session named {key!r} in {self.name}")

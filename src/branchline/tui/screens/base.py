@@ -7,15 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.worker import get_current_worker
 
 from branchline.tui.hint_line import hints
 from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
+from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.layout import PaneLayout
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
@@ -25,9 +28,10 @@ from branchline.views.text import one_line, safe
 if TYPE_CHECKING:
     from branchline.tui.app import BranchlineApp
 
-__all__ = ["KeyedScreen", "ListScreen", "bindings"]
+__all__ = ["KeyedScreen", "ListScreen", "PanelScreen", "bindings"]
 
 _Answer = TypeVar("_Answer")
+_Read = TypeVar("_Read")
 _DEBOUNCE = 0.03
 """Seconds after a key before a search begins: more keys may follow."""
 _LONGEST_NOTICE = 500
@@ -107,6 +111,27 @@ class KeyedScreen(Screen[Any]):
         """
         self.run_worker(work, thread=True, group=group, exclusive=exclusive, description=group)
 
+    def read_in_thread(
+        self, read: Callable[[], _Read], take: Callable[[_Read], None], group: str, *, failed: str
+    ) -> None:
+        """Read something in a worker thread and take it here, unless another reading of the group began.
+
+        ``failed`` begins the message if reading fails, for whatever reason: formats come from many packages,
+        and none of them may end the app.
+        """
+
+        def work() -> None:
+            try:
+                found = read()
+            except Exception as problem:  # noqa: BLE001  see above
+                words = f"{failed}: {str(problem) or type(problem).__name__}"
+                self.app.call_from_thread(self.tell, words, wrong=True)
+                return
+            if not get_current_worker().is_cancelled:
+                self.app.call_from_thread(take, found)
+
+        self.in_thread(work, group, exclusive=True)
+
     def hint_words(self) -> Mapping[str, str]:
         """What keys do here and now, where that is not what the table says."""
         return {}
@@ -150,6 +175,26 @@ class KeyedScreen(Screen[Any]):
         demo = Span(" demo " if self.branchline.demo else "", "prompt")
         right = make_line(Span(f"  {facts}" if facts else "", "dim"), "  " if demo.text else "", demo)
         return spread(make_line(*pieces), right, self.size.width)
+
+
+class PanelScreen(KeyedScreen):
+    """A screen with one text to read and scroll."""
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield TextPanel()
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    @property
+    def panel(self) -> TextPanel:
+        return self.query_one(TextPanel)
+
+    def action_scroll(self, by: int) -> None:
+        self.panel.scroll_relative(y=by, animate=False)
+
+    def action_pages(self, by: int) -> None:
+        self.action_scroll(by * max(1, self.panel.size.height - 2))
 
 
 class ListScreen(KeyedScreen):
@@ -282,6 +327,20 @@ class ListScreen(KeyedScreen):
     def action_search(self) -> None:
         self._begun = True
         self.show_search()
+
+    # -- choosing and leaving -------------------------------------------------------------------------
+
+    def action_choose(self) -> None:
+        """Choose the row under the cursor."""
+        raise NotImplementedError
+
+    def on_row_list_chosen(self) -> None:
+        self.action_choose()
+
+    def action_back(self) -> None:
+        """Clear the search; without one, leave without a choice."""
+        if not self.stop_typing():
+            self.dismiss(None)
 
     # -- moving ---------------------------------------------------------------------------------------
 

@@ -360,7 +360,7 @@ class BrowserScreen(SessionListScreen):
 
     # -- going elsewhere ------------------------------------------------------------------------------
 
-    def on_row_list_chosen(self) -> None:
+    def action_choose(self) -> None:
         self.action_open()
 
     def hint_words(self) -> dict[str, str]:

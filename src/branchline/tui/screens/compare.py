@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import get_current_worker
 
 from branchline.session import Session
 from branchline.tree import ROOT
-from branchline.tui.screens.base import KeyedScreen, bindings
+from branchline.tui.screens.base import PanelScreen, bindings
 from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.line_bar import LineBar
-from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.compare import CompareView, compare_view
 from branchline.views.compare_lines import side_by_side, totals_table, unified
 from branchline.views.entry_rows import RowTexts
@@ -31,7 +28,7 @@ _TWO_COLUMNS = 72
 """Columns from which two sides can be read beside each other."""
 
 
-class CompareScreen(KeyedScreen):
+class CompareScreen(PanelScreen):
     """What two paths share, then turn by turn how they differ, and what each of them took."""
 
     table = "compare"
@@ -54,12 +51,6 @@ class CompareScreen(KeyedScreen):
         self.view: CompareView | None = None
         self._home = os.path.expanduser("~")
         self._turns: list[int] = []
-
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
-        yield TextPanel()
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.panel.focus()
@@ -86,26 +77,17 @@ class CompareScreen(KeyedScreen):
         for session, _leaf in self.sides:
             session.close()
 
-    @property
-    def panel(self) -> TextPanel:
-        return self.query_one(TextPanel)
-
     def _compare(self) -> None:
-        self.say_own(Span(" comparing …", "dim"))
-        self.in_thread(self._work, "compare", exclusive=True)
-
-    def _work(self) -> None:
         (left, left_leaf), (right, right_leaf) = self.sides
-        try:
-            view = compare_view(
+        self.say_own(Span(" comparing …", "dim"))
+        self.read_in_thread(
+            lambda: compare_view(
                 left.transcript, _position(left, left_leaf), right.transcript, _position(right, right_leaf)
-            )
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
-            words = f"these cannot be compared: {str(problem) or type(problem).__name__}"
-            self.app.call_from_thread(self.tell, words, wrong=True)
-            return
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._show, view)
+            ),
+            self._show,
+            "compare",
+            failed="these cannot be compared",
+        )
 
     def _show(self, view: CompareView) -> None:
         self.view = view
@@ -152,12 +134,6 @@ class CompareScreen(KeyedScreen):
         return lines
 
     # -- keys -----------------------------------------------------------------------------------------
-
-    def action_scroll(self, by: int) -> None:
-        self.panel.scroll_relative(y=by, animate=False)
-
-    def action_pages(self, by: int) -> None:
-        self.action_scroll(by * max(1, self.panel.size.height - 2))
 
     def action_top(self) -> None:
         self.panel.scroll_to(y=0, animate=False)

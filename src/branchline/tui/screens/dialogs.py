@@ -67,9 +67,7 @@ class ConfirmDialog(ModalScreen[bool]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """As high as the question, as long as the screen has room for it."""
-        panel = self.query_one(TextPanel)
-        panel.styles.height = min(max(1, panel.virtual_size.height), max(1, self.size.height - _AROUND))
+        self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
 
 class InputDialog(ModalScreen["str | None"]):
@@ -174,7 +172,8 @@ class SelectDialog(ModalScreen["str | None"]):
             panel.show(lambda columns: text_lines(self._note, columns, "dim"))
 
     def _show(self) -> None:
-        words = self.query_one(Field).edit.text.lower().split()
+        self._words = self.query_one(Field).edit.text
+        words = self._words.lower().split()
         found = [
             option
             for option in self._all
@@ -187,13 +186,12 @@ class SelectDialog(ModalScreen["str | None"]):
         rows.show(_Options(found), 0)
 
     def on_field_changed(self) -> None:
-        self._show()
+        if self._words != self.query_one(Field).edit.text:
+            self._show()
 
     def on_row_list_chosen(self, event: RowList.Chosen) -> None:
         event.stop()
-        options = event.list.rows
-        if isinstance(options, _Options):
-            self.dismiss(options.options[event.index].name)
+        self.action_choose()
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
@@ -208,7 +206,11 @@ class SelectDialog(ModalScreen["str | None"]):
             self.dismiss(None)
 
     def action_step(self, by: int) -> None:
+        self.on_field_changed()  # keys that come in a burst are here before the message about the last letter
         self.query_one(RowList).step(by)
 
     def action_choose(self) -> None:
-        self.query_one(RowList).choose()
+        self.on_field_changed()
+        rows = self.query_one(RowList)
+        if isinstance(rows.rows, _Options) and rows.cursor >= 0:
+            self.dismiss(rows.rows.options[rows.cursor].name)

@@ -51,9 +51,6 @@ class EntryActionsScreen(ListScreen):
         state.move_to(self.list.cursor)  # its message may still be on the way when the next key comes
         return self.session.index.keys[state.position] if state.cursor >= 0 else None
 
-    def on_row_list_chosen(self) -> None:
-        self.action_choose()
-
     def action_choose(self) -> None:
         key = self.key
         if key is None:

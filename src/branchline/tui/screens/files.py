@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import get_current_worker
 
 from branchline.session import Session
 from branchline.tui.screens.base import ListScreen, bindings
@@ -63,16 +62,8 @@ class FilesScreen(ListScreen):
         tree = session.index
         path = [] if self._at is None else tree.path_positions(tree.position(self._at))
         positions = range(len(tree)) if self._is_whole else path
-        self.in_thread(partial(self._work, positions), "files", exclusive=True)
-
-    def _work(self, positions: range | list[int]) -> None:
-        try:
-            files = files_touched(self._session.transcript, positions)
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
-            self.app.call_from_thread(self.tell, f"the files cannot be listed: {problem}", wrong=True)
-            return
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._take, files)
+        read = partial(files_touched, session.transcript, positions)
+        self.read_in_thread(read, self._take, "files", failed="the files cannot be listed")
 
     def _take(self, files: list[TouchedFile]) -> None:
         self._all = files
@@ -125,9 +116,6 @@ class FilesScreen(ListScreen):
         self._is_whole = not self._is_whole
         self._read()
 
-    def on_row_list_chosen(self) -> None:
-        self.action_choose()
-
     def action_choose(self) -> None:
         if (file := self._file) is not None:
             self.dismiss(file.entries[self._call])
@@ -135,7 +123,3 @@ class FilesScreen(ListScreen):
     def action_copy(self) -> None:
         if (file := self._file) is not None:
             self.copy(file.path, "path")
-
-    def action_back(self) -> None:
-        if not self.stop_typing():
-            self.dismiss(None)

@@ -90,17 +90,8 @@ class ForestScreen(ListScreen):
 
     def _load(self) -> None:
         self._forest = None
-        self.in_thread(partial(self._read, self.scope), "forest", exclusive=True)
-
-    def _read(self, scope: Scope) -> None:
-        worker = get_current_worker()
-        try:
-            forest = self.source.forest(scope)
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
-            self.app.call_from_thread(self.tell, f"the sessions cannot be listed: {problem}", wrong=True)
-            return
-        if not worker.is_cancelled:
-            self.app.call_from_thread(self._take, forest)
+        read = partial(self.source.forest, self.scope)
+        self.read_in_thread(read, self._take, "forest", failed="the sessions cannot be listed")
 
     def _take(self, forest: Forest) -> None:
         self._forest = forest
@@ -195,9 +186,6 @@ class ForestScreen(ListScreen):
         cursor = self.list.cursor
         return self.items[cursor].row if 0 <= cursor < len(self.items) else None
 
-    def on_row_list_chosen(self) -> None:
-        self.action_choose()
-
     def action_choose(self) -> None:
         if self.row is not None:
             self.dismiss(self.row)
@@ -213,7 +201,3 @@ class ForestScreen(ListScreen):
     def action_scope(self) -> None:
         self.scope = "all" if self.scope == "here" else "here"
         self._load()
-
-    def action_back(self) -> None:
-        if not self.stop_typing():
-            self.dismiss(None)

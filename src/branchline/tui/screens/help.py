@@ -68,10 +68,7 @@ class TextScreen(ModalScreen[None]):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        """As high as what there is to read, as long as the screen has room for it."""
-        panel = self.query_one(TextPanel)
-        room = max(1, self.size.height - _AROUND)
-        panel.styles.height = min(max(1, panel.virtual_size.height), room)
+        self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
     def lines(self, columns: int) -> list[Line]:
         """What there is to read."""

@@ -7,13 +7,10 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import get_current_worker
 
-from branchline.tui.screens.base import KeyedScreen, bindings
+from branchline.tui.screens.base import PanelScreen, bindings
 from branchline.tui.widgets.line_bar import BarItem, LineBar
-from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.source import Scope, Source
 from branchline.views.browser.state import top_bar
 from branchline.views.browser.statistics import (
@@ -28,7 +25,7 @@ from branchline.views.spans import Line, Span, make_line
 __all__ = ["StatisticsScreen"]
 
 
-class StatisticsScreen(KeyedScreen):
+class StatisticsScreen(PanelScreen):
     """Gives back words to search for, or None."""
 
     table = "statistics"
@@ -44,19 +41,9 @@ class StatisticsScreen(KeyedScreen):
         self._day: date | None = None
         self._home = os.path.expanduser("~")
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
-        yield TextPanel()
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
-
     def on_mount(self) -> None:
         self.panel.focus()
         self._read()
-
-    @property
-    def panel(self) -> TextPanel:
-        return self.query_one(TextPanel)
 
     @property
     def _today(self) -> date:
@@ -79,17 +66,13 @@ class StatisticsScreen(KeyedScreen):
     def _read(self) -> None:
         self._data = None
         self._show_bars()
-        self.in_thread(partial(self._work, self._scope), "statistics", exclusive=True)
+        self.read_in_thread(
+            partial(self._sums, self._scope), self._take, "statistics", failed="nothing can be added up"
+        )
 
-    def _work(self, scope: Scope) -> None:
-        try:
-            with self._source.statistics(scope) as sums:
-                data = read_statistics(sums)
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; none may end the app
-            self.app.call_from_thread(self.tell, f"nothing can be added up: {problem}", wrong=True)
-            return
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._take, data)
+    def _sums(self, scope: Scope) -> StatisticsData:
+        with self._source.statistics(scope) as sums:
+            return read_statistics(sums)
 
     def _take(self, data: StatisticsData) -> None:
         self._data = data
@@ -146,12 +129,6 @@ class StatisticsScreen(KeyedScreen):
     def action_sessions_of_day(self) -> None:
         day = self._chosen
         self.dismiss(f"after:{day} before:{day + timedelta(days=1)}")
-
-    def action_scroll(self, by: int) -> None:
-        self.panel.scroll_relative(y=by, animate=False)
-
-    def action_pages(self, by: int) -> None:
-        self.action_scroll(by * max(1, self.panel.size.height - 2))
 
     def action_back(self) -> None:
         self.dismiss(None)

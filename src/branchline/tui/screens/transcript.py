@@ -164,9 +164,11 @@ class TranscriptScreen(ListScreen):
         self.list.styles.width = columns
 
     def _show_overview(self) -> None:
-        if self.list.display:
+        if not self.list.display:
+            return
+        if self._overview is None or self._overview.conversation is not self.conversation:
             self._overview = PathOverview(self.conversation)
-            self._follow_in_overview()
+        self._follow_in_overview()
 
     def _follow_in_overview(self) -> None:
         """Mark the part that is read; the tree leads back here only when it is clicked on."""

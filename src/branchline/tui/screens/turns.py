@@ -67,9 +67,6 @@ class TurnPickerScreen(ListScreen):
         text = self.shown.turns[event.index].text if 0 <= event.index < len(self.shown) else ""
         self.query_one("#detail", TextPanel).show(lambda columns: text_lines(text[:8000], columns))
 
-    def on_row_list_chosen(self) -> None:
-        self.action_choose()
-
     def action_choose(self) -> None:
         if (key := self._key()) is not None:
             self.dismiss(("jump", key))
@@ -81,7 +78,3 @@ class TurnPickerScreen(ListScreen):
     def action_copy(self) -> None:
         if self._key() is not None:
             self.copy(self.shown.turns[self.list.cursor].text, "prompt")
-
-    def action_back(self) -> None:
-        if not self.stop_typing():
-            self.dismiss(None)

@@ -33,6 +33,10 @@ class TextPanel(LineView):
         self._lay()
         self.scroll_to(y=len(self._lines) if at_end else 0, animate=False, immediate=True)
 
+    def fit(self, room: int) -> None:
+        """Set the height to that of the text, at most ``room`` rows."""
+        self.styles.height = min(max(1, self.virtual_size.height), max(1, room))
+
     @property
     def words(self) -> str:
         """What can be read here, without looks."""

@@ -1,1 +1,1 @@
-"""What the session browser shows, as data."""
+"""Views of the session browser."""

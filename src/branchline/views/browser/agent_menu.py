@@ -11,7 +11,7 @@ __all__ = ["InstalledAgent", "agent_menu"]
 
 
 class InstalledAgent(Protocol):
-    """An agent, the program that it is started with, and whether that is here."""
+    """An agent, its program, and whether the program is installed."""
 
     @property
     def agent(self) -> str: ...
@@ -22,7 +22,7 @@ class InstalledAgent(Protocol):
 
 
 def agent_menu(agents: Iterable[InstalledAgent]) -> list[MenuItem]:
-    """A menu of the agents that are installed."""
+    """Return a menu of the installed agents."""
     return [
         MenuItem(one.agent, one.agent, f"a converted copy, in {one.program}")
         for one in agents

@@ -1,7 +1,7 @@
-"""Which sessions a list shows, and in which order: filter, search, pins, threads. Pure, and quick.
+"""Which sessions a list shows, and in which order: filters, search, pins, threads.
 
-Rows come in while a person types, so that an arrangement is made anew from all rows each time; two thousand
-take a few milliseconds.
+Rows arrive while the user types, so the arrangement is computed anew from all rows each time; two thousand
+rows take a few milliseconds.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ Hide = Literal["nothing", "empty", "one-shot"]
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person has chosen to see; ``agents`` empty means those of all programs."""
+    """The choices of the user; empty ``agents`` means all agents."""
 
     sort: Sort | Column | Literal["given"] = "recent"
     """``given`` keeps the order of the rows."""
     reverse: bool = False
     agents: frozenset[str] = frozenset()
     project: str = ""
-    """Only sessions whose working directory is called so."""
+    """Only sessions whose working directory has this name."""
     since_ms: int = 0
-    """The last activity is at least this."""
+    """Only sessions with activity at or after this time."""
     shape: Shape | None = None
     hide: Hide = "nothing"
-    """What is left out while nothing is searched for: sessions without messages, or with one prompt."""
+    """Sessions to hide without a search: those without messages, or also those with one prompt."""
     grouped: bool = False
-    """Whether the sessions of one working directory stand together."""
+    """Whether to group sessions by working directory."""
     query: Query = Query()
 
 
@@ -69,15 +69,15 @@ class Arrangement(NamedTuple):
 
     items: list[ListItem]
     left_out: int = 0
-    """How many were hidden because there is next to nothing in them."""
+    """The number of sessions hidden by ``hide``."""
 
 
 def defer_patterns(_texts: Sequence[str]) -> None:
-    """A search that leaves patterns to others: nobody may wait for them here."""
+    """Do not run patterns here: they may take arbitrarily long."""
 
 
 def face_of(row: SessionRow, agent: str) -> SearchFields:
-    """What a search knows of a row."""
+    """Return the searchable fields of a row."""
     name = row.title or row.first_prompt or ""
     around = "\n".join((row.first_prompt or "", row.id, row.cwd or "", row.key))
     return SearchFields(
@@ -102,9 +102,9 @@ def arrange(
     decided: Mapping[str, Match] | None = None,
     search: Search | None = None,
 ) -> Arrangement:
-    """The items of a list; ``decided`` is what the contents of some sessions have said about this query.
+    """Return the items of a list; ``decided`` has the matches by content, by :func:`row_name`.
 
-    ``search`` looks for patterns instead of this thread.
+    ``search`` runs the pattern of the query, if it has one.
     """
     known: Mapping[str, Match] = {} if decided is None else decided
     query, fuzzy = choice.query, choice.sort == "relevance"
@@ -152,7 +152,7 @@ def _is_older(row: SessionRow, choice: ListOptions) -> bool:
 
 
 def _is_slight(row: SessionRow, hide: Hide) -> bool:
-    """Whether a list leaves a session out: nothing was said in it, or one thing was asked and answered."""
+    """Whether ``hide`` applies: the session has no messages, or one prompt and its answer."""
     if hide == "nothing" or row.problem is not None or row.messages is None or row.title or row.draft:
         return False
     if row.messages == 0:
@@ -161,7 +161,7 @@ def _is_slight(row: SessionRow, hide: Hide) -> bool:
 
 
 def by_project(items: Sequence[ListItem]) -> list[ListItem]:
-    """The items of each working directory together, in the order in which the first of each comes."""
+    """Group items by working directory, in the order of the first item of each."""
     groups: dict[str | None, list[ListItem]] = {}
     for item in items:
         groups.setdefault(item.row.cwd, []).append(item)
@@ -209,7 +209,7 @@ def _cell(column: Literal["title", "agent", "project", "branch"], row: SessionRo
 
 
 def project_name(row: SessionRow) -> str:
-    """What the working directory of a session is called."""
+    """Return the name of the working directory of a session."""
     return one_line(posixpath.basename((row.cwd or "").rstrip("/"))) or (row.cwd or "")
 
 
@@ -219,7 +219,7 @@ def threads(
     agent: Callable[[SessionRow], str],
     pinned: Callable[[SessionRow], bool] = lambda _row: False,
 ) -> list[ListItem]:
-    """A forest as it is drawn; a pinned session keeps its place in its thread, which comes before others."""
+    """Return the items of a forest; threads with a pinned session come first."""
     grown: list[list[ListItem]] = []
     for item, branch in zip(forest, drawn_branches(forest), strict=True):
         if item.depth == 0:

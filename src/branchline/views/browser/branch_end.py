@@ -1,4 +1,4 @@
-"""The end of the branch that an entry lies on: where a reader goes who wants what was said after it."""
+"""The end of the branch of an entry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["branch_end"]
 
 
 def branch_end(session: SessionSource, entry: str) -> str:
-    """The leaf, if the entry is on the active path; else the end of its newest continuation."""
+    """Return the leaf if the entry is on the active path, otherwise the end of its newest continuation."""
     tree = session.index
     position = tree.position(entry)
     leaf = session.leaf

@@ -1,4 +1,4 @@
-"""What branches are called: the label at the end of each, told at its beginning."""
+"""Branch names in the tree: the label at the end of a branch, shown at its start."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from branchline.views.session_source import SessionSource
 __all__ = ["BranchNames"]
 
 _FURTHEST = 5_000
-"""Entries between the beginning of a branch and its end; of a longer one the name is not looked for."""
+"""The longest branch, in entries, whose name is looked up."""
 
 
 class BranchNames:
-    """The names of branches, by any entry between where one begins and where it forks again."""
+    """The names of branches, by any entry of a branch up to its next fork."""
 
     def __init__(self, session: SessionSource) -> None:
         self._index = session.index
@@ -26,12 +26,12 @@ class BranchNames:
                 self._names[start] = label.text
 
     def of(self, position: int) -> str | None:
-        """The name of the branch that an entry is on; None where its end has none."""
+        """Return the name of the branch of an entry; None if its end has no label."""
         start = self._start(position) if self._names else None
         return None if start is None else self._names.get(start)
 
     def _start(self, position: int) -> int | None:
-        """The first entry after the nearest fork above, or the root; None when that is too far."""
+        """The first entry after the nearest fork above, or the root; None if that is too far."""
         index = self._index
         for _ in range(_FURTHEST):
             above = index.parents[position]

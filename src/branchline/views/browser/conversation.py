@@ -1,6 +1,6 @@
-"""A path cut into parts that are read together: an entry and the results that follow it.
+"""A path in parts that are shown together: an entry and the tool results that follow it.
 
-Cutting needs the shape of the tree alone; the words of a part are read when somebody looks at it.
+The parts are computed from the tree alone; the text of a part is read when it is shown.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["Branch", "Conversation", "images_of"]
 
 _Session = TypeVar("_Session", bound=SessionSource)
 _NEAR = 200
-"""Parts that are looked at for a fork point while a screen is drawn."""
+"""Parts that are checked for a fork point while a screen is drawn."""
 
 
 class Branch(NamedTuple):
-    """One way to go on from a fork point: its first entry, its newest end, and how it begins."""
+    """One branch of a fork point: its first entry, its newest end, and its first text."""
 
     first: int
     end: int
@@ -38,7 +38,7 @@ class Branch(NamedTuple):
 
 
 class _Parts(Sequence[list[int]]):
-    """The positions of each part. One list per part would take longer than opening a large session."""
+    """The positions of each part, sliced on demand: one list per part is slow for large sessions."""
 
     def __init__(self, path: list[int], starts: list[int]) -> None:
         self._path = path
@@ -60,7 +60,7 @@ class _Parts(Sequence[list[int]]):
         return self._path[start:end]
 
     def at(self, place: int) -> int:
-        """The part that holds a place of the path."""
+        """The part that contains an index of the path."""
         return bisect_right(self._starts, place) - 1
 
     def start(self, part: int) -> int:
@@ -108,20 +108,24 @@ class Conversation(Generic[_Session]):
             BranchlineError,
             OSError,
             ValueError,
-        ) as problem:  # the file was changed under us; what is left is shown
+        ) as problem:  # the file changed while it is shown
             key = transcript.tree.keys[self.parts[part][0]]
             return [Card(kind="damage", id=key, title="Damaged", body=str(problem), error=True)]
 
     def part_of(self, key: str | None) -> int | None:
-        """The part that holds an entry, or the nearest entry above it; None when it is on another path."""
+        """The part with an entry, or with its nearest ancestor; None if it is on another path."""
         if key is None or key not in self.session.index:
             return None
         tree = self.session.index
         wanted = tree.position(key)
-        places = dict(zip(self.path, range(len(self.path)), strict=True))
-        while wanted != ROOT and wanted not in places:
-            wanted = tree.parents[wanted]
-        return self.parts.at(places[wanted]) if wanted in places else None
+        while wanted != ROOT and wanted not in self.on_path:
+            wanted = tree.parent_position(wanted)
+        return None if wanted == ROOT else self.parts.at(self.path.index(wanted))
+
+    @cached_property
+    def on_path(self) -> frozenset[int]:
+        """The positions of the path."""
+        return frozenset(self.path)
 
     def place_of(self, part: int) -> int:
         """The place of the path at which a part begins; -1 where there are none."""
@@ -144,11 +148,11 @@ class Conversation(Generic[_Session]):
         )
 
     def errors(self, start: int, by: int) -> Iterator[int]:
-        """The parts in which something failed or is damaged; their words are read on the way."""
+        """The parts with an error or damage; reads the text of the parts on the way."""
         return (part for part in self._onward(start, by) if any(card.error for card in self.cards(part)))
 
     def found(self, words: str, start: int, by: int) -> Iterator[int | None]:
-        """The parts in which all words occur, None for each other one: their texts are read on the way."""
+        """Yield the parts that contain all words, and None for every other part that was read."""
         wanted = words.split()
         for part in self._onward(start, by):
             text = "\n".join(f"{card.title}\n{card.body}\n{card.label or ''}" for card in self.cards(part))
@@ -160,27 +164,36 @@ class Conversation(Generic[_Session]):
     # -- branches -------------------------------------------------------------------------------------
 
     def other_branches(self, part: int) -> int:
-        """How many other ways there are from where this part hangs."""
+        """The number of sibling branches of a part."""
         return len(self._ways(part)) - 1
 
     def way(self, part: int) -> tuple[int, int]:
-        """Which of the ways from where this part hangs it is, and how many there are."""
+        """The number of this branch among its siblings, and how many there are."""
         ways = self._ways(part)
         own = self.session.index.keys[self.parts[part][0]]
         return (ways.index(own) + 1 if own in ways else 1), len(ways)
 
     def _ways(self, part: int) -> list[str]:
-        parent = self._above(self.parts[part][0])
+        own = self.parts[part][0]
+        parent = self._above(own)
+        if parent not in self.forks:
+            return [self.session.index.keys[own]]
         return self.session.children(None if parent == ROOT else self.session.index.keys[parent])
 
+    @cached_property
+    def forks(self) -> frozenset[int]:
+        """The entries of the tree, ROOT included, that may have several children in the conversation."""
+        tree = self.session.index
+        return frozenset(map(tree.nearest_conversation_entry, set(tree.odd_parents().values())))
+
     def branches_above(self, part: int) -> bool:
-        """Whether there is another way from the fork point above a part."""
+        """Whether the nearest fork point at or above a part has other branches."""
         return 0 <= part < len(self.parts) and any(
             self.other_branches(at) > 0 for at in range(part, max(-1, part - _NEAR), -1)
         )
 
     def neighbour(self, part: int, by: int) -> str | None:
-        """The first entry of the next or previous way from the nearest fork point at or above a part."""
+        """The first entry of the next or previous branch of the nearest fork point at or above a part."""
         while part >= 0 and self.other_branches(part) < 1:
             part -= 1
         if part < 0:
@@ -190,16 +203,12 @@ class Conversation(Generic[_Session]):
         return ways[(at - 1 + by) % len(ways)]
 
     def _above(self, position: int) -> int:
-        """The conversation entry from which an entry hangs."""
+        """The parent of an entry among conversation entries."""
         tree = self.session.index
-        return (
-            tree.nearest_conversation_entry(tree.parents[position])
-            if tree.parents[position] != ROOT
-            else ROOT
-        )
+        return tree.nearest_conversation_entry(tree.parent_position(position))
 
     def branches(self, part: int) -> list[Branch]:
-        """The ways to go on from the nearest fork point at or above a part; empty when there is none."""
+        """The branches of the nearest fork point at or above a part; empty if there is none."""
         while part >= 0 and self.other_branches(part) < 1:
             part -= 1
         if part < 0:
@@ -216,7 +225,7 @@ class Conversation(Generic[_Session]):
         ends = {first: first for first in firsts}
         sizes = dict.fromkeys(firsts, 1)
         speaks = {first: first for first in firsts if self._speaks(first)}
-        # Parents may stand after their children where a file was mended; such entries are not counted.
+        # In repaired files a parent may come after its child; such entries are not counted.
         for position, above in enumerate(tree.parents):
             if above != ROOT and under[position] == ROOT and under[above] != ROOT:
                 branch = under[position] = under[above]
@@ -232,7 +241,7 @@ class Conversation(Generic[_Session]):
         ]
 
     def _speaks(self, position: int) -> bool:
-        """Whether an entry tells what a branch is about: words of somebody, not a setting or a call."""
+        """Whether the text of an entry describes a branch: a message or a summary."""
         tree = self.session.index
         if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
             return True
@@ -240,7 +249,7 @@ class Conversation(Generic[_Session]):
 
 
 def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:
-    """The pictures of some entries: type and bytes; those that are no base64 are left out."""
+    """Return the images of entries as type and bytes, without those that are not valid base64."""
     found = []
     for entry in entries:
         match entry:

@@ -1,4 +1,4 @@
-"""One entry with everything that is known about it, for the pane beside the tree and for reading whole."""
+"""The details of one entry, for the pane beside the tree and for reading it in full."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from branchline.views.wrap import text_lines, wrap_line
 __all__ = ["DetailSection", "detail_lines", "detail_passages", "pages_of"]
 
 SHORT = 8_000
-"""Characters of a text that the pane shows; reading it whole shows all."""
+"""Characters of a text that the pane shows."""
 PAGE = 40_000
-"""Characters that are laid out at once: of the most hostile text as many as take a quarter of a second."""
+"""Characters per page: in the worst case, laying them out takes a quarter of a second."""
 _ROLES: dict[str, StyleRole] = {
     "user": "user",
     "tool": "tool",
@@ -39,7 +39,7 @@ _ROLES: dict[str, StyleRole] = {
 
 
 class DetailSection(NamedTuple):
-    """A piece of what there is to read: a line of spans, or a text in one role."""
+    """A section: a line of spans, or a text in one role."""
 
     line: Line = ()
     text: str = ""
@@ -47,14 +47,14 @@ class DetailSection(NamedTuple):
     indent: str = ""
 
     def lines(self, columns: int) -> list[Line]:
-        """The passage broken to a width."""
+        """Return the section wrapped to a width."""
         if self.text:
             return text_lines(self.text, columns, self.role, indent=self.indent)
         return wrap_line(self.line, columns, indent=len(self.indent))
 
 
 def detail_lines(session: SessionSource, position: int, columns: int, *, home: str = "") -> list[Line]:
-    """The entry at a position: who and when, then every part of it, long ones cut."""
+    """Return the lines of an entry: its facts, then all its parts, long ones truncated."""
     passages = detail_passages(session, position, home=home, most=SHORT)
     return [line for passage in passages for line in passage.lines(columns)]
 
@@ -62,7 +62,7 @@ def detail_lines(session: SessionSource, position: int, columns: int, *, home: s
 def detail_passages(
     session: SessionSource, position: int, *, home: str = "", most: int | None = None
 ) -> list[DetailSection]:
-    """The same, not yet broken into lines. ``most`` limits each text."""
+    """Return the sections of an entry, not wrapped yet. ``most`` limits each text."""
     entry = session.transcript.entry(position)
     passages = [DetailSection(_facts(session, position, entry), indent="  ")]
     finding = FindingsByEntry(session).of(position)
@@ -76,7 +76,7 @@ def detail_passages(
 
 
 def pages_of(passages: Iterable[DetailSection], size: int = PAGE) -> list[list[DetailSection]]:
-    """Passages in pages of about so many characters; a long text is parted between its lines if it can be."""
+    """Return sections in pages of about ``size`` characters; long texts are split at line ends."""
     pages: list[list[DetailSection]] = [[]]
     room = size
     for passage in passages:
@@ -120,9 +120,9 @@ def _facts(session: SessionSource, position: int, entry: Entry) -> Line:
 
 
 def _with_call(session: SessionSource, position: int, entry: Entry, card: Card, home: str) -> Card:
-    """The card of a result with the call that it answers, which is another entry.
+    """Return the card of a result with its call, which is in another entry.
 
-    The results of a call are other entries too: the card of one says nothing about them.
+    The result of a call is in another entry too, so the card of a call is not marked as open.
     """
     if isinstance(entry, MessageEntry) and isinstance(entry.message, ToolResult):
         call = ToolCallLookup(session.transcript).find(position, entry.message.tool_call_id)
@@ -139,7 +139,7 @@ def _card(card: Card, most: int | None) -> Iterator[DetailSection]:
         yield DetailSection(
             make_line(Span(card.title, "heading"), Span(state.rstrip(), "error" if card.error else "dim"))
         )
-    if card.meta and card.kind not in ("assistant", "tool"):  # they have them in their first line
+    if card.meta and card.kind not in ("assistant", "tool"):  # their first line has them
         yield DetailSection(make_line(Span(" · ".join(card.meta), "dim")))
     for section in card.sections():
         if section.title:

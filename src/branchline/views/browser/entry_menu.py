@@ -1,4 +1,4 @@
-"""What can be done with an entry of a tree, as things to pick."""
+"""The actions for an entry of the tree, as a menu."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["EntryFacts", "MenuItem", "entry_options", "refusal"]
 
 
 class MenuItem(NamedTuple):
-    """A thing to pick: its name, what it is called, and what it means."""
+    """A menu item: its name, its text and a short explanation."""
 
     name: str
     words: str
@@ -18,7 +18,7 @@ class MenuItem(NamedTuple):
 
 
 def refusal(transcript: EntryLog, kind: str) -> str | None:
-    """Why a session cannot hold an entry of this kind; None if it can."""
+    """Return why a session cannot hold an entry of this kind; None if it can."""
     if transcript.reading.read_only is not None:
         return f"this session is read-only: {transcript.reading.read_only}"
     reason = transcript.format.traits.unsupported.get(kind)
@@ -26,7 +26,7 @@ def refusal(transcript: EntryLog, kind: str) -> str | None:
 
 
 class EntryFacts(NamedTuple):
-    """What decides about the things that can be done with an entry."""
+    """The facts that decide which actions an entry has."""
 
     prompt: bool = False
     model: str | None = None
@@ -40,7 +40,7 @@ class EntryFacts(NamedTuple):
 
 
 def entry_options(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
-    """The things that can be done, the likeliest first."""
+    """Return the possible actions, the most likely first."""
     compared = "the marked entry" if facts.marked == "other" else "the current branch"
     items = [
         MenuItem("before", "Fork before this entry", "a new session without it"),
@@ -67,7 +67,7 @@ def entry_options(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
 
 
 def _operations(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
-    """What reshapes the tree; nothing where the session cannot record it."""
+    """The actions that change the tree; none if the session cannot record them."""
     if any(refusal(transcript, kind) is not None for kind in ("branch", "custom")):
         return []
     items = [

@@ -1,4 +1,4 @@
-"""Why the line of an entry is damaged: findings by the entry that they are about."""
+"""Findings by the entry that they concern."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FindingsByEntry"]
 
 
 class FindingsByEntry:
-    """The findings of a session as it is now, each found by its place in the file."""
+    """The present findings of a session, looked up by their offset in the file."""
 
     def __init__(self, session: SessionSource) -> None:
         self._reading = session.transcript.reading
@@ -21,7 +21,7 @@ class FindingsByEntry:
         self._offsets = [finding.offset for finding in self._findings]
 
     def of(self, position: int) -> Finding | None:
-        """What is wrong with the line of an entry, if anything."""
+        """Return the finding for the line of an entry, or None."""
         span = self._reading.span(position)
         place = bisect_left(self._offsets, span.offset)
         if place < len(self._offsets) and self._offsets[place] < span.offset + max(1, span.size):

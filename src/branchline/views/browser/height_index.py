@@ -1,7 +1,7 @@
-"""Where each of many parts of different height begins, when most heights are only guessed so far.
+"""The first line of each part of a long list, while most heights are estimates (a Fenwick tree).
 
-Setting one height and finding the part at a line both take a few steps, however many parts there are (a
-Fenwick tree), so that a long conversation is laid out as it is read.
+Setting a height and finding the part at a line both take O(log n), so a long conversation is laid out as it
+is read.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class HeightIndex:
 
     @property
     def total(self) -> int:
-        """All lines together."""
+        """The total number of lines."""
         return self.start(len(self._heights))
 
     def start(self, part: int) -> int:
-        """The line at which a part begins."""
+        """Return the first line of a part."""
         total = 0
         while part > 0:
             total += self._sums[part]
@@ -56,7 +56,7 @@ class HeightIndex:
         return total
 
     def at(self, line: int) -> tuple[int, int]:
-        """The part that holds a line, and which of its lines that is; beyond the end, the last line."""
+        """Return the part with a line, and the line within it; beyond the end, those of the last line."""
         if not self._heights:
             raise IndexError("there are no parts")
         line = max(0, min(line, self.total - 1))

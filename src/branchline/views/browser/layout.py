@@ -1,7 +1,7 @@
-"""How a screen is shared between a list and the pane that shows the row under the cursor.
+"""The layout of a screen with a list and a pane for the row under the cursor.
 
-A larger screen never shows less of the list: as it gets wider the list keeps its columns, and as it gets
-higher its rows. The pane is below the list until there is room for both beside each other.
+A larger screen never shows less of the list: a wider one has at least as many columns of it, a higher one at
+least as many rows. The pane is below the list until there is room for both side by side.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import NamedTuple
 __all__ = ["BROWSER_BARS", "SMALLEST", "TREE_BARS", "PaneLayout", "air_of", "layout_for", "overview_columns"]
 
 SMALLEST = (40, 10)
-"""Columns and rows below which nothing can be read."""
+"""The smallest usable screen, in columns and rows."""
 BROWSER_BARS = 6
-"""Lines that the browser always has: place, search, filters, column names, messages, keys."""
+"""Fixed lines of the browser: location, search, filters, column names, messages, keys."""
 TREE_BARS = 4
 _BESIDE = 158
 _LIST_COLUMNS = 120
-"""Columns that a list has before a pane is put beside it: enough for all it can show."""
+"""Columns of a list with a pane beside it: enough for all its columns."""
 _OVERVIEW = 44
 """Columns of the tree beside a transcript, where the screen is wide enough for it."""
 _LIST_ROWS = 10
-"""Rows that a list has before a pane is put below it."""
+"""The minimum of rows for a list with a pane below it."""
 _PANE_ROWS = 7
 _MOST_PANE_ROWS = 13
 _AIR = (28, 32, 40)
-"""Heights from which there is a blank line: before the search, the column names, the filters."""
+"""Screen heights from which a blank line precedes the search, the column names, the filters."""
 
 
 class PaneLayout(NamedTuple):
-    """Where the pane is, and what is left for the list."""
+    """The size of the pane, and what remains for the list."""
 
     beside: int
-    """Columns of the pane to the right of the list; 0 where there is none."""
+    """Columns of the pane to the right of the list; 0 without one."""
     below: int
     """Rows of the pane below the list."""
     columns: int
@@ -43,12 +43,12 @@ class PaneLayout(NamedTuple):
         return bool(self.beside or self.below)
 
     def room(self, items: int) -> int:
-        """How wide a row of so many is: more than fit have a scroll bar."""
+        """Return the width of a row; more items than rows need a scroll bar."""
         return self.columns - (1 if items > self.rows else 0)
 
 
 class Air(NamedTuple):
-    """Blank lines that a high screen can afford."""
+    """Blank lines on a high screen."""
 
     search: int = 0
     columns: int = 0
@@ -56,7 +56,7 @@ class Air(NamedTuple):
 
 
 def air_of(height: int) -> Air:
-    """The blank lines between the bars of the browser."""
+    """Return the blank lines between the bars of the browser."""
     return Air(*(int(height >= least) for least in _AIR))
 
 
@@ -66,7 +66,7 @@ def overview_columns(width: int) -> int:
 
 
 def layout_for(width: int, height: int, *, bars: int, wanted: bool | None = None) -> PaneLayout:
-    """The layout for a screen with so many lines of bars; ``wanted`` is the user's choice about the pane."""
+    """Return the layout of a screen with ``bars`` fixed lines; ``wanted`` turns the pane on or off."""
     rows = height - bars
     if wanted is False:
         return PaneLayout(0, 0, width, rows)

@@ -1,7 +1,7 @@
-"""A line of text that is being typed, with the editing keys of readline. Pure: a screen draws it.
+"""An editable line of text with the keys of readline, independent of any screen.
 
 The same keys work in every field: Ctrl+A and Ctrl+E go to the ends, Ctrl+B and Ctrl+F move, Ctrl+H and Ctrl+D
-delete, Ctrl+W, Ctrl+U and Ctrl+K cut, Ctrl+Y puts back what was cut.
+delete, Ctrl+W, Ctrl+U and Ctrl+K cut, Ctrl+Y pastes what was cut.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from branchline.views.text import one_line
 __all__ = ["EDIT_KEYS", "LineEdit"]
 
 EDIT_KEYS = (*(f"ctrl+{letter}" for letter in "abefhdwuky"), "backspace", "delete")
-"""The keys that every field has, besides those that write a character."""
+"""The editing keys of every field."""
 
 Verdict = Literal["changed", "moved", "refused"]
-"""What became of a key: the text changed, only the caret moved, or the field has no use for it."""
+"""The effect of a key: it changed the text, moved the caret, or was not used."""
 
 
 class LineEdit:
-    """A text and a caret in it. ``cut`` is what the last cutting key took."""
+    """A text and a caret. ``cut`` is the text that was cut last."""
 
     def __init__(self, text: str = "") -> None:
         self.text = text
@@ -32,17 +32,17 @@ class LineEdit:
         return self.caret == len(self.text)
 
     def set(self, text: str) -> None:
-        """Another text, the caret behind it."""
+        """Set the text, and move the caret to its end."""
         self.text, self.caret = text, len(text)
 
     def insert(self, text: str) -> None:
-        """Put text where the caret is; line breaks become blanks."""
+        """Insert text at the caret; line breaks become spaces."""
         text = one_line(text) if len(text) > 1 else text
         self.text = self.text[: self.caret] + text + self.text[self.caret :]
         self.caret += len(text)
 
     def press(self, key: str, character: str | None = None) -> Verdict:
-        """Do what a key does in a field. Keys that only move are refused where there is nowhere to go."""
+        """Apply a key. Keys that move the caret are refused at the ends of the text."""
         before, at = self.text, self.caret
         match key:
             case "ctrl+a":
@@ -77,7 +77,7 @@ class LineEdit:
             return "changed"
         if self.caret != at:
             return "moved"
-        # A field takes its editing keys also when they do nothing; arrows and Delete are others' at its ends.
+        # Editing keys are used even without an effect; arrows and Delete are passed on at the ends.
         return "refused" if key in _SHARED else "moved"
 
     def _delete(self, start: int, end: int, *, keep: bool = False) -> None:

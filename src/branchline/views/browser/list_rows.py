@@ -1,7 +1,7 @@
-"""The rows of the session list on a screen: title first, then columns as there is room for them.
+"""The rows of the session list on a screen: the title, then as many columns as fit.
 
-Titles are cut at the same width on every screen, and a column joins only where the title keeps it: a wider
-screen never shows less.
+Titles are truncated at the same width on every screen, and a column is added only if the title keeps that
+width: a wider screen never shows less.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 NOT_COUNTED = -1.0
-"""The cost of a session that was not added up yet: its cell is empty."""
+"""The cost of a session that is not computed yet: its cell is empty."""
 TITLE = 56
-"""Columns of a title; longer ones are cut, on every screen."""
+"""The width of a title; longer ones are truncated on every screen."""
 WIDEST = 119
-"""Columns of a row with all it can show; what would fill more is cut there, so that no screen shows less."""
+"""The width of a row with all columns; longer content is truncated on every screen."""
 _AGENT, _PROJECT, _BRANCH, _MESSAGES, _COST, _AGE = 11, 10, 12, 5, 7, 4
 _GAP = 2
 _ROLE = 8
@@ -59,7 +59,7 @@ _NARROW, _WITH_PROJECT, _WITH_BRANCH = 54, 105, 119
 
 
 class ScreenColumns(NamedTuple):
-    """How wide a row is, and which columns stand behind the title; 0 is a column that is not shown."""
+    """The width of a row, and of the columns after the title; 0 hides a column."""
 
     width: int
     agent: int = 0
@@ -71,33 +71,33 @@ class ScreenColumns(NamedTuple):
 
     @property
     def title(self) -> int:
-        """The columns that are left for the title and what is noted behind it."""
+        """The width of the title and its notes."""
         taken = sum(each + _GAP for each in self[1:] if each)
         return min(TITLE, self.width - 2 - taken)
 
 
 class RowLook(NamedTuple):
-    """What is to be known of a row besides the session itself."""
+    """How a row is shown, besides the session itself."""
 
     now: float
     home: str = ""
     agent: str = ""
     cost: float | None = NOT_COUNTED
-    """What it cost; negative while that is not known, None where nobody can know."""
+    """The cost; negative while it is not computed, None if it is unknown."""
     estimated: bool = False
     branch: str = ""
-    """What is drawn before the title where rows are threaded."""
+    """The connectors before the title of a threaded row."""
     indent: int = 0
     marked: bool = False
     pinned: bool = False
     current: bool = False
     by_created: bool = False
     words: Sequence[str] = ()
-    """What is searched for: marked in the title."""
+    """The words of the search, which are highlighted in the title."""
 
 
 def screen_columns(width: int, *, project: bool = True, cost: bool = True) -> ScreenColumns:
-    """The columns for a list of this width."""
+    """Return the columns for a list of this width."""
     return ScreenColumns(
         width,
         agent=_AGENT if width >= _NARROW else 0,
@@ -108,7 +108,7 @@ def screen_columns(width: int, *, project: bool = True, cost: bool = True) -> Sc
 
 
 def header_line(columns: ScreenColumns, *, sort: str = "recent") -> Line:
-    """The names of the columns; the one that orders the list is marked."""
+    """Return the column names; the sort column is marked."""
     titles = {"threaded": "Title, forks below ▾", "relevance": "Title, best match first ▾"}
     aged = {"recent": "Age▾", "created": "New▾"}
     cells = _cells(columns, "Agent", "Project", "Git branch", "Msgs", "Cost", aged.get(sort, "Age"))
@@ -117,7 +117,7 @@ def header_line(columns: ScreenColumns, *, sort: str = "recent") -> Line:
 
 
 def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
-    """One session."""
+    """Return the line of a session."""
     moment = row.modified_ms
     if look.by_created and row.created:
         moment = _milliseconds(row.created) or moment
@@ -184,14 +184,14 @@ def _cells(
 
 
 def spread(left: Line, right: Line, columns: int) -> Line:
-    """Two ends of a line of this width, the last column left free."""
+    """Return a line with a left and a right part; the last column stays free."""
     fitting = cut_line(left, max(0, columns - line_width(shown_line(right)) - 1))
     gap = columns - line_width(fitting) - line_width(shown_line(right)) - 1
     return make_line(*fitting, " " * max(0, gap), *right)
 
 
 def cost_cell(cost: float | None, *, estimated: bool = False) -> str:
-    """A cost in a column: ``–`` where none is known, else cents, or tenths of them below one."""
+    """Format a cost for a column, in cents or tenths of a cent; ``–`` if it is unknown."""
     if not cost:
         return "–"
     cost = as_float(cost)
@@ -200,7 +200,7 @@ def cost_cell(cost: float | None, *, estimated: bool = False) -> str:
 
 
 def second_line(row: SessionRow, columns: ScreenColumns, *, home: str, path: bool = False) -> Line:
-    """Where a session ran and with what, and how it began; or where its file is."""
+    """Return the second line of a row: directory, git branch, model and first prompt; or the path."""
     room = min(columns.width, WIDEST) - 4
     if path:
         return make_line("   ", Span(cut_start(short_path(row.path or row.key, home), room), "dim"))
@@ -213,7 +213,7 @@ def second_line(row: SessionRow, columns: ScreenColumns, *, home: str, path: boo
 
 
 def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list[Line]:
-    """A row that was expanded: everything that is known of a session, without opening it."""
+    """Return the lines of an expanded row: everything known about a session without opening it."""
     home = look.home
     counts = [count(row.messages or 0, "message"), count(row.branches or 0, "branch", "branches")]
     facts = [
@@ -236,7 +236,7 @@ def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list
 
 
 def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool = False) -> Line:
-    """A place in a session where the words stand."""
+    """Return the line of a search hit."""
     name = hit.tool if hit.role == "toolResult" and hit.tool else _ROLES.get(hit.role, hit.role)
     notes = [
         "" if hit.on_path else "on another branch",
@@ -252,7 +252,7 @@ def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool =
 
 
 def group_line(project: str, directory: str, sessions: int, cost: float, columns: ScreenColumns) -> Line:
-    """The heading of the sessions of one project."""
+    """Return the heading of a project."""
     left = make_line(
         Span(f" ▾ {project}", "title"),
         Span(f"  {directory}, {count(sessions, 'session')}", "dim"),

@@ -23,7 +23,7 @@ from branchline.views.text import one_line
 __all__ = ["OverviewRow", "PathOverview"]
 
 _Session = TypeVar("_Session", bound=SessionSource)
-_SUMMARIES = frozenset({"compaction", "branch_summary"})
+_SHOWN = CLEARED_TYPES | {"compaction", "branch_summary"}
 _SETTINGS = frozenset({"model_change", "thinking_level_change", "context_edit", "label", "session_info"})
 _BRANCHES = 6
 _NEWEST = 4
@@ -45,6 +45,7 @@ class PathOverview(Generic[_Session]):
     """The rows for a conversation. ``current`` is the row of the part that is being read."""
 
     def __init__(self, conversation: Conversation[_Session]) -> None:
+        self.conversation = conversation
         self._session = conversation.session
         self._path = conversation.path
         self._texts = RowTexts(self._session.transcript, home=conversation.home)
@@ -60,19 +61,19 @@ class PathOverview(Generic[_Session]):
         labelled = {
             tree.position(key) for key in self._session.transcript.reading.labels if key in tree.positions
         }
-        on_path = set(self._path)
-        forks = {tree.nearest_conversation_entry(parent) for parent in tree.odd_parents().values()}
-        rows = self._branches(-1, ROOT, on_path) if ROOT in forks else []
+        forks = self.conversation.forks
+        rows = self._branches(-1, ROOT) if ROOT in forks else []
         for place, position in enumerate(self._path):
-            prompt = roles[position] == "user" and types[position] == "message"
-            if prompt or position in labelled or types[position] in _SUMMARIES | CLEARED_TYPES:
+            kind = types[position]
+            prompt = roles[position] == "user" and kind == "message"
+            if prompt or kind in _SHOWN or position in labelled:
                 rows.append(OverviewRow(place, position))
             if position in forks:
-                rows += self._branches(place, position, on_path)
+                rows += self._branches(place, position)
         return rows
 
-    def _branches(self, place: int, position: int, on_path: set[int]) -> list[OverviewRow]:
-        tree = self._session.index
+    def _branches(self, place: int, position: int) -> list[OverviewRow]:
+        tree, on_path = self._session.index, self.conversation.on_path
         children = map(
             tree.position, self._session.children(None if position == ROOT else tree.keys[position])
         )

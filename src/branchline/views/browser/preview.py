@@ -1,4 +1,4 @@
-"""A piece of a conversation for the pane beside the list: its end, or the place that a search has found."""
+"""The preview of a conversation beside the list: its end, or the entry of a search hit."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _ENTRIES = 12
 _PARTS = 6
 _LONGEST = 1500
 _FEWEST = 2
-"""Lines of a conversation below which none of it is shown."""
+"""The least number of lines for which a conversation is shown."""
 _MEASURE = 96
-"""Columns of a text: longer lines are hard to read."""
+"""The width of text: longer lines are hard to read."""
 _NAMES = {"compaction": "compacted", "branch": "branch summary", "custom": "note"}
 
 
 def last_cards(session: SessionSource, home: str = "") -> list[Card]:
-    """The cards of the last entries on the path."""
+    """Return the cards of the last entries on the path."""
     path = session.path()[-_ENTRIES:]
     return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
 
 
 def cards_at(session: SessionSource, entry: str, home: str = "") -> list[Card]:
-    """The cards of an entry and of what follows it, on its branch."""
+    """Return the cards of an entry and of the next ones on its branch."""
     if entry not in session.index:
         return last_cards(session, home)
     conversation = Conversation(session, branch_end(session, entry), home=home)
@@ -54,9 +54,9 @@ def preview_lines(
     words: Sequence[str] = (),
     from_top: bool = False,
 ) -> list[Line]:
-    """Facts, then as much of the conversation as there are rows: its end, or from the top its beginning.
+    """Return the facts and as much of the conversation as fits: its end or, ``from_top``, its beginning.
 
-    ``words`` are marked, the first of them as the place that was looked for.
+    ``words`` are highlighted, the first occurrence as the current hit.
     """
     room = rows - len(facts) - (1 if rows > _ENTRIES else 0)
     head = [make_line(" ", *fact) for fact in facts] + [()] * (1 if rows > _ENTRIES else 0)
@@ -75,7 +75,7 @@ def preview_lines(
 
 
 def _said(deck: Sequence[Card], width: int, *, spare: bool) -> list[Line]:
-    """The cards as lines of this width, each with a free column before it."""
+    """The cards as lines of this width, after one free column."""
     lines: list[Line] = []
     blank: list[Line] = [()] if spare else []
     for card in deck:
@@ -94,7 +94,7 @@ def _said(deck: Sequence[Card], width: int, *, spare: bool) -> list[Line]:
                 role: StyleRole = "error" if card.error else "plain"
                 lines += [make_line(" ", *line) for line in text_lines(body, width, role)]
             case "damage":
-                # Its bytes are for the tree, which has the reason as well.
+                # The tree shows its bytes and the reason.
                 words = f" {card.title.lower()}, {count(len(card.body), 'character')}"
                 lines += [*blank, make_line(Span(words, "error"))]
             case "compaction" | "branch" | "custom":

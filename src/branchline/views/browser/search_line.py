@@ -1,4 +1,4 @@
-"""The line of a list that says what is searched for, with the caret in it."""
+"""The search line of a list, with the caret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPE_TO_SEARCH = "type to search"
 
 
 def field_line(edit: LineEdit, hint: str = "", *, typing: bool = True) -> Line:
-    """What is typed, with its caret; the hint stands there while nothing is."""
+    """Return the text with its caret; an empty field shows the hint."""
     before, after = edit.text[: edit.caret], edit.text[edit.caret :]
     return make_line(
         Span(before, "title"),
@@ -23,5 +23,5 @@ def field_line(edit: LineEdit, hint: str = "", *, typing: bool = True) -> Line:
 
 
 def search_line(edit: LineEdit, hint: str, *, typing: bool = False) -> Line:
-    """A field behind the word that says what it is for."""
+    """Return the field of a search with its name."""
     return make_line(Span(" Search ", "dim"), *field_line(edit, hint, typing=typing))

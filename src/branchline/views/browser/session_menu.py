@@ -1,4 +1,4 @@
-"""What can be done with a session of the list: the best first, and only what works."""
+"""The possible actions for a session of the list, the best first."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ BestAction = Literal["hit", "continue", "ask", "read", "nothing"]
 
 
 class ActionFacts(NamedTuple):
-    """What decides about the actions of a session."""
+    """The facts that decide which actions a session has."""
 
     agent: str
     program: str | None
-    """The program that continues it, where that is installed; ``branchline`` is our own chat."""
+    """The installed program that continues it; ``branchline`` is our own chat."""
     writable: bool
-    """Whether we write sessions of this format."""
+    """Whether sessions of this format can be written."""
     demo: bool = False
     has_hit: bool = False
     unreadable: bool = False
@@ -26,11 +26,11 @@ class ActionFacts(NamedTuple):
     pinned: bool = False
     marked: int = 0
     others: bool = False
-    """Whether another agent is installed that we write sessions for."""
+    """Whether another agent is installed for which sessions can be written."""
 
 
 def best_action(facts: ActionFacts) -> BestAction:
-    """What Enter does. ``ask`` continues here, after a question that Enter answers with yes."""
+    """Return what Enter does. ``ask`` continues in our chat after a confirmation."""
     if facts.unreadable:
         return "nothing"
     if facts.has_hit:
@@ -43,7 +43,7 @@ def best_action(facts: ActionFacts) -> BestAction:
 
 
 def best_words(facts: ActionFacts) -> str:
-    """What Enter does, for the line of keys."""
+    """Return what Enter does, for the hint line."""
     words: dict[BestAction, str] = {
         "hit": "open at the hit",
         "continue": "continue",
@@ -55,7 +55,7 @@ def best_words(facts: ActionFacts) -> str:
 
 
 def session_options(facts: ActionFacts) -> list[MenuItem]:
-    """The actions that work for a session, the best one first."""
+    """Return the possible actions for a session, the best one first."""
     if facts.unreadable:
         return [
             MenuItem("reasons", "Why it cannot be read", "Alt+H"),
@@ -97,7 +97,7 @@ def session_options(facts: ActionFacts) -> list[MenuItem]:
 
 
 def missing_words(facts: ActionFacts) -> str:
-    """Why something is not offered; empty where nothing is missing."""
+    """Return why actions are missing; empty if none are."""
     if facts.unreadable:
         return ""
     if not facts.writable:

@@ -1,6 +1,6 @@
-"""What a browser asks of a collection of sessions: a small protocol.
+"""The protocol between a browser and its collection of sessions.
 
-Rows come in batches, newest files first, so that a screen has something to show at once.
+Rows come in batches, newest files first, so that a screen can show the first ones immediately.
 """
 
 from __future__ import annotations
@@ -23,70 +23,70 @@ Scope = Literal["here", "all"]
 
 
 class SpendingSource(Protocol):
-    """What was said and spent, by any key."""
+    """Messages and usage by any dimension."""
 
     notes: list[str]
 
     def total(self) -> StatsTotals:
-        """Everything together."""
+        """Return the totals."""
         ...
 
     def groups(self, *by: Dimension) -> tuple[Group, ...]:
-        """By one or two keys."""
+        """Return the figures by one or two dimensions."""
         ...
 
 
 class Batch(NamedTuple):
-    """Rows and hidden things that are new, and how far the reading is."""
+    """New rows and hidden files, and the progress of reading."""
 
     rows: Sequence[SessionRow]
     hidden: Sequence[SkippedFile]
     loaded: int
     total: int
     is_provisional: bool = False
-    """Whether the rows come from an index and were not compared with the files yet."""
+    """Whether the rows come from the index and may be out of date."""
 
 
 class Source(Protocol[_Session_co]):
-    """What the screens ask of a collection of sessions."""
+    """A collection of sessions for screens."""
 
     @property
     def cwd(self) -> str:
-        """The working directory that the scope ``here`` means."""
+        """The working directory of the scope ``here``."""
         ...
 
     def rows(self, scope: Scope) -> Iterator[Batch]:
-        """Every session of a scope, newest first; the last batch has ``loaded == total``."""
+        """Yield every session of a scope, newest first; the last batch has ``loaded == total``."""
         ...
 
     def forest(self, scope: Scope) -> Forest:
-        """The sessions of a scope below those that they were forked from."""
+        """Return the sessions of a scope below those that they were forked from."""
         ...
 
     def agent(self, row: SessionRow) -> str:
-        """The program that owns a session."""
+        """Return the agent that owns a session."""
         ...
 
     def open(self, row: SessionRow) -> _Session_co:
-        """The session itself. SessionNotFound when it is gone."""
+        """Open a session. Raises SessionNotFound if it no longer exists."""
         ...
 
     def reload_row(self, row: SessionRow) -> SessionRow | None:
-        """The row as it is now; None when the session is gone."""
+        """Read a row again; None if the session no longer exists."""
         ...
 
     def is_changed(self, row: SessionRow) -> bool:
-        """Whether a session is not as its row says any more. A quick question, asked again and again."""
+        """Return whether a session differs from its row. Cheap: called repeatedly."""
         ...
 
     def search(self, scope: Scope, query: Query, *, limit: int) -> Hits:
-        """The best places in the sessions of a scope."""
+        """Return the best hits in the sessions of a scope."""
         ...
 
     def statistics(self, scope: Scope) -> AbstractContextManager[SpendingSource]:
-        """Sums over the sessions of a scope; what the index lacks is read first."""
+        """Return statistics over the sessions of a scope; files missing from the index are read first."""
         ...
 
     def rename(self, row: SessionRow, title: str) -> None:
-        """Give a session a title; the file keeps its name."""
+        """Set the title of a session; the file keeps its name."""
         ...

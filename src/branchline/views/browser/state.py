@@ -1,4 +1,4 @@
-"""What the session browser knows and shows, without a screen: rows read so far, choices, marks, hits."""
+"""The state of the session browser: rows, choices, marks and hits, and the lines that show them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "Sess
 
 _TYPE = 'type; words, "a phrase", agent:pi, after:2w, file:parse.py'
 _TELLING = frozenset({"role", "tool", "label", "file", "in"})
-"""Fields whose matches are places worth showing; the others choose whole sessions."""
+"""Fields whose matches are shown as hits; the others select whole sessions."""
 _DAY_MS = 86_400_000
 _PERIODS: dict[str, int] = {"any time": 0, "today": 1, "7 days": 7, "30 days": 30}
 _SHAPES: dict[Shape | None, str] = {
@@ -60,7 +60,7 @@ _PROGRESS = 12
 
 
 class Pill(NamedTuple):
-    """A choice in the bars above the list: how it is shown, and what a click on it chooses."""
+    """A choice in the bars above the list: its text, and what a click selects."""
 
     span: Span
     choice: Literal["agent", "scope", "period", "shape", "screen"] | None = None
@@ -68,14 +68,14 @@ class Pill(NamedTuple):
 
 
 class SessionCost(NamedTuple):
-    """What a session cost; ``estimated`` where its program did not record it."""
+    """The cost of a session; ``estimated`` if its agent did not record it."""
 
     amount: float | None
     estimated: bool = False
 
 
 class ListLine(NamedTuple):
-    """A line of the list: a session, or something about it."""
+    """A line of the list: a session, or details of it."""
 
     item: int
     kind: Literal["row", "second", "detail", "hit", "heading"]
@@ -83,7 +83,7 @@ class ListLine(NamedTuple):
 
 
 class PinnedNames(Protocol):
-    """The names of pinned sessions; ``ids`` are those that the settings pin for good."""
+    """The names of pinned sessions; ``ids`` are pinned by the settings."""
 
     problem: str | None
     ids: frozenset[str]
@@ -93,7 +93,7 @@ class PinnedNames(Protocol):
 
 
 class ScopeRows:
-    """What was read of one scope so far, and the batches that are still to come."""
+    """The rows of one scope read so far, and the remaining batches."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self.batches = batches
@@ -109,7 +109,7 @@ class ScopeRows:
         return self.total is not None and self.loaded >= self.total
 
     def take(self, batch: Batch) -> None:
-        """Add what a batch brings. At the end, drop provisional rows of which there is no session."""
+        """Add a batch. At the end, drop provisional rows without a session."""
         names = [row_name(row) for row in batch.rows]
         self.rows.update(zip(names, batch.rows, strict=True))
         if batch.is_provisional:
@@ -129,13 +129,13 @@ class ScopeRows:
 
 
 def _failing(problem: Exception) -> Iterator[Batch]:
-    """What was to be read, with the failure that is all there is of it."""
+    """Batches that fail with this problem."""
     yield from ()
     raise problem
 
 
 def top_bar(here: str, *, demo: bool, width: int) -> list[Pill]:
-    """The first line of the screen: which of the two it is, and whether this is the demo."""
+    """Return the first line of the screen: the tabs, and whether this is the demo."""
     names = ("Sessions", "Statistics")
     tabs = [Pill(Span(name, "cursor" if name == here else "dim"), "screen", name.lower()) for name in names]
     pills = [Pill(Span(" branchline   ", "active")), tabs[0], Pill(Span("   ")), tabs[1]]
@@ -145,7 +145,7 @@ def top_bar(here: str, *, demo: bool, width: int) -> list[Pill]:
 
 
 class BrowserState:
-    """The rows of a list, arranged by what a person has chosen."""
+    """The rows of a list, arranged by the choices of the user."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class BrowserState:
         self.letters = letters
         """Whether single letters act and a search begins with ``/``."""
         self.demo = demo
-        """Whether these are the sessions of the demo, which nobody wants to continue."""
+        """Whether these are the sessions of the demo, which are not continued."""
         self.agent: str | None = None
         self.query = Query()
         self.marked: dict[str, SessionRow] = {}
@@ -193,25 +193,25 @@ class BrowserState:
         self.lines: list[ListLine] = []
         self.stops: list[int] = []
         self.places: list[tuple[int, int]] = []
-        """Every hit that is known, in the order of the list: the item, and which of its hits."""
+        """All known hits in the order of the list: the item, and the number of its hit."""
         self._faces: dict[str, SearchFields] = {}
         self._agents: tuple[tuple[Scope, int], list[tuple[str, int]]] | None = None
         self.search(words)
 
     @property
     def loaded(self) -> ScopeRows:
-        """What was read of the scope that is shown."""
+        """The rows of the current scope read so far."""
         loaded = self.scopes.get(self.scope)
         if loaded is None:
             loaded = self.scopes[self.scope] = ScopeRows(self.source.rows(self.scope))
         return loaded
 
     def begin(self) -> bool:
-        """Read the first batch here and now; whether there is anything in this scope."""
+        """Read the first batch; return whether the scope has sessions."""
         loaded = self.loaded
         try:
             loaded.take(next(loaded.batches))
-        except Exception as problem:  # noqa: BLE001  formats come from many hands; the list itself says it
+        except Exception as problem:  # noqa: BLE001  third-party formats may raise anything; the list shows it
             loaded.batches = _failing(problem)
         self.arrange()
         return bool(loaded.rows) or not loaded.done
@@ -221,7 +221,7 @@ class BrowserState:
         return self.arranged.items
 
     def search_fields(self, row: SessionRow) -> SearchFields:
-        """What a search knows of a row, made once."""
+        """Return the searchable fields of a row, cached."""
         name = row_name(row)
         face = self._faces.get(name)
         if face is None:
@@ -229,7 +229,7 @@ class BrowserState:
         return face
 
     def agents(self) -> list[tuple[str, int]]:
-        """The programs whose sessions are here, and how many each has; most first."""
+        """Return the agents of the scope with their number of sessions, most first."""
         rows = self.loaded.rows
         if self._agents is None or self._agents[0] != (self.scope, len(rows)):
             counts = Counter(self.source.agent(row) for row in rows.values() if row.problem is None)
@@ -240,7 +240,7 @@ class BrowserState:
     # -- choosing -------------------------------------------------------------------------------------
 
     def search(self, words: str) -> None:
-        """Look for other words. What is inside sessions is known when :meth:`take_hits` has told."""
+        """Set the search. Matches in messages arrive later, with :meth:`take_hits`."""
         self.words = words
         self.given_up = ""
         self.query = parse_query(words, now=datetime.fromtimestamp(self.now()).astimezone())
@@ -250,7 +250,7 @@ class BrowserState:
         self.place = 0
 
     def take_hits(self, hits: Hits) -> None:
-        """What the words of this search were found in."""
+        """Take the hits of the current search."""
         self.answer = hits
         self.hits = {}
         for hit in hits:
@@ -268,7 +268,7 @@ class BrowserState:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
     def choose(self, choice: str, value: str) -> None:
-        """Filter by something: an agent, a time, a shape; the same once more takes it back."""
+        """Toggle a filter: an agent, a period, a shape."""
         match choice:
             case "agent":
                 self.agent = None if value in ("", self.agent) else value
@@ -281,7 +281,7 @@ class BrowserState:
                 self.hide = "nothing" if self.hide == value else value  # type: ignore[assignment]
 
     def filter_choices(self) -> list[tuple[str, str, str]]:
-        """Everything that can be filtered by: what it is, its value, and how many sessions there are."""
+        """Return all filters: their kind, their value, and the number of sessions."""
         rows = [row for row in self.loaded.rows.values() if row.problem is None]
         found = [("agent", name, f"{number:,}") for name, number in self.agents()]
         where = "all" if self.scope == "here" else "here"
@@ -307,7 +307,7 @@ class BrowserState:
         return found
 
     def clear_choices(self) -> bool:
-        """Show everything again; whether anything was chosen."""
+        """Clear all filters and marks; return whether there were any."""
         chosen = bool(self.marked or self.agent or self.shape or self.period != "any time")
         self.marked.clear()
         self.agent, self.shape, self.period = None, None, "any time"
@@ -318,7 +318,7 @@ class BrowserState:
             self.marked[row_name(row)] = row
 
     def arrange(self) -> None:
-        """Put the rows in order, and lay out the lines of the list."""
+        """Filter and sort the rows, and lay out the lines of the list."""
         days = _PERIODS[self.period]
         self.arranged = arrange(
             self.loaded.rows.values(),
@@ -376,7 +376,7 @@ class BrowserState:
         self.lines, self.stops = lines, stops
 
     def _shown_hits(self, item: int, name: str) -> range:
-        """The hits of a session that have a line: all of one that is expanded, else the current one's."""
+        """The shown hits of a session: all if it is expanded, otherwise those around the current one."""
         total = len(self.hits[name])
         if name in self.expanded:
             return range(total)
@@ -386,20 +386,20 @@ class BrowserState:
         return range(first, min(total, first + few))
 
     def item_at(self, line: int) -> int | None:
-        """The item that a line of the list belongs to."""
+        """Return the item of a line."""
         return self.lines[line].item if 0 <= line < len(self.lines) else None
 
     def line_of(self, item: int) -> int:
-        """The line on which an item begins."""
+        """Return the first line of an item."""
         return self.stops[item] if 0 <= item < len(self.stops) else 0
 
     def place_of(self, name: str) -> int | None:
-        """The line on which a session stands; None where it is not shown."""
+        """Return the line of a session; None if it is not shown."""
         found = next((at for at, item in enumerate(self.items) if row_name(item.row) == name), None)
         return None if found is None else self.line_of(found)
 
     def step_place(self, by: int) -> int | None:
-        """Go to the next or previous hit, around the ends; the item that it is in."""
+        """Go to the next or previous hit, cyclically, and return its item."""
         if not self.places:
             return None
         self.place = (self.place + by) % len(self.places)
@@ -407,7 +407,7 @@ class BrowserState:
         return self.places[self.place][0]
 
     def stand_on(self, item: int) -> None:
-        """The cursor is on an item: its first hit is the current one, unless another of its hits is."""
+        """Move the cursor to an item: its first hit becomes current, unless another of its hits is."""
         if self.places and self.places[self.place][0] != item:
             found = next((at for at, place in enumerate(self.places) if place[0] == item), None)
             if found is not None:
@@ -415,7 +415,7 @@ class BrowserState:
                 self.lay()
 
     def hit_of(self, item: int | None) -> Hit | None:
-        """The current hit, if it is in this item; else the first that is."""
+        """Return the current hit if it is in this item, otherwise the first hit of the item."""
         if item is None or not 0 <= item < len(self.items):
             return None
         found = self.hits.get(row_name(self.items[item].row))
@@ -431,14 +431,14 @@ class BrowserState:
     # -- sessions that change -------------------------------------------------------------------------
 
     def drop(self, rows: Iterable[SessionRow]) -> None:
-        """Forget sessions that are gone."""
+        """Remove sessions that no longer exist."""
         for row in rows:
             self.marked.pop(row_name(row), None)
             for loaded in self.scopes.values():
                 loaded.rows.pop(row_name(row), None)
 
     def replace(self, row: SessionRow, *, back: bool = False) -> None:
-        """Take a session as it is now; one that is not in the list only if it is ``back`` from the trash."""
+        """Replace the row of a session; add it if it is ``back`` from the trash."""
         name = row_name(row)
         self._faces.pop(name, None)
         for scope, loaded in self.scopes.items():
@@ -446,7 +446,7 @@ class BrowserState:
                 loaded.rows[name] = row
 
     def forget(self) -> None:
-        """Read this scope again from the beginning."""
+        """Forget the rows of this scope, so that it is read again."""
         self.scopes.pop(self.scope, None)
         self._faces.clear()
 
@@ -501,7 +501,7 @@ class BrowserState:
         return screen_columns(width, project=not self.grouped)
 
     def search_line(self, edit: LineEdit, width: int, *, typing: bool = True) -> Line:
-        """The words of a search as they are typed, why they cannot be searched for, and what was found."""
+        """Return the search line: the query, its problem, and the counts."""
         problem = self.query.problem if edit.text and edit.text == self.words else None
         hint = PRESS_TO_SEARCH if self.letters and not typing else _TYPE
         counts = self.counts_line(width)
@@ -517,7 +517,7 @@ class BrowserState:
         return header_line(self._columns(width), sort=self.sort)
 
     def pills(self, width: int) -> list[Pill]:
-        """The filters: programs on the left, as many as fit; where, when and of what shape on the right."""
+        """Return the filters: on the left agents, as many as fit; on the right scope, period and shape."""
         where = short_path(self.source.cwd, self.home) if self.scope == "here" else "all directories"
         choices: list[tuple[Literal["scope", "period", "shape"], str, bool]] = [
             ("scope", where if len(where) <= 24 else "this directory", self.scope == "here"),
@@ -560,7 +560,7 @@ class BrowserState:
         return [*left, Pill(Span(" " * max(0, gap))), *right]
 
     def counts_line(self, width: int) -> Line:
-        """How much there is, how much of it is shown, and what is still going on."""
+        """Return the counts: sessions, shown sessions, and the progress of reading."""
         loaded = self.loaded
         if not loaded.done:
             total = loaded.total or 0
@@ -601,7 +601,7 @@ class BrowserState:
         return make_line(*pieces, Span(" …" if waiting else "", "active"))
 
     def message_line(self) -> Line:
-        """What there is to say besides the list: marks, and what a search has left out."""
+        """Return the message below the list: marks, or notes of the search."""
         if self.marked:
             return make_line(
                 Span(f" {len(self.marked):,} marked", "title"),
@@ -610,7 +610,7 @@ class BrowserState:
         return make_line(Span(f" {self.given_up}" if self.given_up else "", "dim"))
 
     def empty_words(self) -> str:
-        """What an empty list says."""
+        """Return the text of an empty list."""
         if self.query.problem is not None:
             return f" {self.query.problem}"
         if not self.loaded.done or (self.query and self.answer is None):

@@ -25,7 +25,7 @@ Measure = Literal["cost", "tokens", "messages"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 _STACKED = 4
-"""Models that have a shade of their own in the chart; the others share one."""
+"""Models with a shade of their own in the chart; the others share one."""
 _SHADES: tuple[StyleRole, ...] = ("heat4", "heat3", "heat2", "heat1", "dim")
 _AXIS = 7
 _ROWS = 8
@@ -33,14 +33,16 @@ _MOST_DAYS = 365
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HEAT = "·▂▄▆█"
 _HEAT_ROLES: tuple[StyleRole, ...] = ("dim", "heat1", "heat2", "heat3", "heat4")
-_TWO_TABLES, _THREE_TABLES = 104, 150
+_TWO_TABLES, _THREE_TABLES = 104, 158
+_NAME = 24
+"""Columns of a name in a table, at every width."""
 _GAP = 4
 _TOP = 6
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class StatisticsData(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the screen shows, added up."""
+    """All figures of the statistics screen."""
 
     total: StatsTotals
     days: tuple[Group, ...] = ()
@@ -55,7 +57,7 @@ class StatisticsData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_statistics(sums: SpendingSource) -> StatisticsData:
-    """Add everything up. Waits for the disk."""
+    """Read all figures. Waits for the disk."""
     return StatisticsData(
         total=sums.total(),
         days=sums.groups("day"),
@@ -93,9 +95,9 @@ def statistics_lines(
     day: date | None = None,
     home: str = "",
 ) -> list[Line]:
-    """All lines for a width; ``day`` is the one that is looked at."""
+    """Return all lines for a width; ``day`` is the selected day."""
     if not data.total.messages and not data.total.tokens:
-        return [make_line(Span(" Nothing was said here yet.", "dim"))]
+        return [make_line(Span(" No messages yet.", "dim"))]
     lines = [*_figures(data, columns, today), (), *_chart(data, columns, today, measure, day or today), ()]
     tables = [
         _table("Models", data.models, measure, _model_name),
@@ -152,7 +154,7 @@ def _figures(data: StatisticsData, columns: int, today: date) -> list[Line]:
 
 
 def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, day: date) -> list[Line]:
-    """One column for each day, as many as there is room for; the models that weigh most are stacked."""
+    """One column per day, as many as fit; the largest models are stacked."""
     number = max(7, min(_MOST_DAYS, columns - _AXIS - 2))
     end = max(today, day)
     days = [end - timedelta(days=back) for back in range(number - 1, -1, -1)]
@@ -163,7 +165,7 @@ def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, da
     for group in data.model_days:
         stack = stacks.setdefault(group.keys[0], [0.0] * (_STACKED + 1))
         stack[shades.get(group.keys[1], _STACKED)] += value(group.figures)
-    for group in data.days:  # what no model said: prompts, and costs of nobody
+    for group in data.days:  # figures without a model, such as prompts
         stack = stacks.setdefault(group.name, [0.0] * (_STACKED + 1))
         stack[_STACKED] += max(0.0, value(group.figures) - sum(stack))
     heights = [stacks.get(one.isoformat(), [0.0] * (_STACKED + 1)) for one in days]
@@ -199,7 +201,7 @@ def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, da
 
 
 def _cell(stack: Sequence[float], top: float, level: int) -> tuple[str, StyleRole]:
-    """What one cell of a column shows: the largest model stands at the bottom."""
+    """One cell of a column; the largest model is at the bottom."""
     total = sum(stack)
     if not top or not total or not math.isfinite(total):
         return " ", "dim"
@@ -294,7 +296,9 @@ def _bars(
     title: str, heads: tuple[str, str], rows: Sequence[tuple[str, float, str, str]], columns: int
 ) -> list[Line]:
     """A table of names, bars and two numbers."""
-    name_room = max(10, min(24, columns - 34))
+    longest = max((width(one_line(name)) for name, *_rest in rows), default=0)
+    # Names come before bars: a wider screen with three tables cuts no name that a narrow one shows.
+    name_room = max(10, min(_NAME, columns - 34), min(longest, _NAME, columns - 24))
     bar_room = max(0, columns - name_room - 24)
     largest = max((amount for _name, amount, _left, _right in rows), default=0.0)
     lines = [
@@ -343,7 +347,7 @@ def _hours(data: StatisticsData, measure: Measure) -> list[Line]:
 
 
 def _calendar(data: StatisticsData, columns: int, today: date) -> list[Line]:
-    """A year of weeks, Monday on top; heights and shades say how many messages there were."""
+    """A year of weeks, Monday on top; heights and shades show the number of messages."""
     weeks = max(4, min(53, (columns - 6) // 2))
     messages = {group.name: group.figures.messages for group in data.days if group.name}
     monday = today - timedelta(days=today.weekday()) - timedelta(weeks=weeks - 1)

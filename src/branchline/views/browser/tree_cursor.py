@@ -1,6 +1,6 @@
-"""Where one stands in a tree that is looked at: filter, folds, search, and the entry under the cursor.
+"""The state of the tree screen: filter, folds, search, and the entry under the cursor.
 
-The entry is remembered by its position, so that it is found again after any change of what is shown.
+The entry is kept by its position, so that it is found again after any change of the rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST_NAME = 24
 
 
 class TreeCursor(Generic[_Session]):
-    """The rows of a tree and a place among them. ``cursor`` is the row, -1 when there is none."""
+    """The rows of a tree and a cursor. ``cursor`` is the row number, -1 without rows."""
 
     def __init__(self, session: _Session, *, at: str | None = None, home: str = "") -> None:
         self.session = session
@@ -39,14 +39,14 @@ class TreeCursor(Generic[_Session]):
         self.times = False
         self.folded: set[int] = set()
         self.marked = ROOT
-        """The entry that is one end of a range; ROOT where none is."""
+        """The marked entry, one end of a range; ROOT without a mark."""
         self.position = session.index.positions.get(at or session.leaf or "", ROOT)
         self._texts = RowTexts(session.transcript, home=home)
         self._search = Search(session.transcript, session.transcript.reading.labels)
         self.set_session(session)
 
     def set_session(self, session: _Session) -> None:
-        """Look at the session anew: it has grown, or is another reading of the same file."""
+        """Show a session that has grown, or another reading of the same file."""
         transcript = session.transcript
         if session is not self.session:
             marked = None if self.marked == ROOT else self.session.index.keys[self.marked]
@@ -77,7 +77,7 @@ class TreeCursor(Generic[_Session]):
         return len(self.outline)
 
     def line(self, index: int, columns: int) -> Line:
-        """One row, moved left as far as it takes to read the one under the cursor."""
+        """Return one row, shifted left so that the row under the cursor is readable."""
         row = self.outline[index]
         session = self.session
         shift = 0
@@ -90,7 +90,7 @@ class TreeCursor(Generic[_Session]):
         if role == "error" and (finding := self._damage.of(row.position)):
             text = f"[damaged]: {finding.message}"
         line = make_line(
-            " ",  # the list marks the row under its cursor there
+            " ",  # the cursor of the list
             Span("✓" if row.position == self.marked else " ", "active"),
             Span(indentation(row, self.outline.gutters(index))[shift:], "dim"),
             *outline_line(
@@ -112,32 +112,32 @@ class TreeCursor(Generic[_Session]):
     # -- choosing what is seen ------------------------------------------------------------------------
 
     def set_filter(self, kind: Filter) -> None:
-        """Another filter; folds are dropped."""
+        """Set the filter, and unfold everything."""
         self.filter = kind
         self.folded.clear()
         self._arrange()
 
     def toggle_filter(self, kind: Filter) -> None:
-        """Put a filter in force, or the default one where it is already."""
+        """Set a filter, or the default one if it is set already."""
         self.set_filter("default" if self.filter == kind else kind)
 
     def step_filter(self, by: int) -> None:
         self.set_filter(FILTERS[(FILTERS.index(self.filter) + by) % len(FILTERS)])
 
     def prepare_search(self, entries: int) -> bool:
-        """Read at most so many more entries for the search; whether all have been read."""
+        """Read at most ``entries`` more entries for the search; return whether all have been read."""
         return self._search.collect(entries)
 
     def search(self, words: str) -> None:
-        """Only entries with all these words; folds are dropped."""
+        """Show only entries with all these words, and unfold everything."""
         self.words = words
         self.folded.clear()
         self._arrange()
 
     def act(self, action: str, page: int = 1) -> bool:
-        """Do what a key of the selector stands for: ``fold``, ``turn(-1)``, ``only('all')`` …
+        """Run the action of a key: ``fold``, ``turn(-1)``, ``only('all')`` …
 
-        ``page`` is how many rows are seen at once. False for what is not about rows.
+        ``page`` is the number of visible rows. Returns False for actions that do not concern rows.
         """
         name, _, given = action.rstrip(")").partition("(")
         match name:
@@ -170,18 +170,18 @@ class TreeCursor(Generic[_Session]):
     # -- moving ---------------------------------------------------------------------------------------
 
     def move_to(self, index: int) -> None:
-        """The cursor is on this row now."""
+        """Move the cursor to a row."""
         if 0 <= index < len(self.outline):
             self.cursor = index
             self.position = self.outline.positions[index]
 
     def fold(self) -> None:
-        """Fold what is open here, or go to the start of the stretch."""
+        """Fold this branch, or go to its start."""
         if self.cursor >= 0:
             self._follow(self.outline.back(self.cursor))
 
     def unfold(self) -> None:
-        """Unfold, or go to where the stretch ends."""
+        """Unfold this branch, or go to its end."""
         if self.cursor >= 0:
             self._follow(self.outline.forward(self.cursor))
 
@@ -198,16 +198,16 @@ class TreeCursor(Generic[_Session]):
                 self.cursor = self.outline.nearest(jump.position)
 
     def to_turn(self, by: int) -> None:
-        """To the next or previous prompt among the rows."""
+        """Go to the next or previous prompt."""
         roles, positions = self.session.index.roles, self.outline.positions
         self._to(by, lambda index: roles[positions[index]] == "user")
 
     def to_end(self, by: int) -> None:
-        """To the next or previous row in which a branch ends."""
+        """Go to the next or previous end of a branch."""
         self._to(by, self._ends)
 
     def _ends(self, index: int) -> bool:
-        """A branch ends where the next row hangs from somewhere else: it has a connector and is no deeper."""
+        """Whether a branch ends here: the next row has a connector, or is a root, and is not deeper."""
         if index + 1 >= len(self.outline):
             return True
         following = self.outline[index + 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["TREE_FILTER_KEYS", "TREE_LETTERS", "TREE_MOVE_KEYS", "Key"]
+__all__ = ["LIST_KEYS", "TREE_FILTER_KEYS", "TREE_LETTERS", "TREE_MOVE_KEYS", "Key"]
 
 
 class Key(NamedTuple):
@@ -20,6 +20,14 @@ class Key(NamedTuple):
     letter: str = ""
 
 
+LIST_KEYS = (
+    Key("up", "step(-1)", "up"),
+    Key("down", "step(1)", "down"),
+    Key("pageup", "page(-1)", "a page up"),
+    Key("pagedown", "page(1)", "a page down"),
+    Key("home", "first", "to the first row"),
+    Key("end", "last", "to the last row"),
+)
 TREE_MOVE_KEYS = (
     Key("ctrl+left,alt+left", "fold", "fold, or go to the start of the branch", "fold"),
     Key("ctrl+right,alt+right", "unfold", "unfold, or go to the next branch"),

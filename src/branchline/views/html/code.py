@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from branchline.views.html.markup import EMPTY, Html, Template, escape, join
+from branchline.views.text import ESCAPES
 
 __all__ = ["code_block", "difference", "highlighted", "output"]
 
@@ -85,9 +86,7 @@ def _difference_line(line: str) -> Html:
     return _LINE(Html(name), line[1:] if name in (" add", " del") or line[:1] == " " else line)
 
 
-_ANSI = re.compile(
-    "\x1b\\[([0-9;]{0,40})m|\x1b(?:\\[[0-9;?]{0,40}[A-Za-z]|\\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\))"
-)
+_ANSI = re.compile(ESCAPES)
 _COLOURS = {"1": "b", "31": "r", "91": "r", "32": "g", "92": "g"}
 
 

@@ -23,7 +23,6 @@ from branchline.views.text import one_line
 __all__ = ["KINDS", "SkeletonColumns", "skeleton_columns"]
 
 _LONGEST = 80
-_MARKS = str.maketrans("", "", "`*")
 KINDS: dict[str, str] = {
     "u": "prompt",
     "a": "answer",
@@ -110,7 +109,7 @@ def skeleton_columns(
     for at, entry in zip(shown, source.entries(shown), strict=True):
         said = copy_text(entry) if kinds[at - start] in "ua" else ""
         words = one_line(said[: 4 * _LONGEST]) or one_line(texts.of(at, entry)[: 4 * _LONGEST])
-        short[at] = words.translate(_MARKS)[:_LONGEST]
+        short[at] = words.replace("`", "").replace("*", "")[:_LONGEST]
     return SkeletonColumns(
         ids=tree.keys[start:],
         steps=[at - parents[at] for at in positions],

@@ -50,7 +50,7 @@ from branchline.formats import LabelState
 from branchline.tree import ROOT, EntrySource
 from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
-from branchline.views.html.markup import EMPTY, Html, Template, join
+from branchline.views.html.markup import EMPTY, Html, Template, escape, join
 from branchline.views.html.prose import is_plain, prose
 from branchline.views.humanize import as_float, count, format_size, money, tokens
 from branchline.views.tool_calls import Call, call_of, single_line
@@ -196,7 +196,7 @@ class PieceRenderer:
 
     # -- texts ----------------------------------------------------------------------------------------
 
-    def _place(self, position: int, text: str, row: int | None = None) -> str | None:
+    def _place(self, position: int, text: str, row: int | None = None) -> Html | None:
         """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another.
 
         ``row`` is the entry whose piece this is, if it is another one: places count from there.
@@ -206,7 +206,7 @@ class PieceRenderer:
         at = self._reference(position, text)
         if at is None:
             return None
-        return str(at) if row is None else f"{at}:{position - row}"
+        return Html(at if row is None else f"{at}:{position - row}")
 
     def _prose(self, position: int, text: str) -> Html:
         if is_plain(text) and (place := self._place(position, text)) is not None:
@@ -267,7 +267,7 @@ class PieceRenderer:
             case UserMessage():
                 text = self._prose(position, blocks_text(message.content, "\n\n"))
                 body = join((text, *self._images(message.content), self._chips(entry)))
-                return self._article(entry, "user", _PROMPT, body)
+                return self._article(entry, _USER, _PROMPT, body)
             case AssistantMessage():
                 return self._answer(position, entry, message)
             case ToolResult():
@@ -336,15 +336,14 @@ class PieceRenderer:
             parts.append(_OMITTED("No content"))
         if entry.id in self._labels:
             parts.append(self._chips(entry))
-        kind = "assistant bare" if bare else "assistant"
-        return self._article(entry, kind, _ANSWER, join(parts), message)
+        return self._article(entry, _BARE if bare else _ASSISTANT, _ANSWER, join(parts), message)
 
     def _article(
-        self, entry: Entry, kind: str, name: str, body: Html, answer: AssistantMessage | None = None
+        self, entry: Entry, kind: Html, name: str, body: Html, answer: AssistantMessage | None = None
     ) -> Html:
         if self._reference is not None:  # the page knows the time and the address
-            return _PACKED_ARTICLE(Html(kind), entry.id, name, body, _margin(answer))
-        return _ARTICLE(Html(kind), entry.id, name, body, entry.id, _time(entry), _margin(answer))
+            return _PACKED_ARTICLE(kind, entry.id, name, body, _margin(answer))
+        return _ARTICLE(kind, entry.id, name, body, entry.id, _time(entry), _margin(answer))
 
     def _chips(self, entry: Entry) -> Html:
         label = self._labels.get(entry.id)
@@ -367,7 +366,7 @@ class PieceRenderer:
         view = view._replace(facts=("without its call", *view.facts))
         call = Call(result.tool_call_id, result.tool_name, {})
         line = self._line(position, call, (position, view), images=self._images(result.content))
-        return self._tool_article(entry, "assistant bare", "Tool result", line)
+        return self._tool_article(entry, _BARE, "Tool result", line)
 
     def _bash(self, position: int, entry: MessageEntry, message: BashExecution) -> Html:
         """A command that the user ran."""
@@ -375,9 +374,9 @@ class PieceRenderer:
             return EMPTY
         call = Call("", "bash", {"command": message.command})
         view = ResultView(message.output, bool(message.exit_code), bash_facts(message))
-        return self._tool_article(entry, "shell", "Command", self._line(position, call, (position, view)))
+        return self._tool_article(entry, _SHELL, _COMMAND, self._line(position, call, (position, view)))
 
-    def _tool_article(self, entry: Entry, kind: str, name: str, line: Html) -> Html:
+    def _tool_article(self, entry: Entry, kind: Html, name: str, line: Html) -> Html:
         return self._article(entry, kind, name, join((*_toolset([line]), self._chips(entry))))
 
     def _line(
@@ -406,10 +405,10 @@ class PieceRenderer:
             Html(" bad") if view.failed else EMPTY,
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
             _icon(kind),
-            name,
+            _name(name),
             subject,
-            gist,
-            duration,
+            gist or EMPTY,
+            duration or EMPTY,
             _STATES["open" if is_open else "bad" if view.failed else "ok"],
             _IO(join(parts)) if parts else EMPTY,
         )
@@ -427,8 +426,8 @@ class PieceRenderer:
     def _output(self, position: int, text: str, lines: int, row: int) -> Html:
         shown = text[:_LONGEST_OUTPUT]
         left = len(text) - len(shown)
-        title = f"Output, {count(lines, 'line')}" + (f", {left:,} more characters not shown" if left else "")
-        return self._text_section(title, position, shown, row)
+        title = f"Output, {_line_count(lines)}" + (f", {left:,} more characters not shown" if left else "")
+        return self._text_section(Html(title), position, shown, row)
 
     def _thought(self, position: int, text: str) -> Html:
         shown = text.strip()
@@ -450,12 +449,12 @@ class PieceRenderer:
         first = single_line(text[:400])
         title = join((name, *(f", {fact}" for fact in facts)))
         return self._article(
-            entry, "note", "Note", join((_NOTE(title, first, prose(text)), self._chips(entry)))
+            entry, _NOTED, "Note", join((_NOTE(title, first, prose(text)), self._chips(entry)))
         )
 
     def _raw(self, entry: Entry, name: str, text: str, *, bad: bool = False) -> Html:
         shown = text[:_LONGEST_OUTPUT]
-        kind = Html("note bad") if bad else Html("note")
+        kind = Html("note bad") if bad else _NOTED
         return self._article(entry, kind, "Entry", _NOTE(name, single_line(text[:200]), _PRE(shown)))
 
     def _images(self, content: Content) -> list[Html]:
@@ -474,6 +473,7 @@ class PieceRenderer:
 
 
 _PROMPT, _ANSWER, _COMMAND, _INPUT = map(Html, ("Prompt", "Answer", "Command", "Input"))
+_USER, _ASSISTANT, _BARE, _SHELL, _NOTED = map(Html, ("user", "assistant", "assistant bare", "shell", "note"))
 
 
 # -- parts of a piece -------------------------------------------------------------------------------------
@@ -588,7 +588,12 @@ def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines:
         end = result.text[-400:]
         if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
             return str(found[-1])
-    return count(lines, "line") if lines else ""
+    return _line_count(lines) if lines else ""
+
+
+@lru_cache(maxsize=1024)
+def _line_count(lines: int) -> Html:
+    return Html(count(lines, "line"))
 
 
 def _lines(text: str) -> int:
@@ -619,6 +624,10 @@ def _margin(answer: AssistantMessage | None) -> Html:
 @lru_cache(maxsize=256)
 def _model(name: str) -> Html:
     return _MODEL(name)
+
+
+_name = lru_cache(maxsize=256)(escape)
+"""The names of tools are few."""
 
 
 def _grouped(number: float) -> str:

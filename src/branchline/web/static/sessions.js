@@ -117,9 +117,7 @@ function hits(row) {
   for (const hit of row.hits) {
     const line = element("span", "hit"); line.dataset.entry = hit.entry;
     line.append(element("span", "who", { user: "prompt", assistant: "answer", toolResult: "tool" }[hit.role] ?? hit.role));
-    const text = element("span", "words"); let at = 0;
-    for (const [start, end] of hit.ranges) { text.append(hit.text.slice(at, start), element("mark", "", hit.text.slice(start, end))); at = end; }
-    text.append(hit.text.slice(at)); line.append(text);
+    const text = element("span", "words"); text.append(...hit.text.map(([part, matches]) => (matches ? element("mark", "", part) : part))); line.append(text);
     if (!hit.on_path) line.append(element("span", "quiet", "other branch"));
     if (hit.places > 1) line.append(element("span", "quiet", `in ${hit.places} sessions`));
     list.append(line);

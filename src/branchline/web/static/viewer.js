@@ -36,7 +36,7 @@ class ServerSource {
   }
   async search(words, found, stopped) {
     const answer = await ask("/find?q=" + encodeURIComponent(words));
-    for (const [position, text, at] of answer.found) { if (stopped()) return; found(position, text, at); }
+    for (const [position, before, after] of answer.found) { if (stopped()) return; found(position, before, after); }
   }
 }
 

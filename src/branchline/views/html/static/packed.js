@@ -36,12 +36,12 @@ export class PackedSource {
   // The text of the string that begins at an offset in the line of an entry.
   async text(position, offset) { const { bytes, at } = await this.frame(position); return stringAt(bytes, at[0] + offset); }
 
-  // The entries that contain some words, chunk by chunk; ask(number of entries done) may end it.
+  // The entries that contain all words, chunk by chunk: found(position, text before the first word, text from it on).
   async search(words, found, stopped) {
-    const needle = words.toLowerCase();
+    const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     for (let number = 0; number < this.places.length; number++) {
       const end = this.places[number + 1] ?? Infinity;
-      for (const [position, text, lower] of await this.texts(number)) { const at = lower.indexOf(needle); if (at >= 0) found(position, text.slice(Math.max(0, at - 40), at + needle.length + 80), Math.min(at, 40)); }
+      for (const [position, text, lower] of await this.texts(number)) if (wanted.every((word) => lower.includes(word))) { const at = lower.indexOf(wanted[0]); found(position, text.slice(Math.max(0, at - 40), at), text.slice(at, at + 120)); }
       if (stopped()) return;
       if (end === Infinity) return;
       await new Promise((next) => setTimeout(next));

@@ -241,18 +241,19 @@ export class SessionPage {
     if (words.trim().length < 2) { said.textContent = ""; box.hidden = true; return; }
     said.textContent = "…"; box.replaceChildren(); box.hidden = false;
     const more = () => { said.textContent = this.hits.length ? this.hits.length.toLocaleString() : "…"; };
-    await this.source.search(words, (position, snippet, start) => {
+    await this.source.search(words, (position, before, after) => {
       if (this.finding !== run) return;
       this.hits.push(position);
-      if (this.hits.length <= 100) box.append(this.hitRow(this.hits.length - 1, position, snippet, start, words.length));
+      if (this.hits.length <= 100) box.append(this.hitRow(this.hits.length - 1, position, before, after));
     }, () => { if (this.finding === run) more(); return this.finding !== run; });
     if (this.finding !== run) return;
     said.textContent = this.hits.length ? `${this.hits.length.toLocaleString()} found` : "none";
     if (!this.hits.length) box.replaceChildren(element("p", "omitted", "Nothing found"));
   }
-  hitRow(number, position, snippet, start, length) {
+  hitRow(number, position, before, after) {
     const row = element("button"); row.type = "button"; row.tabIndex = -1;
-    row.append(element("small", "", WHO[this.tree.kinds[position]] ?? ""), snippet.slice(0, start), element("mark", "", snippet.slice(start, start + length)), snippet.slice(start + length));
+    const end = this.words.trim().split(/\s+/)[0].length;
+    row.append(element("small", "", WHO[this.tree.kinds[position]] ?? ""), before, element("mark", "", after.slice(0, end)), after.slice(end));
     row.addEventListener("click", () => this.toHit(number));
     return row;
   }
@@ -265,8 +266,8 @@ export class SessionPage {
     if (node) await this.highlight(node);
   }
   async highlight(node) {
-    const needle = this.words.toLowerCase();
-    const ranges = (root) => { const found = [], walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT); for (let text; (text = walker.nextNode());) { const lower = text.data.toLowerCase(); for (let at = lower.indexOf(needle); at >= 0; at = lower.indexOf(needle, at + needle.length)) { const range = new Range(); range.setStart(text, at); range.setEnd(text, at + needle.length); found.push(range); } } return found; };
+    const words = this.words.toLowerCase().split(/\s+/).filter(Boolean);
+    const ranges = (root) => { const found = [], walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT); for (let text; (text = walker.nextNode());) { const lower = text.data.toLowerCase(); for (const word of words) for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + word.length)) { const range = new Range(); range.setStart(text, at); range.setEnd(text, at + word.length); found.push(range); } } return found; };
     const visible = () => ranges(node).filter((range) => !range.startContainer.parentElement.closest("details:not([open]) > :not(summary)"));
     if (!visible().length) for (const details of node.querySelectorAll("details")) {
       const known = this.folds.get(details); if (!known || details.open) continue;

@@ -1,0 +1,89 @@
+"""Conversations item by item, to compare a session with what a real agent sends to its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from branchline.context import build_context, close_tool_calls, model_messages
+from branchline.context.tool_pairs import told_result
+from branchline.entries import AssistantMessage, Image, Message, Text, ToolCall, ToolResult, UserMessage
+from branchline.formats import EntryLog
+from support import CORPUS
+
+GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
+PROMPT = "And now?"
+PICTURE = "(a picture)"
+
+OTHERWISE = {
+    "badutf8.jsonl": "a block whose type cannot be read becomes text",
+    "branches.jsonl": "oh-my-pi leaves out an answer whose call has no result; here the call gets one",
+}
+
+Item = tuple[Any, ...]
+
+
+def said(source: EntryLog) -> list[Item]:
+    """The conversation of a session item by item, as a model sees it without thinking."""
+    leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
+    messages = model_messages(item.message for item in build_context(source, leaf).messages)
+    calls: dict[str, int] = {}
+    found: list[Item] = []
+    for message in close_tool_calls(_paired(messages)):
+        found += _items(message, calls)
+    return joined(found)
+
+
+def _paired(messages: list[Message]) -> Iterator[Message]:
+    """The messages with words for results whose call does not precede them."""
+    asked: set[str] = set()
+    for message in messages:
+        match message:
+            case AssistantMessage():
+                asked = {block.id for block in message.content if isinstance(block, ToolCall)}
+                yield message
+            case ToolResult() if message.tool_call_id not in asked:
+                yield told_result(message)
+            case ToolResult():
+                yield message
+            case _:
+                asked = set()
+                yield message
+
+
+def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
+    match message:
+        case UserMessage():
+            if parts := _parts(message.content):
+                yield ("user", parts)
+        case ToolResult():
+            yield ("result", calls[message.tool_call_id], "".join(_parts(message.content)))
+        case AssistantMessage():
+            for block in (
+                (Text(text=message.content),) if isinstance(message.content, str) else message.content
+            ):
+                if isinstance(block, Text) and block.text.strip():
+                    yield ("assistant", [block.text])
+                elif isinstance(block, ToolCall):
+                    calls[block.id] = len(calls)
+                    yield ("call", calls[block.id], block.name, block.arguments)
+
+
+def _parts(content: Any) -> list[str]:
+    blocks = (Text(text=content),) if isinstance(content, str) else content
+    return [block.text if isinstance(block, Text) else PICTURE for block in blocks if _counts(block)]
+
+
+def _counts(block: Any) -> bool:
+    return isinstance(block, Image) or (isinstance(block, Text) and bool(block.text.strip()))
+
+
+def joined(items: list[Item]) -> list[Item]:
+    """Texts of one speaker that follow each other are one item: no API tells them apart."""
+    found: list[Item] = []
+    for item in items:
+        if found and item[0] in ("user", "assistant") and found[-1][0] == item[0]:
+            found[-1] = (item[0], [*found[-1][1], *item[1]])
+        else:
+            found.append(item)
+    return found
