@@ -61,6 +61,7 @@ def test_a_resumed_chat_shows_its_last_turns_and_tries_several_answers(start, wo
 
     assert "2 earlier turns" in (whole := terminal.history())
     assert "question 2" not in whole
+    assert "last prompt" not in whole  # it is shown with its turn
     assert re.search(r"^❯ question 3$", whole, re.MULTILINE)
     assert re.search(r"^answer 5$", seen, re.MULTILINE)  # Markdown, not its marks
     assert re.search(r"^edit +x\.py +\+1 -1$", seen, re.MULTILINE)
@@ -81,6 +82,8 @@ def test_a_resumed_chat_shows_its_last_turns_and_tries_several_answers(start, wo
     terminal.say("/cost")
     rows = terminal.wait("the session, all").split("\n")
     assert max(map(len, rows)) <= 60
+    terminal.say("/tools")
+    terminal.wait(r"^list_files +ask +List .*…\nread_file")  # one line for each
     terminal.say("/quit")
     terminal.wait(r"^code 0")
 

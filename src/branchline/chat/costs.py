@@ -103,7 +103,14 @@ async def cost(chat: Chat, words: str) -> None:
     whole = chat.conductor.usage.all.models
     chat.front.line(*_row("", "the session, all branches", spent_on(whole, prices), room, total=True))
     for model, usage in whole.items():
-        chat.front.line(*_row("", f"  {model}", _cost_of(model, usage, prices), room))
+        chat.front.line(
+            *_row(
+                "",
+                f"  {model if model.strip('/') else 'unknown model'}",
+                _cost_of(model, usage, prices),
+                room,
+            )
+        )
 
 
 _HEAD = "".join(f"{name:>{_COLUMN}}" for name in ("input", "output", "cached")) + f"{'cost':>{_COST}}"

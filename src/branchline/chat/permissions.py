@@ -18,7 +18,7 @@ from branchline.entries import ToolCall
 from branchline.models import READ_FILES, Tool
 from branchline.views.humanize import count
 from branchline.views.spans import Span, make_line
-from branchline.views.text import one_line, safe
+from branchline.views.text import cut, one_line, safe
 from branchline.views.tool_calls import Call
 from branchline.views.tool_views import call_text
 
@@ -193,8 +193,11 @@ async def tools(chat: Chat, words: str) -> None:
         return
     names = [one_line(tool.full_name) for tool in chat.tools]
     room = max(map(len, names))
+    columns = chat.front.columns
     for name, tool in zip(names, chat.tools, strict=True):
         about = one_line(tool.description.partition("\n")[0])
+        if columns is not None:
+            about = cut(about, max(10, columns - room - 10))
         chat.front.line(
             Span(f"{name:<{room}}", "tool"), f"  {chat.permissions.of(tool):<5}", Span(f"  {about}", "dim")
         )

@@ -178,7 +178,8 @@ def say_where(chat: Chat) -> None:
     session = chat.conductor.session
     turns = list(prior_turns(session))
     title = f" ({session.title})" if session.title else ""
-    last = f"; last prompt: {turns[-1].preview}" if turns else ""
+    # On a screen the last turns follow.
+    last = f"; last prompt: {turns[-1].preview}" if turns and not chat.front.can_ask else ""
     chat.front.notice(f"session {session.id}{title}, {count(len(turns), 'turn')}{last}")
 
 
