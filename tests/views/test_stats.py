@@ -7,6 +7,7 @@ import tempfile
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,6 +191,17 @@ def test_without_a_width_nothing_is_drawn(session):
     text = "\n".join(line_text(line) for line in overview(tally(session)))
 
     assert not set(text) & set("█▁▂▃▄▅▆▇▉▊▋▌▍▎▏…")
+
+
+def test_a_table_of_tools_has_only_what_is_known_of_a_tool(session):
+    """Tokens and cost belong to answers: a tool without any would look as if it were free."""
+    figures = msgspec.structs.replace(tally(session).model[0].figures, tool_calls=3, messages=0, cost=0.0)
+    groups = (Group(name="bash", keys=("bash",), figures=figures),)
+
+    heading, row = (line_text(line).split() for line in table(groups, "tool"))
+
+    assert heading == ["tool", "sessions", "calls"]
+    assert row == ["bash", "1", "3"]
 
 
 @pytest.mark.parametrize("columns", [20, 30, 40, 50, 80, 100, 200])

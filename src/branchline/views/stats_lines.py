@@ -76,6 +76,8 @@ _CHOICES = (
 """From wide to narrow: the first that leaves room for a name and a bar is used."""
 _NARROW = (_CHOICES[-1], (_COLUMNS[1], _COLUMNS[6]), (_COLUMNS[6],))
 """If no bar fits: the first that leaves room for a name. The cost is always shown."""
+_OF_TOOLS = (_COLUMNS[0], _COLUMNS[2])
+"""What is known of a tool: messages, tokens and cost belong to answers, not to the calls in them."""
 
 
 def overview(stats: Stats, *, columns: int | None = None, home: str = "") -> list[Line]:
@@ -142,7 +144,9 @@ def table(
     """Return a table with one line per group; with ``columns``, also a bar if it fits."""
     names = [_name(group, dimension, home) for group in groups]
     longest = max([width(dimension), *map(width, names)])
-    chosen, cells, widths, left = _grid(groups, columns, min(longest, _SHORT_NAME) + 2 + _SHORT_BAR)
+    of_tools = "tool" in dimension.split(",")
+    choices = ((_OF_TOOLS,), (_OF_TOOLS[1:],)) if of_tools else (_CHOICES, _NARROW)
+    chosen, cells, widths, left = _grid(groups, choices, columns, min(longest, _SHORT_NAME) + 2 + _SHORT_BAR)
     with_bar = left - 2 - _SHORT_BAR
     name_room = longest
     if columns is not None:
@@ -172,11 +176,16 @@ class _Grid(NamedTuple):
     left: int
 
 
-def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
-    """As many columns as leave room for name and bar; all without a width."""
+def _grid(
+    groups: Sequence[Group],
+    choices: tuple[Sequence[Sequence[_Column]], Sequence[Sequence[_Column]]],
+    columns: int | None,
+    wanted: int,
+) -> _Grid:
+    """As many columns as leave room for name and bar, else for a name; all without a width."""
     grids = []
-    for choices, needed in ((_CHOICES, wanted), (_NARROW, _SHORTEST_NAME)):
-        for chosen in choices:
+    for offered, needed in zip(choices, (wanted, _SHORTEST_NAME), strict=True):
+        for chosen in offered:
             cells = [[column.text(group.figures) for column in chosen] for group in groups]
             titles = [column.title for column in chosen]
             widths = [max(map(len, texts)) for texts in zip(titles, *cells, strict=True)]
@@ -188,12 +197,14 @@ def _grid(groups: Sequence[Group], columns: int | None, wanted: int) -> _Grid:
 
 
 def _measure(groups: Sequence[Group]) -> tuple[Callable[[StatsTotals], float], str]:
-    """What bars show: cost if there is any, else tokens, else messages."""
+    """What bars show: cost if there is any, else tokens, else messages, else tool calls."""
     if any(group.figures.cost > 0 for group in groups):
         return (lambda figures: figures.cost), "cost"
     if any(group.figures.tokens > 0 for group in groups):
         return (lambda figures: figures.tokens), "tokens"
-    return (lambda figures: figures.messages), "messages"
+    if any(group.figures.messages > 0 for group in groups):
+        return (lambda figures: figures.messages), "messages"
+    return (lambda figures: figures.tool_calls), "tool calls"
 
 
 def _name(group: Group, dimension: str, home: str) -> str:
