@@ -26,8 +26,9 @@ install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchl
 	@echo "installed $(HOME)/.local/bin/branchline and its manual page"
 	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "add $(HOME)/.local/bin to your PATH to use it";; esac
 
+# Tests wait for real programs, servers and terminals: three processes keep two processors busy.
 test: $(VENV)/ready  ## run every test but the long campaigns
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ARGS)
 
 test-failed: $(VENV)/ready  ## run the tests that failed last time once more, one after the other
 	$(BIN)/python -m pytest -p no:xdist --last-failed --last-failed-no-failures none $(ARGS)
