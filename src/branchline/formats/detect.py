@@ -46,8 +46,8 @@ class BuiltinFormat(NamedTuple):
     """How most of its files begin, and no others': then this format is tried first."""
     has_database: bool = False
     """Whether it keeps sessions in SQLite databases."""
-    documents: str = ""
-    """A regular expression for the paths of sessions that it keeps as documents."""
+    documents: tuple[tuple[str, str], ...] = ()
+    """What paths of sessions that it keeps as documents contain, and how they end; others may, too."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")
@@ -97,15 +97,14 @@ BUILTIN_FORMATS = (
         ),
         ("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "APPDATA"),
         begins=b'{"cline":"',
-        documents=r"[/\\]sessions[/\\]([^/\\]+)[/\\](?:\1(?:\.messages)?|agent_[^/\\]+\.messages)\.json$"
-        r"|[/\\]tasks[/\\][^/\\]+[/\\]api_conversation_history\.json$",
+        documents=(("sessions", ".json"), ("tasks", "api_conversation_history.json")),
     ),
     BuiltinFormat(
         "gemini",
         (".gemini",),
         ("GEMINI_CLI_HOME",),
         begins=b'{"sessionId":"',
-        documents=r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$",
+        documents=(("chats", ".json"),),
     ),
     BuiltinFormat(
         "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
@@ -115,7 +114,7 @@ BUILTIN_FORMATS = (
         (".vibe",),
         ("VIBE_HOME",),
         begins=b'{"vibe":"',
-        documents=r"[/\\]unified[/\\][^/\\]+[/\\]CURRENT$",
+        documents=(("unified", "CURRENT"),),
     ),
     BuiltinFormat("qwen", (".qwen",), begins=b'{"uuid":"'),
     BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
@@ -139,7 +138,7 @@ BUILTIN_FORMATS = (
         ("GOOSE_PATH_ROOT", "XDG_DATA_HOME"),
         begins=b'{"type":"session","version":3,"agent":"goose",',
         has_database=True,
-        documents=r"/goose/sessions/[^/]+\.jsonl$",
+        documents=(("/goose/sessions/", ".jsonl"),),
     ),
 )
 
