@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from branchline._sha256 import sha256
 from branchline._user_directories import user_directory
@@ -101,7 +102,7 @@ def session_directory(
 # -- every program ----------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """A folder in which one program keeps sessions, and where to look in it."""
 
     agent: str
@@ -119,7 +120,7 @@ class Place(NamedTuple):
         return self.folders == (self.root,)
 
 
-class KnownPlaces(NamedTuple):
+class KnownPlaces(msgspec.Struct, frozen=True):
     """Where to look, and the formats of other packages that could not say it."""
 
     places: list[Place]

@@ -11,6 +11,8 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from branchline.catalog.catalog import Catalog
 from branchline.catalog.words import expression, has_tokens
 from branchline.views.query import Query, Term, role_name
@@ -66,7 +68,7 @@ _Row = tuple[int, int, int, str, int | None, int, int, int]
 """What decides the rank of a candidate: reading the rest of 3,000 takes longer than ranking them."""
 
 
-class RankedEntry(NamedTuple):
+class RankedEntry(msgspec.Struct, frozen=True):
     """An entry that matches, with its copies in other files."""
 
     score: float
@@ -75,7 +77,7 @@ class RankedEntry(NamedTuple):
     """The numbers of the documents, the one to show first."""
 
 
-class Candidates(NamedTuple):
+class Candidates(msgspec.Struct, frozen=True):
     """Matches with their scores, best first, copies of one entry together."""
 
     groups: Iterator[RankedEntry]
@@ -143,7 +145,7 @@ def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate
         return list(map(Candidate._make, catalog.connection.execute(query, wanted)))
 
 
-class TitleMatch(NamedTuple):
+class TitleMatch(msgspec.Struct, frozen=True):
     """A session whose title holds all words of a query."""
 
     file: int

@@ -12,7 +12,7 @@ import fnmatch
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -56,7 +56,7 @@ _made_state: Callable[[tuple[Any, ...]], FileState] = partial(tuple.__new__, Fil
 """As ``FileState._make``, without a call in Python for each of many files."""
 
 
-class CatalogStatus(NamedTuple):
+class CatalogStatus(msgspec.Struct, frozen=True):
     """What there is in the catalog."""
 
     path: str
@@ -222,7 +222,7 @@ class Catalog:
                     record = _encode(fields)
                 except (UnicodeEncodeError, OverflowError):
                     # Half a surrogate pair, or a huge number: lists read such a file every time.
-                    update = update._replace(checked_ns=0)  # noqa: PLW2901
+                    update = msgspec.structs.replace(update, checked_ns=0)  # noqa: PLW2901
                     record = _encode(_cleaned(fields))
                 ready.append((update, record, _prepared(update.text)))
         if not ready:

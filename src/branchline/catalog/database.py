@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from branchline.errors import BranchlineError
 from branchline.log.filesystems import filesystem_warning
@@ -149,7 +151,7 @@ def database_path(directory: str) -> str:
     return os.path.join(directory, f"catalog-{SCHEMA_VERSION}.db")
 
 
-class _Idle(NamedTuple):
+class _Idle(msgspec.Struct, frozen=True):
     """A connection that nobody uses, and the file that it is to."""
 
     process: int

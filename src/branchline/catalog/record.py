@@ -87,7 +87,7 @@ class CatalogFile(NamedTuple):
         return decode_record(self.record)
 
 
-class TextUpdate(NamedTuple):
+class TextUpdate(msgspec.Struct, frozen=True):
     """The text of a file from one entry on, as the index takes it."""
 
     start: int
@@ -104,7 +104,7 @@ class TextUpdate(NamedTuple):
     traits: frozenset[str]
 
 
-class FileUpdate(NamedTuple):
+class FileUpdate(msgspec.Struct, frozen=True):
     """A file that was read: what the catalog is to know of it."""
 
     path: str

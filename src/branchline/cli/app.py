@@ -202,7 +202,7 @@ def _import_msgspec() -> None:
     name = "typing_extensions"
     if name in sys.modules or "msgspec" in sys.modules:
         return
-    sys.modules[name] = None  # type: ignore[assignment]  importing it fails
+    sys.modules[name] = None  # type: ignore[assignment]
     try:
         importlib.import_module("msgspec")
     finally:

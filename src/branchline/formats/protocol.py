@@ -276,7 +276,7 @@ Query = Callable[..., Iterator[tuple[Any, ...]]]
 """``query(sql, *values)``: the rows of a SELECT statement. Text comes as UTF-8 bytes, never decoded."""
 
 
-class SessionVersion(NamedTuple):
+class SessionVersion(msgspec.Struct, frozen=True):
     """One session of a database, as a list needs it."""
 
     id: str
@@ -373,7 +373,7 @@ class TitleFiles(Protocol):
         return None
 
 
-class SessionFacts(NamedTuple):
+class SessionFacts(msgspec.Struct, frozen=True):
     """What other files say about a session; None where they say nothing."""
 
     title: str | None = None

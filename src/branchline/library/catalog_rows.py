@@ -10,6 +10,8 @@ import time
 from itertools import islice
 from typing import Any, Protocol
 
+import msgspec
+
 from branchline.catalog import (
     Catalog,
     CatalogFile,
@@ -89,10 +91,9 @@ class CatalogRows:
 
         row = self._scanner.deep_row(file, see)
         for update in seen:
-            named = (
-                update if isinstance(row, SkippedFile) else update._replace(agent=row.agent, title=row.title)
-            )
-            self._updates.append(named)
+            if not isinstance(row, SkippedFile):
+                update = msgspec.structs.replace(update, agent=row.agent, title=row.title)  # noqa: PLW2901
+            self._updates.append(update)
         if len(self._updates) >= _TOGETHER:
             self.flush()
         return row

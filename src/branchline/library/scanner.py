@@ -103,7 +103,7 @@ class StoredSession(NamedTuple):
     draft: bool = False
 
 
-class SeenFile(NamedTuple):
+class SeenFile(msgspec.Struct, frozen=True):
     """An open session file, and what was read from it."""
 
     record: FileRecord
@@ -388,7 +388,7 @@ class StoreScanner:
         )
 
 
-class FoundFile(NamedTuple):
+class FoundFile(msgspec.Struct, frozen=True):
     """A file that looks like a session, and where it was found."""
 
     state: FileState
@@ -501,7 +501,7 @@ class MachineScanner:
                     if before is not file and place.agent not in {
                         one.agent for one in (before.place, *before.others)
                     }:
-                        found[identity] = before._replace(others=(*before.others, place))
+                        found[identity] = msgspec.structs.replace(before, others=(*before.others, place))
         files = list(found.values())
         if any(place.is_archive for place in self.places):
             files = list(_originals_first(files, hidden))

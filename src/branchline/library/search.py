@@ -11,7 +11,9 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.candidates import (
@@ -51,7 +53,7 @@ _LARGEST_FILE = 256 << 20
 _Span = tuple[int, int]
 
 
-class _Found(NamedTuple):
+class _Found(msgspec.Struct, frozen=True):
     """A hit without its snippet."""
 
     score: float
@@ -529,7 +531,7 @@ class _Run:
         for number, other in enumerate(self.found if role != "title" else ()):
             if (other.entry, other.role, other.ms) == (entry, role, ms):
                 if all((at.row.path, at.row.key) != (row.path, row.key) for at in other.places):
-                    self.found[number] = other._replace(places=(*other.places, place))
+                    self.found[number] = msgspec.structs.replace(other, places=(*other.places, place))
                 return
         self.found.append(_Found(score, row, entry, role, tool, ms, on_path, (place,), snippet))
 

@@ -73,7 +73,7 @@ class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
 
 
-class IndexResult(NamedTuple):
+class IndexResult(msgspec.Struct, frozen=True):
     """The number of indexed files, and of files that could not be read."""
 
     indexed: int
@@ -153,7 +153,9 @@ def index_text(
         if isinstance(row, SkippedFile):
             waiting += seen
         elif seen:
-            waiting.append(seen[0]._replace(agent=row.agent or seen[0].agent, title=row.title))
+            waiting.append(
+                msgspec.structs.replace(seen[0], agent=row.agent or seen[0].agent, title=row.title)
+            )
         else:
             unreadable += 1
         done += 1
@@ -175,7 +177,7 @@ def _read_whole(scanner: Scanner[Any], row: SessionRow, beginning: SeenFile, see
 
     with contextlib.suppress(BranchlineError, OSError), scanner.read(row) as (stored, transcript):
         record = msgspec.structs.replace(beginning.record, row=deep_row(stored, transcript))
-        see(beginning._replace(record=record, transcript=transcript))
+        see(msgspec.structs.replace(beginning, record=record, transcript=transcript))
 
 
 def _continued(

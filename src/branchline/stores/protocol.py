@@ -119,7 +119,7 @@ class ScanResult(NamedTuple):
     hidden: list[SkippedFile]
 
 
-class TrashItem(NamedTuple):
+class TrashItem(msgspec.Struct, frozen=True):
     """A log in the trash; ``token`` brings it back."""
 
     token: str

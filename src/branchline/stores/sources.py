@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain
 from types import ModuleType
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.errors import (
     Ambiguous,
@@ -78,7 +79,7 @@ _IN_MEMORY = 1 << 26
 _LARGEST_COMPANION = 1 << 28
 
 
-class SessionAddress(NamedTuple):
+class SessionAddress(msgspec.Struct, frozen=True):
     """One session of a database."""
 
     file: str

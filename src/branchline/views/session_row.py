@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, overload
+from typing import overload
 
 import msgspec
 
@@ -26,7 +26,7 @@ OTHER_AGENT = "another agent"
 """The reason for hiding a session if only some agents are listed."""
 
 
-class SkippedFile(NamedTuple):
+class SkippedFile(msgspec.Struct, frozen=True):
     """A file that looks like a session but is not listed, and why."""
 
     name: str
@@ -91,7 +91,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When its agent deletes it, in Unix milliseconds; None if it does not."""
 
 
-class ListItem(NamedTuple):
+class ListItem(msgspec.Struct, frozen=True):
     """A row of a list; ``branch`` has its connectors if rows are threaded."""
 
     row: SessionRow
