@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -45,7 +45,7 @@ _RANKED = "doc.id, doc.file, doc.length, doc.role, doc.ms, doc.on_path, doc.mark
 _LEVELS = {"role", "tool", "in", "file", "after", "before"}
 
 
-class Candidate(NamedTuple):
+class Candidate(msgspec.Struct, frozen=True):
     """A document that matches."""
 
     id: int
@@ -126,14 +126,14 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
             f"SELECT {_COLUMNS} FROM doc WHERE {where} ORDER BY position",
             (file, *values),
         )
-        return list(map(Candidate._make, rows))
+        return [Candidate(*row) for row in rows]
 
 
 def documents_numbered(catalog: Catalog, numbers: Sequence[int]) -> list[Candidate]:
     """The documents with these numbers, in this order; those that another process dropped are left out."""
     query = f"SELECT {_COLUMNS} FROM doc WHERE id IN ({','.join(map(str, numbers))})"
     with catalog.guarded():
-        found = {one.id: one for one in map(Candidate._make, catalog.connection.execute(query))}
+        found = {one.id: one for one in (Candidate(*row) for row in catalog.connection.execute(query))}
     return [found[number] for number in numbers if number in found]
 
 
@@ -142,7 +142,7 @@ def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate
     wanted = list(marks)
     query = f"SELECT {_COLUMNS} FROM doc WHERE mark IN ({','.join('?' * len(wanted))})"
     with catalog.guarded():
-        return list(map(Candidate._make, catalog.connection.execute(query, wanted)))
+        return [Candidate(*row) for row in catalog.connection.execute(query, wanted)]
 
 
 class TitleMatch(msgspec.Struct, frozen=True):

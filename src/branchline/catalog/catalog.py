@@ -134,8 +134,7 @@ class Catalog:
                 marks = ",".join("?" * len(paths))
                 query = f"SELECT {_FILE} FROM file WHERE path IN ({marks})"
                 rows = self.connection.execute(query, paths)
-            made = CatalogFile._make
-            return {row[-1]: made(row[:-1]) for row in rows}
+            return {row[-1]: CatalogFile(*row[:-1]) for row in rows}
 
     def states(self, paths: Sequence[str] | None = None, *, with_text: bool = False) -> dict[str, FileState]:
         """These files, or all, as they were when they were read; those that may have changed are left out.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -37,7 +37,7 @@ class FileRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether the whole file was read, or only its header."""
 
 
-class CatalogFile(NamedTuple):
+class CatalogFile(msgspec.Struct, frozen=True):
     """A file as the catalog knows it."""
 
     id: int
@@ -63,7 +63,7 @@ class CatalogFile(NamedTuple):
     @property
     def stamp(self) -> FileStamp:
         """The state of the file when it was read."""
-        return FileStamp(*self[1:6])
+        return FileStamp(self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
 
     def is_current(self, stamp: FileStamp | None) -> bool:
         """Whether the file with this stamp is the one that was read.

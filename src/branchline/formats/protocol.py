@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -436,7 +436,7 @@ class ReadingLimits(Protocol):
 # -- the facts, and everything together -------------------------------------------------------------------
 
 
-class LinkFields(NamedTuple):
+class LinkFields(msgspec.Struct, frozen=True):
     """What the fields of a line are called in which an entry names others; "" where there is none such."""
 
     parent: str = "parentId"

@@ -62,7 +62,8 @@ class CatalogRows:
         """Why the catalog was not used."""
         try:
             with open_catalog(create=False) as catalog:
-                files, numbers, hidden = compared = scanner.compare(catalog.states)
+                compared = scanner.compare(catalog.states)
+                files, numbers, hidden = compared.files, compared.numbers, compared.hidden
                 paths = (scanner.stored_log(file).path for file in compared.changed)
                 self._known = catalog.files([path for path in paths if path is not None])
         except CatalogUnavailable as problem:

@@ -119,7 +119,7 @@ KnownStates = Callable[[Sequence[str] | None], Mapping[str, FileState]]
 """``known(paths)``: the files with these paths, or all, as they were when they were read."""
 
 
-class ComparedFiles(NamedTuple, Generic[_T]):
+class ComparedFiles(msgspec.Struct, Generic[_T], frozen=True):
     """The files of a scan, and which of them are as the catalog knows them."""
 
     files: Sequence[_T]
@@ -614,20 +614,20 @@ class MachineScanner:
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
-        format_, header = _peek(read, file.path, _expected(file))
-        return self.row_of(file, _header_record(file.stored, format_, header))
+        found = _peek(read, file.path, _expected(file))
+        return self.row_of(file, _header_record(file.stored, found.format, found.header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # In a directory shared by projects or agents most files belong to others: read their headers only.
         if (self.cwd is not None and file.place.is_shared) or not self._is_wanted(file.place.agent):
-            format_, header = _peek(read, file.path, expected)
-            record = _header_record(file.stored, format_, header)
+            found = _peek(read, file.path, expected)
+            record = _header_record(file.stored, found.format, found.header)
             if self._reason(file, record, _agent_of(_owner(file, record), record)) is not None:
                 if see is not None:
                     see(SeenFile(record, None, read))
                 return record
-            known = format_ if format_ is expected else None
+            known = expected if found.format is expected else None
         seen = _seen(read_row(read, file.stored, known=known, expected=expected), read, file.path)
         if see is not None:
             see(seen)
@@ -887,7 +887,7 @@ def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
     from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
 
     facts = external_facts(found.format, path, found.header)
-    return found._replace(header=facts.completed(found.header))
+    return Peek(found.format, facts.completed(found.header))
 
 
 def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:

@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -38,7 +38,7 @@ IndexProgress = Callable[[int, int], None]
 """``progress(done, total)`` after each file."""
 
 
-class StaleFile(NamedTuple):
+class StaleFile(msgspec.Struct, frozen=True):
     """A file that is not indexed, or not completely."""
 
     file: Any
@@ -128,10 +128,11 @@ def index_text(
     checked_ns = time.time_ns()
     waiting: list[FileUpdate] = []
     size = done = unreadable = 0
-    for number, (file, known, grown) in enumerate(stale, 1):
+    for number, one in enumerate(stale, 1):
+        file, known, grown = one.file, one.known, one.bytes
         stored = scanner.stored_log(file)
         if known is None and stored.path is not None and stored.stamp is not None:
-            known = catalog.adopt(stored.path, stored.stamp)  # noqa: PLW2901  the file may have been moved
+            known = catalog.adopt(stored.path, stored.stamp)  # the file may have been moved
         seen: list[FileUpdate] = []
         beginnings: list[SeenFile] = []
 

@@ -109,7 +109,7 @@ class FilesStore:
             ) from problem
         found = self._without_doubles(found, hidden)
         hidden += () if found else others
-        hidden.sort(key=lambda one: one.name)
+        hidden.sort()
         return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
 
     def _without_doubles(self, found: list[StoredLog], hidden: list[SkippedFile]) -> list[StoredLog]:

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.log.system import describe_oserror
 from branchline.stores.files import why_hidden
@@ -24,7 +25,7 @@ _Pattern = tuple[str, ...]
 _NONE: Mapping[str, FileState] = {}
 
 
-class WalkResult(NamedTuple):
+class WalkResult(msgspec.Struct, frozen=True):
     """What lies below a folder, and what was seen but is not a session."""
 
     found: list[FileState]

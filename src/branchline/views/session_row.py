@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import NamedTuple, overload
 
 import msgspec
 
@@ -26,7 +26,7 @@ OTHER_AGENT = "another agent"
 """The reason for hiding a session if only some agents are listed."""
 
 
-class SkippedFile(msgspec.Struct, frozen=True):
+class SkippedFile(NamedTuple):
     """A file that looks like a session but is not listed, and why."""
 
     name: str
