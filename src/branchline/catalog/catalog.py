@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -52,8 +51,6 @@ _FILE = (
 )
 _REBUILD_SHARE = 0.2
 _encode = msgspec.msgpack.Encoder().encode
-_made_state: Callable[[tuple[Any, ...]], FileState] = partial(tuple.__new__, FileState)
-"""As ``FileState._make``, without a call in Python for each of many files."""
 
 
 class CatalogStatus(msgspec.Struct, frozen=True):
@@ -149,14 +146,13 @@ class Catalog:
             values = [path for path in paths if _is_text(path)]
             query += f" AND path IN ({','.join('?' * len(values))})"
         with self.guarded():
-            states = map(_made_state, self.connection.execute(query, values))
-            return {state.path: state for state in states}
+            return {row[0]: FileState(*row) for row in self.connection.execute(query, values)}
 
     def latest(self) -> Iterator[FileRecord]:
         """The records of all files, the one that changed last first; they may have changed since."""
         with self.guarded():
-            for (record,) in self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC"):
-                yield decode_record(record)
+            rows = self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC")
+            yield from (decode_record(record) for (record,) in rows)
 
     def records(self, numbers: Iterable[int]) -> dict[int, FileRecord]:
         """The records of the files with these numbers, by number."""

@@ -152,6 +152,8 @@ _RACE_NS = 2_000_000_000
 decode_record = msgspec.msgpack.Decoder(FileRecord).decode
 """``decode_record(data)``: a record as the catalog keeps it, from :func:`record_fields` in MessagePack."""
 _NAMES = SessionRow.__struct_fields__
+_OF_PLACES = frozenset({"agent", "expires_ms"})
+"""Fields that the place of a file decides, whenever it is listed."""
 _NO_DEFAULT = object()
 _DEFAULTS = (
     *[_NO_DEFAULT] * (len(_NAMES) - len(SessionRow.__struct_defaults__)),
@@ -162,5 +164,5 @@ _DEFAULTS = (
 def record_fields(record: FileRecord) -> dict[str, Any]:
     """A record as plain values; what a row says by default is left out, as that takes time to decode."""
     values = zip(_NAMES, msgspec.structs.astuple(record.row), _DEFAULTS, strict=True)
-    row = {name: value for name, value, default in values if value != default}
+    row = {name: value for name, value, default in values if value != default and name not in _OF_PLACES}
     return msgspec.structs.asdict(record) | {"row": row}

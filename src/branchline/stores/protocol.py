@@ -87,7 +87,7 @@ PACKED_IDENTITY = slice(8, 24)
 """Where a packed stamp holds device and inode, by which one file under two names is known."""
 
 
-class FileState(NamedTuple):
+class FileState(msgspec.Struct, frozen=True, gc=False):
     """A file as it was when somebody looked at it."""
 
     path: str

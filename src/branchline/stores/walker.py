@@ -62,7 +62,27 @@ def walk(
                 for item in listing:
                     name = item.name
                     if is_file is not None and is_file(name):
-                        _sort_in(item, f"{at}/{name}", walked, key_of, known)
+                        path = f"{at}/{name}"
+                        try:
+                            status = item.stat()
+                        except OSError as problem:
+                            reason = f"cannot be read: {describe_oserror(problem)}"
+                            walked.hidden.append(SkippedFile(path, reason))
+                            continue
+                        stamp = pack_stamp(
+                            status.st_mtime_ns,
+                            status.st_dev,
+                            status.st_ino,
+                            status.st_size,
+                            status.st_ctime_ns,
+                        )
+                        before = known.get(path)
+                        if before is not None and before.stamp == stamp:
+                            walked.found.append(before)
+                        elif (why := why_hidden(key_of(path), status)) is None:
+                            walked.found.append(FileState(path, stamp))
+                        else:
+                            walked.hidden.append(SkippedFile(path, why))
                     elif deeper and not name.startswith(".") and _is_folder(item):
                         waiting.append((f"{at}/{name}", _below(patterns, name)))
                     elif is_file is not None and (reason := cloud_placeholder(name)) is not None:
@@ -149,25 +169,3 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
         return item.is_dir()
     except OSError:
         return False
-
-
-def _sort_in(
-    item: os.DirEntry[str],
-    path: str,
-    walked: WalkResult,
-    key_of: Callable[[str], str],
-    known: Mapping[str, FileState],
-) -> None:
-    try:
-        status = item.stat()
-    except OSError as problem:
-        walked.hidden.append(SkippedFile(path, f"cannot be read: {describe_oserror(problem)}"))
-        return
-    stamp = pack_stamp(status.st_mtime_ns, status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
-    before = known.get(path)
-    if before is not None and before.stamp == stamp:
-        walked.found.append(before)
-    elif (reason := why_hidden(key_of(path), status)) is None:
-        walked.found.append(FileState(path, stamp))
-    else:
-        walked.hidden.append(SkippedFile(path, reason))
