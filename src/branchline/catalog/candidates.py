@@ -30,6 +30,7 @@ __all__ = [
     "is_indexable",
     "recency",
     "subagent_files",
+    "title_words",
     "titles",
 ]
 
@@ -154,10 +155,19 @@ class TitleMatch(msgspec.Struct, frozen=True):
     active_ms: int
 
 
+def title_words(query: Query) -> list[str]:
+    """The words that a title must hold; empty for a query that no title can match."""
+    if query.pattern is not None or any(
+        term.field in _LEVELS or term.text == "abandoned" for term in query.terms
+    ):
+        return []
+    return [term.text for term in query.terms if term.field is None]
+
+
 def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
     """The sessions that are called like this, latest first."""
-    words = [term.text for term in query.terms if term.field is None]
-    if not words or any(term.field in _LEVELS or term.text == "abandoned" for term in query.terms):
+    words = title_words(query)
+    if not words:
         return []
     where = " AND ".join(["title_folded IS NOT NULL", *["title_folded LIKE ? ESCAPE '\\'"] * len(words)])
     with catalog.guarded():

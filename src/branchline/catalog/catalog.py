@@ -50,6 +50,7 @@ _FILE = (
     " shape, record, path"
 )
 _REBUILD_SHARE = 0.2
+_PAGE_OF_ROWS = 200  # that are read from the database at once
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -152,7 +153,8 @@ class Catalog:
         """The records of all files, the one that changed last first; they may have changed since."""
         with self.guarded():
             rows = self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC")
-            yield from (decode_record(record) for (record,) in rows)
+            while some := rows.fetchmany(_PAGE_OF_ROWS):
+                yield from [decode_record(record) for (record,) in some]
 
     def records(self, numbers: Iterable[int]) -> dict[int, FileRecord]:
         """The records of the files with these numbers, by number."""

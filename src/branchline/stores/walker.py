@@ -66,8 +66,8 @@ def walk(
                         try:
                             status = item.stat()
                         except OSError as problem:
-                            reason = f"cannot be read: {describe_oserror(problem)}"
-                            walked.hidden.append(SkippedFile(path, reason))
+                            why = f"cannot be read: {describe_oserror(problem)}"
+                            walked.hidden.append(SkippedFile(path, why))
                             continue
                         stamp = pack_stamp(
                             status.st_mtime_ns,
@@ -79,10 +79,10 @@ def walk(
                         before = known.get(path)
                         if before is not None and before.stamp == stamp:
                             walked.found.append(before)
-                        elif (why := why_hidden(key_of(path), status)) is None:
+                        elif (reason := why_hidden(key_of(path), status)) is None:
                             walked.found.append(FileState(path, stamp))
                         else:
-                            walked.hidden.append(SkippedFile(path, why))
+                            walked.hidden.append(SkippedFile(path, reason))
                     elif deeper and not name.startswith(".") and _is_folder(item):
                         waiting.append((f"{at}/{name}", _below(patterns, name)))
                     elif is_file is not None and (reason := cloud_placeholder(name)) is not None:
