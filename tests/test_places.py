@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 
+import platformdirs
 import pytest
 
 from branchline import places
+from branchline._user_directories import user_directory
 from branchline.formats import BUILTIN_FORMATS, PI
 from branchline.plugins.formats import _OURS
 
@@ -92,3 +94,17 @@ def test_a_directory_in_the_settings_may_begin_at_home(tmp_path):
 
     assert [place.root for place in found.places] == ["/h/.pi/agent/sessions", "/h/kept"]
     assert [place.is_shared for place in found.places] == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["data", "config", "cache"])
+@pytest.mark.parametrize("value", [None, "", "relative/path", "/elsewhere"])
+def test_user_directories_are_those_of_platformdirs(kind, value, monkeypatch):
+    variable = f"XDG_{kind.upper()}_HOME"
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.delenv(variable, raising=False)
+    if value is not None:
+        monkeypatch.setenv(variable, value)
+
+    found = user_directory(kind, os.environ)
+
+    assert found == getattr(platformdirs, f"user_{kind}_dir")("branchline", appauthor=False)

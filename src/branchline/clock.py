@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import os
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -34,10 +34,10 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def entry_id(self) -> str:
-        return f"{random.getrandbits(64):016x}"  # a name, not a secret; reseeded in forked processes
+        return os.urandom(8).hex()
 
     def session_id(self) -> str:
-        return _uuid7(self.now(), random.getrandbits(74))
+        return _uuid7(self.now(), int.from_bytes(os.urandom(10)) >> 6)
 
 
 class FixedClock:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from branchline._sha256 import sha256
+from branchline._user_directories import user_directory
 from branchline.entries import Header, json_codec
 from branchline.formats import BUILTIN_FORMATS, PI, Format, agent_name
 from branchline.plugins.formats import BrokenFormat, installed_formats
@@ -50,11 +51,7 @@ def data_directory(environment: Mapping[str, str] | None = None, home: str | Non
     environment = os.environ if environment is None else environment
     if moved := environment.get("BRANCHLINE_HOME"):
         return os.path.abspath(os.path.expanduser(moved))
-    if home is not None:
-        return os.path.join(_data_home(environment, home), "branchline")
-    import platformdirs  # noqa: PLC0415  `import branchline` needs msgspec alone
-
-    return platformdirs.user_data_dir("branchline", appauthor=False)
+    return user_directory("data", environment, home)
 
 
 def cache_directory(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
@@ -62,33 +59,12 @@ def cache_directory(environment: Mapping[str, str] | None = None, home: str | No
     environment = os.environ if environment is None else environment
     if moved := environment.get("BRANCHLINE_HOME"):
         return os.path.join(os.path.abspath(os.path.expanduser(moved)), "cache")
-    if home is not None:
-        return os.path.join(_cache_home(environment, home), "branchline")
-    import platformdirs  # noqa: PLC0415  as above
-
-    return platformdirs.user_cache_dir("branchline", appauthor=False)
+    return user_directory("cache", environment, home)
 
 
 def skeleton_directory() -> str:
     """The folder for the indexes of large session files."""
-    # With a home it needs no import, and opening a large session takes less time than importing would.
-    return os.path.join(cache_directory(home=os.path.expanduser("~")), "skeletons")
-
-
-def _cache_home(environment: Mapping[str, str], home: str) -> str:
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Caches")
-    if sys.platform == "win32":
-        return environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-    return environment.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-
-
-def _data_home(environment: Mapping[str, str], home: str) -> str:
-    if sys.platform == "darwin":
-        return os.path.join(home, "Library", "Application Support")
-    if sys.platform == "win32":
-        return environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-    return environment.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    return os.path.join(cache_directory(), "skeletons")
 
 
 def sessions_root(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
@@ -126,7 +102,7 @@ def session_directory(
 # -- every program ----------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True):
     """A folder in which one program keeps sessions, and where to look in it."""
 
     agent: str
@@ -144,7 +120,7 @@ class Place(NamedTuple):
         return self.folders == (self.root,)
 
 
-class KnownPlaces(NamedTuple):
+class KnownPlaces(msgspec.Struct, frozen=True):
     """Where to look, and the formats of other packages that could not say it."""
 
     places: list[Place]

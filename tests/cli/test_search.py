@@ -50,6 +50,16 @@ def test_data_says_where_every_hit_lies(data, talk: str) -> None:
     assert [place["entry"] for place in hit["places"]] == [hit["entry"]]
 
 
+def test_a_quote_that_is_not_closed_is_reported_with_its_place(data, run: Run, talk: str) -> None:
+    note = "the quote at character 4 is not closed; its words are searched one by one"
+
+    found = data("search", 'do "how')
+
+    assert len(found["hits"]) == 1
+    assert found["notes"] == [note]
+    assert note in run("search", 'do "how').stderr
+
+
 def test_nothing_found_is_an_empty_list_and_a_sentence(data, run: Run, talk: str) -> None:
     found = data("search", "nowhere")
 

@@ -94,7 +94,7 @@ def test_plain_commands_need_no_library_for_drawing(words: str, tmp_path, monkey
 
     modules = loaded(run)
 
-    assert modules & (HEAVY - {"click", "platformdirs", "sqlite3"}) == set()
+    assert modules & (HEAVY - {"click", "sqlite3"}) == set()
     assert "wcwidth" not in modules
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.claude_code import CLAUDE_CODE, ClaudeCodeReader
+from branchline.formats.claude_code import CLAUDE_CODE
 from branchline.formats.claude_code.lineage import inline_subagents, lineage
+from branchline.formats.claude_code.reader import ClaudeCodeReader
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
 from formats.line_laws import (
     CORRUPTIONS,

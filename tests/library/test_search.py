@@ -149,7 +149,13 @@ def test_the_snippet_of_every_agent_shows_what_was_said(tmp_path: Path) -> None:
         assert str(tmp_path) not in hit.snippet.text
 
 
-def test_a_title_is_found_and_leads_to_the_leaf(library: SessionLibrary) -> None:
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_title_is_found_and_leads_to_the_leaf(
+    library: SessionLibrary, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
     (hit,) = library.search("checklist")
 
     assert hit.role == "title"

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from branchline.catalog.catalog import Catalog
 from branchline.catalog.words import expression, has_tokens
@@ -28,6 +30,7 @@ __all__ = [
     "is_indexable",
     "recency",
     "subagent_files",
+    "title_words",
     "titles",
 ]
 
@@ -43,7 +46,7 @@ _RANKED = "doc.id, doc.file, doc.length, doc.role, doc.ms, doc.on_path, doc.mark
 _LEVELS = {"role", "tool", "in", "file", "after", "before"}
 
 
-class Candidate(NamedTuple):
+class Candidate(msgspec.Struct, frozen=True):
     """A document that matches."""
 
     id: int
@@ -66,7 +69,7 @@ _Row = tuple[int, int, int, str, int | None, int, int, int]
 """What decides the rank of a candidate: reading the rest of 3,000 takes longer than ranking them."""
 
 
-class RankedEntry(NamedTuple):
+class RankedEntry(msgspec.Struct, frozen=True):
     """An entry that matches, with its copies in other files."""
 
     score: float
@@ -75,7 +78,7 @@ class RankedEntry(NamedTuple):
     """The numbers of the documents, the one to show first."""
 
 
-class Candidates(NamedTuple):
+class Candidates(msgspec.Struct, frozen=True):
     """Matches with their scores, best first, copies of one entry together."""
 
     groups: Iterator[RankedEntry]
@@ -124,14 +127,14 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
             f"SELECT {_COLUMNS} FROM doc WHERE {where} ORDER BY position",
             (file, *values),
         )
-        return list(map(Candidate._make, rows))
+        return [Candidate(*row) for row in rows]
 
 
 def documents_numbered(catalog: Catalog, numbers: Sequence[int]) -> list[Candidate]:
     """The documents with these numbers, in this order; those that another process dropped are left out."""
     query = f"SELECT {_COLUMNS} FROM doc WHERE id IN ({','.join(map(str, numbers))})"
     with catalog.guarded():
-        found = {one.id: one for one in map(Candidate._make, catalog.connection.execute(query))}
+        found = {one.id: one for one in (Candidate(*row) for row in catalog.connection.execute(query))}
     return [found[number] for number in numbers if number in found]
 
 
@@ -140,10 +143,10 @@ def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate
     wanted = list(marks)
     query = f"SELECT {_COLUMNS} FROM doc WHERE mark IN ({','.join('?' * len(wanted))})"
     with catalog.guarded():
-        return list(map(Candidate._make, catalog.connection.execute(query, wanted)))
+        return [Candidate(*row) for row in catalog.connection.execute(query, wanted)]
 
 
-class TitleMatch(NamedTuple):
+class TitleMatch(msgspec.Struct, frozen=True):
     """A session whose title holds all words of a query."""
 
     file: int
@@ -152,10 +155,19 @@ class TitleMatch(NamedTuple):
     active_ms: int
 
 
+def title_words(query: Query) -> list[str]:
+    """The words that a title must hold; empty for a query that no title can match."""
+    if query.pattern is not None or any(
+        term.field in _LEVELS or term.text == "abandoned" for term in query.terms
+    ):
+        return []
+    return [term.text for term in query.terms if term.field is None]
+
+
 def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
     """The sessions that are called like this, latest first."""
-    words = [term.text for term in query.terms if term.field is None]
-    if not words or any(term.field in _LEVELS or term.text == "abandoned" for term in query.terms):
+    words = title_words(query)
+    if not words:
         return []
     where = " AND ".join(["title_folded IS NOT NULL", *["title_folded LIKE ? ESCAPE '\\'"] * len(words)])
     with catalog.guarded():

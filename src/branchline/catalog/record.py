@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -37,7 +37,7 @@ class FileRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether the whole file was read, or only its header."""
 
 
-class CatalogFile(NamedTuple):
+class CatalogFile(msgspec.Struct, frozen=True):
     """A file as the catalog knows it."""
 
     id: int
@@ -63,7 +63,7 @@ class CatalogFile(NamedTuple):
     @property
     def stamp(self) -> FileStamp:
         """The state of the file when it was read."""
-        return FileStamp(*self[1:6])
+        return FileStamp(self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
 
     def is_current(self, stamp: FileStamp | None) -> bool:
         """Whether the file with this stamp is the one that was read.
@@ -87,7 +87,7 @@ class CatalogFile(NamedTuple):
         return decode_record(self.record)
 
 
-class TextUpdate(NamedTuple):
+class TextUpdate(msgspec.Struct, frozen=True):
     """The text of a file from one entry on, as the index takes it."""
 
     start: int
@@ -104,7 +104,7 @@ class TextUpdate(NamedTuple):
     traits: frozenset[str]
 
 
-class FileUpdate(NamedTuple):
+class FileUpdate(msgspec.Struct, frozen=True):
     """A file that was read: what the catalog is to know of it."""
 
     path: str
@@ -152,6 +152,8 @@ _RACE_NS = 2_000_000_000
 decode_record = msgspec.msgpack.Decoder(FileRecord).decode
 """``decode_record(data)``: a record as the catalog keeps it, from :func:`record_fields` in MessagePack."""
 _NAMES = SessionRow.__struct_fields__
+_OF_PLACES = frozenset({"agent", "expires_ms"})
+"""Fields that the place of a file decides, whenever it is listed."""
 _NO_DEFAULT = object()
 _DEFAULTS = (
     *[_NO_DEFAULT] * (len(_NAMES) - len(SessionRow.__struct_defaults__)),
@@ -162,5 +164,5 @@ _DEFAULTS = (
 def record_fields(record: FileRecord) -> dict[str, Any]:
     """A record as plain values; what a row says by default is left out, as that takes time to decode."""
     values = zip(_NAMES, msgspec.structs.astuple(record.row), _DEFAULTS, strict=True)
-    row = {name: value for name, value, default in values if value != default}
+    row = {name: value for name, value, default in values if value != default and name not in _OF_PLACES}
     return msgspec.structs.asdict(record) | {"row": row}

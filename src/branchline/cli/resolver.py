@@ -32,7 +32,7 @@ __all__ = [
     "resolve_session",
 ]
 
-_ABOVE = re.compile(r"(.*)~(\d*)", re.DOTALL)
+_ABOVE = r"(?s)(.*)~(\d*)"
 _SHOWN = 4
 
 
@@ -175,7 +175,7 @@ def resolve_entry(session: Session, name: str) -> str:
     """Return the id of an entry by name."""
     if (found := _named_entry(session, name)) is not None:
         return found
-    above = _ABOVE.fullmatch(name)
+    above = re.fullmatch(_ABOVE, name)
     base = None if above is None else _named_entry(session, above[1] or "@leaf")
     if above is None or base is None:
         raise EntryNotFound(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from json.encoder import encode_basestring
 from typing import Any
 
 __all__ = ["in_order", "number_text", "stringify", "trim", "utf16_cut", "utf16_length"]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 _SAFE_INTEGER = 2**53
 _LAST_INDEX = 2**32 - 1
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
@@ -126,10 +125,12 @@ def _scalar(value: float | None) -> str:
 
 
 def _string(text: str) -> str:
+    from json.encoder import encode_basestring  # noqa: PLC0415  3 ms that most commands need not pay
+
     quoted: str = encode_basestring(text)
     if quoted.isascii():
         return quoted
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+    return re.sub(_SURROGATE, lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
 
 def _is_index(key: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from branchline.tree import EntrySource
 __all__ = ["ContextRules", "ModeAndRules"]
 
 
-class ModeAndRules(NamedTuple):
+class ModeAndRules(msgspec.Struct, frozen=True):
     """The mode of a path, its data, and the rules that the model was shown on this path."""
 
     mode: str = "none"

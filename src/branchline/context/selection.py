@@ -7,7 +7,8 @@ and the entries that name the model and the thinking level.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.context.context import ModelRef
 from branchline.context.source import ContextSource
@@ -37,7 +38,7 @@ _BARRIERS = frozenset({"compaction", "context_edit"})
 """Types after which the usage of older answers no longer measures the context."""
 
 
-class Selection(NamedTuple):
+class Selection(msgspec.Struct, frozen=True):
     """The part of a path that counts.
 
     ``path`` is the whole chain, side records included, ``kinds`` has the type of each entry on it and

@@ -9,7 +9,7 @@ path reads JSON that msgspec refuses. ``salvage`` finds the ids in lines that ar
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union
 
 import msgspec
 
@@ -215,7 +215,7 @@ _CUSTOM = b'{"type":"custom'
 _LINKS = rb'"id":"[^"\\]{1,200}","parentId":(?:"[^"\\]{0,200}"|null),"timestamp":'
 
 
-class SalvagedIds(NamedTuple):
+class SalvagedIds(msgspec.Struct, frozen=True):
     """The ids in an unreadable line."""
 
     id: str

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, json_codec
 from branchline.errors import NotASession
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-class BuiltinFormat(NamedTuple):
+class BuiltinFormat(msgspec.Struct, frozen=True):
     """A program whose format comes with branchline, as much as is known of it without loading the format."""
 
     name: str
@@ -46,8 +47,8 @@ class BuiltinFormat(NamedTuple):
     """How most of its files begin, and no others': then this format is tried first."""
     has_database: bool = False
     """Whether it keeps sessions in SQLite databases."""
-    documents: str = ""
-    """A regular expression for the paths of sessions that it keeps as documents."""
+    documents: tuple[tuple[str, str], ...] = ()
+    """What paths of sessions that it keeps as documents contain, and how they end; others may, too."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")
@@ -97,15 +98,14 @@ BUILTIN_FORMATS = (
         ),
         ("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "APPDATA"),
         begins=b'{"cline":"',
-        documents=r"[/\\]sessions[/\\]([^/\\]+)[/\\](?:\1(?:\.messages)?|agent_[^/\\]+\.messages)\.json$"
-        r"|[/\\]tasks[/\\][^/\\]+[/\\]api_conversation_history\.json$",
+        documents=(("sessions", ".json"), ("tasks", "api_conversation_history.json")),
     ),
     BuiltinFormat(
         "gemini",
         (".gemini",),
         ("GEMINI_CLI_HOME",),
         begins=b'{"sessionId":"',
-        documents=r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$",
+        documents=(("chats", ".json"),),
     ),
     BuiltinFormat(
         "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
@@ -115,7 +115,7 @@ BUILTIN_FORMATS = (
         (".vibe",),
         ("VIBE_HOME",),
         begins=b'{"vibe":"',
-        documents=r"[/\\]unified[/\\][^/\\]+[/\\]CURRENT$",
+        documents=(("unified", "CURRENT"),),
     ),
     BuiltinFormat("qwen", (".qwen",), begins=b'{"uuid":"'),
     BuiltinFormat("claude-code", (".claude",), ("CLAUDE_CONFIG_DIR",), begins=b'{"parentUuid":'),
@@ -139,12 +139,12 @@ BUILTIN_FORMATS = (
         ("GOOSE_PATH_ROOT", "XDG_DATA_HOME"),
         begins=b'{"type":"session","version":3,"agent":"goose",',
         has_database=True,
-        documents=r"/goose/sessions/[^/]+\.jsonl$",
+        documents=(("/goose/sessions/", ".jsonl"),),
     ),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
-_GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
+_GIVEN_UP = rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"'
 
 _LOOKED_AT = 8192
 _BOM = b"\xef\xbb\xbf"
@@ -164,13 +164,13 @@ _FIRST_TYPES |= {
 _FIRST_TYPES |= {"user", "assistant", "system", "summary", "attachment", "file-history-snapshot"}
 """How the first lines of sessions call themselves; any other name is that of another program."""
 _TEXT = rb'"[^"\\]*"'
-_NATIVE_HEADER = re.compile(
+_NATIVE_HEADER = (
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
 )
 # Descendants of pi keep its header and add lines of other types, early or never. A type that is cut off at
 # the end of the head is ignored: trying all formats would load them all.
-_A_CHILD_OF_PI = re.compile(
+_A_CHILD_OF_PI = (
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
     rb'session_info"|thinking_level_change"|context_edit"|model_change"[^\n]*"modelId")[^"\n]*"'
 )
@@ -295,13 +295,13 @@ def _after_damaged_line(head: bytes) -> bytes | None:
 
 def is_retired_store(head: bytes) -> bool:
     """Whether a file that begins like this is a store of which pi itself has let go."""
-    return _GIVEN_UP.match(head) is not None
+    return re.match(_GIVEN_UP, head) is not None
 
 
 def _is_surely_native(head: bytes, path: str) -> bool:
     return (
-        _NATIVE_HEADER.match(head) is not None
-        and _A_CHILD_OF_PI.search(head) is None
+        re.match(_NATIVE_HEADER, head) is not None
+        and re.search(_A_CHILD_OF_PI, head) is None
         and "/.omp/" not in path
         and "/omp/" not in path
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from branchline.entries import Usage
 
@@ -15,7 +17,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 _LONGEST_PATH = 1024
 
 
-class EntryText(NamedTuple):
+class EntryText(msgspec.Struct, frozen=True):
     """The words of one entry, and what it called and spent."""
 
     role: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.entries import Header
 from branchline.errors import NotASession
@@ -15,7 +16,7 @@ __all__ = ["Peek", "peek", "unpacked_head"]
 _FIRST, _LIMIT = 4096, 1 << 20
 
 
-class Peek(NamedTuple):
+class Peek(msgspec.Struct, frozen=True):
     """What the beginning of a log contains."""
 
     format: Format

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -276,7 +276,7 @@ Query = Callable[..., Iterator[tuple[Any, ...]]]
 """``query(sql, *values)``: the rows of a SELECT statement. Text comes as UTF-8 bytes, never decoded."""
 
 
-class SessionVersion(NamedTuple):
+class SessionVersion(msgspec.Struct, frozen=True):
     """One session of a database, as a list needs it."""
 
     id: str
@@ -373,7 +373,7 @@ class TitleFiles(Protocol):
         return None
 
 
-class SessionFacts(NamedTuple):
+class SessionFacts(msgspec.Struct, frozen=True):
     """What other files say about a session; None where they say nothing."""
 
     title: str | None = None
@@ -436,7 +436,7 @@ class ReadingLimits(Protocol):
 # -- the facts, and everything together -------------------------------------------------------------------
 
 
-class LinkFields(NamedTuple):
+class LinkFields(msgspec.Struct, frozen=True):
     """What the fields of a line are called in which an entry names others; "" where there is none such."""
 
     parent: str = "parentId"

@@ -10,6 +10,8 @@ import time
 from itertools import islice
 from typing import Any, Protocol
 
+import msgspec
+
 from branchline.catalog import (
     Catalog,
     CatalogFile,
@@ -60,7 +62,8 @@ class CatalogRows:
         """Why the catalog was not used."""
         try:
             with open_catalog(create=False) as catalog:
-                files, numbers, hidden = compared = scanner.compare(catalog.states)
+                compared = scanner.compare(catalog.states)
+                files, numbers, hidden = compared.files, compared.numbers, compared.hidden
                 paths = (scanner.stored_log(file).path for file in compared.changed)
                 self._known = catalog.files([path for path in paths if path is not None])
         except CatalogUnavailable as problem:
@@ -89,10 +92,9 @@ class CatalogRows:
 
         row = self._scanner.deep_row(file, see)
         for update in seen:
-            named = (
-                update if isinstance(row, SkippedFile) else update._replace(agent=row.agent, title=row.title)
-            )
-            self._updates.append(named)
+            if not isinstance(row, SkippedFile):
+                update = msgspec.structs.replace(update, agent=row.agent, title=row.title)  # noqa: PLW2901
+            self._updates.append(update)
         if len(self._updates) >= _TOGETHER:
             self.flush()
         return row

@@ -77,8 +77,8 @@ def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[in
     """For rows without a parent, the row that owns their first records."""
     if all(rows[number].parent_session is not None for number in family):
         return []
-    from branchline.formats.claude_code import ClaudeCodeReading  # noqa: PLC0415  few need it
     from branchline.formats.claude_code.lineage import lineage  # noqa: PLC0415  as above
+    from branchline.formats.claude_code.log_index import ClaudeCodeReading  # noqa: PLC0415  few need it
 
     readings: dict[int, ClaudeCodeReading] = {}
     for number in family:

@@ -201,14 +201,17 @@ class SessionLibrary(LibraryShortcuts):
         scanner = self._scanner
         if not isinstance(scanner, MachineScanner):
             return []
-        from itertools import islice  # noqa: PLC0415  as above
-
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  as above
 
+        rows: builtins.list[SessionRow] = []
+        known_row = scanner.known_row
         try:
             with self._open_catalog() as catalog:
-                found = map(scanner.known_row, catalog.latest())
-                rows = builtins.list(islice((row for row in found if row is not None), limit))
+                for record in catalog.latest():
+                    if len(rows) == limit:
+                        break
+                    if (row := known_row(record)) is not None:
+                        rows.append(row)
         except CatalogUnavailable:
             return []
         notes = annotations_of(scanner)

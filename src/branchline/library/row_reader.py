@@ -7,7 +7,7 @@ writes, locks or caches.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -37,7 +37,7 @@ __all__ = [
     "shallow_row",
 ]
 
-_NAME = re.compile(r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)")
+_NAME = r"\d{4}-\d\d-\d\dT[\d-]{6,}Z?_(.+)"
 _HEAD = 1 << 16
 _LEAST = 4095
 _AT_ONCE = 1 << 20
@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
 def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
     """Return the row with what the directory tells."""
     key = stored.key
-    named = _NAME.fullmatch(key)
+    named = re.fullmatch(_NAME, key)
     return SessionRow(
         key=key,
         id=key if named is None else named[1],
@@ -77,7 +77,7 @@ def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -
     return msgspec.structs.replace(shallow_row(stored, draft=draft), problem=_reason(problem))
 
 
-class ReadLog(NamedTuple):
+class ReadLog(msgspec.Struct, frozen=True):
     """The row of a file that was read completely."""
 
     row: SessionRow
@@ -89,7 +89,7 @@ class ReadLog(NamedTuple):
     """Whether the file is compressed, so that offsets refer to its content."""
 
 
-class _Log(NamedTuple):
+class _Log(msgspec.Struct, frozen=True):
     """A log, its beginning and its size."""
 
     name: str
@@ -154,7 +154,7 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
     return _Log(name, format_, read, start, stored.size, format_.compression_of(head))
 
 
-class _Content(NamedTuple):
+class _Content(msgspec.Struct, frozen=True):
     """The content of a log."""
 
     read: Read
@@ -173,13 +173,13 @@ def _assembled(log: _Log, stored: StoredLog) -> _Log:
     content = assembled_content(
         log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
     )
-    return log if content is None else log._replace(read=content.read)
+    return log if content is None else msgspec.structs.replace(log, read=content.read)
 
 
 def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool) -> ReadLog:
     """The row of a compressed log; if it is too large, from its beginning and without counts."""
     content = listed.content
-    log = log._replace(read=content.read, start=content.read(0, _HEAD), size=content.size())
+    log = msgspec.structs.replace(log, read=content.read, start=content.read(0, _HEAD), size=content.size())
     try:
         transcript = _transcript(_assembled(log, stored) if listed.whole else log)
     except NotASession as problem:

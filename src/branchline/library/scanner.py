@@ -103,7 +103,7 @@ class StoredSession(NamedTuple):
     draft: bool = False
 
 
-class SeenFile(NamedTuple):
+class SeenFile(msgspec.Struct, frozen=True):
     """An open session file, and what was read from it."""
 
     record: FileRecord
@@ -119,7 +119,7 @@ KnownStates = Callable[[Sequence[str] | None], Mapping[str, FileState]]
 """``known(paths)``: the files with these paths, or all, as they were when they were read."""
 
 
-class ComparedFiles(NamedTuple, Generic[_T]):
+class ComparedFiles(msgspec.Struct, Generic[_T], frozen=True):
     """The files of a scan, and which of them are as the catalog knows them."""
 
     files: Sequence[_T]
@@ -388,7 +388,7 @@ class StoreScanner:
         )
 
 
-class FoundFile(NamedTuple):
+class FoundFile(msgspec.Struct, frozen=True, gc=False):
     """A file that looks like a session, and where it was found."""
 
     state: FileState
@@ -490,18 +490,12 @@ class MachineScanner:
         for place in self.places:
             for walked in self._walked(place, known):
                 hidden.update({item.name: item for item in walked.hidden})
-                if place.format.documents is None and place.format.database is None:
-                    opened: Iterable[tuple[object, FoundFile]] = [
-                        (state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found
-                    ]
-                else:
-                    opened = self._opened(place, walked, hidden, known)
-                for identity, file in opened:
+                for identity, file in self._opened(place, walked, hidden, known):
                     before = found.setdefault(identity, file)
                     if before is not file and place.agent not in {
                         one.agent for one in (before.place, *before.others)
                     }:
-                        found[identity] = before._replace(others=(*before.others, place))
+                        found[identity] = msgspec.structs.replace(before, others=(*before.others, place))
         files = list(found.values())
         if any(place.is_archive for place in self.places):
             files = list(_originals_first(files, hidden))
@@ -521,11 +515,22 @@ class MachineScanner:
         walked: WalkResult,
         hidden: dict[str, SkippedFile],
         known: Mapping[str, FileState],
+    ) -> Iterable[tuple[object, FoundFile]]:
+        """Return the files found. Each comes with its identity, by which one file in two places is known."""
+        if place.format.documents is None and place.format.database is None:
+            return ((state.stamp[PACKED_IDENTITY], FoundFile(state, place)) for state in walked.found)
+        return MachineScanner._sessions_in(place, walked, hidden, known)
+
+    @staticmethod
+    def _sessions_in(
+        place: places.Place,
+        walked: WalkResult,
+        hidden: dict[str, SkippedFile],
+        known: Mapping[str, FileState],
     ) -> Iterator[tuple[object, FoundFile]]:
         """Yield the files found; a database is replaced by its sessions, a document gets all its files.
 
-        Each comes with its identity. A database that cannot be read is yielded itself; reading it reports the
-        reason.
+        A database that cannot be read is yielded itself; reading it reports the reason.
         """
         format_, documents = place.format, place.format.documents
         for state in walked.found:
@@ -614,20 +619,20 @@ class MachineScanner:
             return self._problem(file, problem)
 
     def _header_row(self, file: FoundFile, read: Read) -> SessionRow | SkippedFile:
-        format_, header = _peek(read, file.path, _expected(file))
-        return self.row_of(file, _header_record(file.stored, format_, header))
+        found = _peek(read, file.path, _expected(file))
+        return self.row_of(file, _header_record(file.stored, found.format, found.header))
 
     def _deep_record(self, file: FoundFile, read: Read, see: See | None) -> FileRecord:
         known, expected = None, _expected(file)
         # In a directory shared by projects or agents most files belong to others: read their headers only.
         if (self.cwd is not None and file.place.is_shared) or not self._is_wanted(file.place.agent):
-            format_, header = _peek(read, file.path, expected)
-            record = _header_record(file.stored, format_, header)
+            found = _peek(read, file.path, expected)
+            record = _header_record(file.stored, found.format, found.header)
             if self._reason(file, record, _agent_of(_owner(file, record), record)) is not None:
                 if see is not None:
                     see(SeenFile(record, None, read))
                 return record
-            known = format_ if format_ is expected else None
+            known = expected if found.format is expected else None
         seen = _seen(read_row(read, file.stored, known=known, expected=expected), read, file.path)
         if see is not None:
             see(seen)
@@ -683,9 +688,12 @@ class MachineScanner:
         row = record.row
         if agent != record.format or record.starter is not None or row.path != path or not row.cwd:
             return None
-        if lifetime_ms is None:
-            return msgspec.structs.replace(row, agent=agent)
-        return msgspec.structs.replace(row, agent=agent, expires_ms=row.modified_ms + lifetime_ms)
+        # The catalog does not keep these two, so the record can hold them: a copy takes four times as long.
+        set_field = msgspec.structs.force_setattr
+        set_field(row, "agent", agent)
+        if lifetime_ms is not None:
+            set_field(row, "expires_ms", row.modified_ms + lifetime_ms)
+        return row
 
     def _plain_facts(self, place: places.Place) -> tuple[str | None, int | None]:
         """The agent, and how long it keeps sessions; no agent for a place that tells more than this."""
@@ -887,7 +895,7 @@ def _peek(read: Read, path: str, expected: Format | None = None) -> Peek:
     from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
 
     facts = external_facts(found.format, path, found.header)
-    return found._replace(header=facts.completed(found.header))
+    return Peek(found.format, facts.completed(found.header))
 
 
 def _header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:

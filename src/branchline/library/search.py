@@ -11,12 +11,15 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.candidates import (
     Candidate,
     RankedEntry,
+    TitleMatch,
     candidates,
     documents_in,
     documents_marked,
@@ -25,6 +28,7 @@ from branchline.catalog.candidates import (
     is_indexable,
     recency,
     subagent_files,
+    title_words,
     titles,
 )
 from branchline.library.line_text import line_texts
@@ -51,7 +55,7 @@ _LARGEST_FILE = 256 << 20
 _Span = tuple[int, int]
 
 
-class _Found(NamedTuple):
+class _Found(msgspec.Struct, frozen=True):
     """A hit without its snippet."""
 
     score: float
@@ -119,6 +123,7 @@ class _Run:
         self.now_ms = round(time.time() * 1000)
         self.words = query.words
         self.pattern = query.pattern
+        self.title_words = title_words(query)
         self.column = next((term.text for term in query.terms if term.field == "in"), None)
         self.marked = (*query.words, *(term.text for term in query.terms if term.field == "file"))
         self.found: list[_Found] = []
@@ -323,13 +328,14 @@ class _Run:
             )
         )
 
-    def _take_title(self, one: Any) -> None:
+    def _take_title(self, one: TitleMatch) -> None:
         row = self._row(one.file)
         if row is not None:
-            score = 6.0 * recency(one.active_ms, self.now_ms)
-            self._add(
-                score, row, one.leaf, "title", "", one.active_ms, True, lambda: self._snippet(one.title)
-            )
+            self._add_title(row, one.leaf, one.title, one.active_ms)
+
+    def _add_title(self, row: SessionRow, leaf: str, title: str, active_ms: int) -> None:
+        score = 6.0 * recency(active_ms, self.now_ms)
+        self._add(score, row, leaf, "title", "", active_ms, True, lambda: self._snippet(title))
 
     def _line_snippet(self, row: SessionRow, one: Candidate) -> Snippet:
         """The snippet of an indexed entry, from its line."""
@@ -487,6 +493,10 @@ class _Run:
         ((transcript, documents),) = seen
         if not _session_allows(self.query.terms, row, transcript, documents):
             return
+        title, leaf = row.title or "", transcript.leaf
+        if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
+            active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
+            self._add_title(row, leaf, title, active_ms)
         texts = [f"{one.said}\n{one.tools}" for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
         for document, text, span in zip(documents, texts, spans, strict=True):
@@ -529,7 +539,7 @@ class _Run:
         for number, other in enumerate(self.found if role != "title" else ()):
             if (other.entry, other.role, other.ms) == (entry, role, ms):
                 if all((at.row.path, at.row.key) != (row.path, row.key) for at in other.places):
-                    self.found[number] = other._replace(places=(*other.places, place))
+                    self.found[number] = msgspec.structs.replace(other, places=(*other.places, place))
                 return
         self.found.append(_Found(score, row, entry, role, tool, ms, on_path, (place,), snippet))
 

@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -38,7 +38,7 @@ IndexProgress = Callable[[int, int], None]
 """``progress(done, total)`` after each file."""
 
 
-class StaleFile(NamedTuple):
+class StaleFile(msgspec.Struct, frozen=True):
     """A file that is not indexed, or not completely."""
 
     file: Any
@@ -73,7 +73,7 @@ class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
 
 
-class IndexResult(NamedTuple):
+class IndexResult(msgspec.Struct, frozen=True):
     """The number of indexed files, and of files that could not be read."""
 
     indexed: int
@@ -128,10 +128,11 @@ def index_text(
     checked_ns = time.time_ns()
     waiting: list[FileUpdate] = []
     size = done = unreadable = 0
-    for number, (file, known, grown) in enumerate(stale, 1):
+    for number, one in enumerate(stale, 1):
+        file, known, grown = one.file, one.known, one.bytes
         stored = scanner.stored_log(file)
         if known is None and stored.path is not None and stored.stamp is not None:
-            known = catalog.adopt(stored.path, stored.stamp)  # noqa: PLW2901  the file may have been moved
+            known = catalog.adopt(stored.path, stored.stamp)  # the file may have been moved
         seen: list[FileUpdate] = []
         beginnings: list[SeenFile] = []
 
@@ -153,7 +154,9 @@ def index_text(
         if isinstance(row, SkippedFile):
             waiting += seen
         elif seen:
-            waiting.append(seen[0]._replace(agent=row.agent or seen[0].agent, title=row.title))
+            waiting.append(
+                msgspec.structs.replace(seen[0], agent=row.agent or seen[0].agent, title=row.title)
+            )
         else:
             unreadable += 1
         done += 1
@@ -175,7 +178,7 @@ def _read_whole(scanner: Scanner[Any], row: SessionRow, beginning: SeenFile, see
 
     with contextlib.suppress(BranchlineError, OSError), scanner.read(row) as (stored, transcript):
         record = msgspec.structs.replace(beginning.record, row=deep_row(stored, transcript))
-        see(beginning._replace(record=record, transcript=transcript))
+        see(msgspec.structs.replace(beginning, record=record, transcript=transcript))
 
 
 def _continued(

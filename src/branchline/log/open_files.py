@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 __all__ = ["OpenFile", "Overwriter", "find_overwriter", "open_files"]
 
 
-class OpenFile(NamedTuple):
+class OpenFile(msgspec.Struct, frozen=True):
     """A descriptor of some process: the file that it refers to, and where ``/proc`` describes it."""
 
     identity: tuple[int, int]
@@ -22,7 +23,7 @@ class OpenFile(NamedTuple):
     descriptor: str
 
 
-class Overwriter(NamedTuple):
+class Overwriter(msgspec.Struct, frozen=True):
     """A process that writes into a file at an offset of its own."""
 
     pid: int

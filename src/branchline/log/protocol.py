@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
+
+import msgspec
 
 __all__ = [
     "CompareAndAppendLog",
@@ -25,7 +27,7 @@ Durability = Literal["fsync", "os"]
 """When `append` returns: "fsync": the bytes are on stable storage; "os": the kernel has them."""
 
 
-class TornTail(NamedTuple):
+class TornTail(msgspec.Struct, frozen=True):
     """An unfinished last line that was closed before an append. Its bytes are still in the log."""
 
     offset: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.formats import BUILTIN_FORMATS, PI, Format, Peek, agent_name
 from branchline.formats import peek as peek_with
@@ -31,7 +32,7 @@ GROUP = "branchline.formats"
 _OURS = frozenset({PI.name, *(program.name for program in BUILTIN_FORMATS), "branchline"})
 
 
-class BrokenFormat(NamedTuple):
+class BrokenFormat(msgspec.Struct, frozen=True):
     """An entry point that cannot be used as a format, and why."""
 
     name: str
@@ -39,7 +40,7 @@ class BrokenFormat(NamedTuple):
     reason: str
 
 
-class InstalledFormats(NamedTuple):
+class InstalledFormats(msgspec.Struct, frozen=True):
     """What the installed packages bring, by name."""
 
     formats: tuple[Format, ...]

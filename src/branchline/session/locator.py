@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
@@ -192,7 +194,7 @@ def external_facts(format_: Format, path: str, header: Header | None) -> Session
     if titles is not None and header is not None:
         data = _small_file(titles.titles_near(path))
         if data is not None and (title := titles.titles(data).get(header.id)):
-            facts = facts._replace(title=title)
+            facts = msgspec.structs.replace(facts, title=title)
     return facts
 
 

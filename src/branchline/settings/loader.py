@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from branchline._user_directories import user_directory
 from branchline.settings.schema import (
     Settings,
     is_table,
@@ -64,9 +65,7 @@ def settings_path(environment: Mapping[str, str] | None = None) -> str:
         return os.path.abspath(os.path.expanduser(chosen))
     if home := environment.get("BRANCHLINE_HOME"):
         return os.path.join(os.path.abspath(os.path.expanduser(home)), "config.toml")
-    import platformdirs  # noqa: PLC0415  only who has settings pays for it
-
-    return os.path.join(platformdirs.user_config_dir("branchline", appauthor=False), "config.toml")
+    return os.path.join(user_directory("config", environment), "config.toml")
 
 
 def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:

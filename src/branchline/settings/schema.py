@@ -6,7 +6,6 @@ from it or checked against it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -29,7 +28,7 @@ __all__ = [
 ProviderApi = Literal["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"]
 """The protocols that a provider of one's own can speak, by the names that sessions give them."""
 
-_TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_TABLE_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 _RESERVED = frozenset({"offline", "openai-compatible"})
 
 
@@ -218,7 +217,7 @@ def validate_table(setting: str, name: str, value: Any) -> ProviderSettings | Mc
     """One table of ``providers`` or ``mcp_servers``; ValueError says what is wrong with it."""
     where, kind = f"{setting}.{name}", _TABLES[setting]
     noun = "a provider" if kind is ProviderSettings else "an MCP server"
-    if not _TABLE_NAME.fullmatch(name):
+    if not re.fullmatch(_TABLE_NAME, name):
         raise ValueError(f"{where}: {noun}'s name has letters, digits, and . _ - only")
     if kind is ProviderSettings and name in _RESERVED:
         raise ValueError(f"{where}: this name is taken; choose another one")
@@ -306,6 +305,8 @@ def toml_text(value: Any) -> str:
             return '""'
         case _:
             # The escapes of JSON are escapes of TOML, but for one character that JSON leaves as it is.
+            import json  # noqa: PLC0415  reading settings needs none
+
             text = json.dumps(value if isinstance(value, str) else str(value), ensure_ascii=False)
             return "".join(
                 char

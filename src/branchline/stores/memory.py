@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.errors import SessionNotFound
 from branchline.log import Durability, MemoryLog
@@ -45,7 +46,7 @@ class _DatedLog(MemoryLog):
         return self._lock.locked()
 
 
-class _Removed(NamedTuple):
+class _Removed(msgspec.Struct, frozen=True):
     key: str
     log: _DatedLog
     removed: float
@@ -171,11 +172,11 @@ class MemoryStore:
         with self._lock:
             if token not in self._trash:
                 raise SessionNotFound(f"{token!r} is not in the trash of {self.name}")
-            key, log, _removed, draft = self._trash[token]
-            self._require_free(f"restore {token!r} from the trash", key)
+            item = self._trash[token]
+            self._require_free(f"restore {token!r} from the trash", item.key)
             del self._trash[token]
-            (self._drafts if draft else self._logs)[key] = log
-            return StoredLog(key, log.size(), log.modified)
+            (self._drafts if item.draft else self._logs)[item.key] = item.log
+            return StoredLog(item.key, item.log.size(), item.log.modified)
 
     # -- inside ---------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ may hold more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.errors import BranchlineError, TooLarge
 from branchline.formats import CompressedFiles, Content, unpacked_head
@@ -103,7 +104,7 @@ def unpacked(
     return Spool(allowance.check(compression.decompress(read), size))
 
 
-class Listed(NamedTuple):
+class Listed(msgspec.Struct, frozen=True):
     """As much of a compressed file as a listing reads."""
 
     content: Content

@@ -87,7 +87,7 @@ PACKED_IDENTITY = slice(8, 24)
 """Where a packed stamp holds device and inode, by which one file under two names is known."""
 
 
-class FileState(NamedTuple):
+class FileState(msgspec.Struct, frozen=True, gc=False):
     """A file as it was when somebody looked at it."""
 
     path: str
@@ -119,7 +119,7 @@ class ScanResult(NamedTuple):
     hidden: list[SkippedFile]
 
 
-class TrashItem(NamedTuple):
+class TrashItem(msgspec.Struct, frozen=True):
     """A log in the trash; ``token`` brings it back."""
 
     token: str

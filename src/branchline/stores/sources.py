@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from types import ModuleType
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.errors import (
     Ambiguous,
@@ -79,7 +79,7 @@ _IN_MEMORY = 1 << 26
 _LARGEST_COMPANION = 1 << 28
 
 
-class SessionAddress(NamedTuple):
+class SessionAddress(msgspec.Struct, frozen=True):
     """One session of a database."""
 
     file: str
@@ -461,20 +461,15 @@ class _LazyContent:
 
 def _documents_at(path: str) -> Format | None:
     """The format that keeps sessions in documents with such a path."""
-    for name, pattern in _document_patterns():
-        if pattern.search(path) is not None:
-            found = builtin_format(name)
+    for program in BUILTIN_FORMATS:
+        if any(path.endswith(ending) and part in path for part, ending in program.documents):
+            found = builtin_format(program.name)
             if found is not None and found.documents is not None and found.documents.recognizes(path):
                 return found
     if has_suffix(path):
         return None
     installed = installed_formats().formats
     return next((one for one in installed if one.documents and one.documents.recognizes(path)), None)
-
-
-@cache
-def _document_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((one.name, re.compile(one.documents)) for one in BUILTIN_FORMATS if one.documents)
 
 
 def document_stamp(path: str, format_: Format, stamp: FileStamp) -> FileStamp:

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.log.system import describe_oserror
 from branchline.stores.files import why_hidden
@@ -24,7 +25,7 @@ _Pattern = tuple[str, ...]
 _NONE: Mapping[str, FileState] = {}
 
 
-class WalkResult(NamedTuple):
+class WalkResult(msgspec.Struct, frozen=True):
     """What lies below a folder, and what was seen but is not a session."""
 
     found: list[FileState]
@@ -61,7 +62,27 @@ def walk(
                 for item in listing:
                     name = item.name
                     if is_file is not None and is_file(name):
-                        _sort_in(item, f"{at}/{name}", walked, key_of, known)
+                        path = f"{at}/{name}"
+                        try:
+                            status = item.stat()
+                        except OSError as problem:
+                            why = f"cannot be read: {describe_oserror(problem)}"
+                            walked.hidden.append(SkippedFile(path, why))
+                            continue
+                        stamp = pack_stamp(
+                            status.st_mtime_ns,
+                            status.st_dev,
+                            status.st_ino,
+                            status.st_size,
+                            status.st_ctime_ns,
+                        )
+                        before = known.get(path)
+                        if before is not None and before.stamp == stamp:
+                            walked.found.append(before)
+                        elif (reason := why_hidden(key_of(path), status)) is None:
+                            walked.found.append(FileState(path, stamp))
+                        else:
+                            walked.hidden.append(SkippedFile(path, reason))
                     elif deeper and not name.startswith(".") and _is_folder(item):
                         waiting.append((f"{at}/{name}", _below(patterns, name)))
                     elif is_file is not None and (reason := cloud_placeholder(name)) is not None:
@@ -148,25 +169,3 @@ def _is_folder(item: os.DirEntry[str]) -> bool:
         return item.is_dir()
     except OSError:
         return False
-
-
-def _sort_in(
-    item: os.DirEntry[str],
-    path: str,
-    walked: WalkResult,
-    key_of: Callable[[str], str],
-    known: Mapping[str, FileState],
-) -> None:
-    try:
-        status = item.stat()
-    except OSError as problem:
-        walked.hidden.append(SkippedFile(path, f"cannot be read: {describe_oserror(problem)}"))
-        return
-    stamp = pack_stamp(status.st_mtime_ns, status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
-    before = known.get(path)
-    if before is not None and before.stamp == stamp:
-        walked.found.append(before)
-    elif (reason := why_hidden(key_of(path), status)) is None:
-        walked.found.append(FileState(path, stamp))
-    else:
-        walked.hidden.append(SkippedFile(path, reason))

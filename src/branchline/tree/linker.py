@@ -22,7 +22,8 @@ import sys
 from collections.abc import Iterable
 from itertools import compress, count
 from operator import ne
-from typing import NamedTuple
+
+import msgspec
 
 from branchline.tree.findings import Kind
 from branchline.tree.index import ROOT, Tree
@@ -33,7 +34,7 @@ __all__ = ["LinkFinding", "Linker"]
 UNRESOLVED = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
 
 
-class LinkFinding(NamedTuple):
+class LinkFinding(msgspec.Struct, frozen=True):
     """An irregularity in the links of the entry at this position."""
 
     position: int

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -133,7 +133,7 @@ class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     archived: bool = False
 
 
-class Match(NamedTuple):
+class Match(msgspec.Struct, frozen=True):
     """Whether a session matches, and how well (lower is better).
 
     ``open`` means that only its messages can tell.

@@ -91,7 +91,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """When its agent deletes it, in Unix milliseconds; None if it does not."""
 
 
-class ListItem(NamedTuple):
+class ListItem(msgspec.Struct, frozen=True):
     """A row of a list; ``branch`` has its connectors if rows are threaded."""
 
     row: SessionRow

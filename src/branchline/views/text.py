@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import NamedTuple
 from unicodedata import category, east_asian_width
+
+import msgspec
 
 __all__ = [
     "ESCAPES",
@@ -152,7 +153,7 @@ def pad(text: str, columns: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-class Cluster(NamedTuple):
+class Cluster(msgspec.Struct, frozen=True):
     """A grapheme cluster: its start and end in the text, and its width."""
 
     start: int

@@ -77,15 +77,15 @@ def search_command(
     if files + open_first + out.json > 1 and open_first:
         raise click.UsageError("--open reads one hit; it does not go with --files or --json")
     library = chosen_library(directory, agents, everywhere=not here)
+    query = " ".join(words) if similar else " ".join(map(_quoted, words))
     try:
-        if similar:
-            hits = library.search_similar(" ".join(words), limit=limit, context=context)
-        else:
-            hits = library.search(" ".join(map(_quoted, words)), limit=limit, context=context)
+        find = library.search_similar if similar else library.search
+        hits = find(query, limit=limit, context=context)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
+    notes = [*_open_quote(query), *hits.notes]
     if out.json:
-        out.result("search", _fields(hits))
+        out.result("search", _fields(hits, notes))
     elif open_first and hits:
         _open(context_, hits[0])
     elif files:
@@ -94,7 +94,7 @@ def search_command(
     else:
         _print(out, hits)
     if not out.json:
-        _tell(hits)
+        _tell(hits, notes)
     if hits.unindexed and directory is None:
         _index_behind()
 
@@ -117,20 +117,28 @@ def _print(out: Output, hits: Hits) -> None:
         out.row(*hit_line(hit, now=now, whole_ids=out.columns is None))
 
 
-def _tell(hits: Hits) -> None:
+def _open_quote(query: str) -> list[str]:
+    """Say where a quote is not closed; the query language then takes its words one by one."""
+    if query.count('"') % 2 == 0 or query.lower().startswith("re:"):
+        return []
+    place = query.rindex('"') + 1
+    return [f"the quote at character {place} is not closed; its words are searched one by one"]
+
+
+def _tell(hits: Hits, notes: list[str]) -> None:
     if hits:
         facts = [f"{len(hits)} of {hits.total}{' or more' if hits.at_least else ''} hits"]
     else:
         facts = ["nothing was found"]
     facts.append(f"{count(hits.searched, 'session')} searched")
     remark(", ".join(facts))
-    for note in hits.notes:
+    for note in notes:
         remark(note)
     if hits.unindexed:
         remark(f"{count(hits.unindexed, 'session')} not indexed yet; `branchline index` does that now")
 
 
-def _fields(hits: Hits) -> dict[str, Any]:
+def _fields(hits: Hits, notes: list[str]) -> dict[str, Any]:
     return {
         "hits": [_hit_fields(hit) for hit in hits],
         "total": hits.total,
@@ -138,7 +146,7 @@ def _fields(hits: Hits) -> dict[str, Any]:
         "searched": hits.searched,
         "sessions": hits.sessions,
         "unindexed": hits.unindexed,
-        "notes": list(hits.notes) if hits else [*hits.notes, "nothing was found"],
+        "notes": notes if hits else [*notes, "nothing was found"],
         "took_ms": round(hits.took_ms, 1),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,17 +14,18 @@ from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
-from branchline.formats.claude_code.linker import CLEARED
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
-from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
-from branchline.formats.claude_code.rows import ERROR, PROVENANCE
+from branchline.formats.claude_code.rows import CLEARED, ERROR, PROVENANCE
 from branchline.formats.claude_code.texts import ClaudeCodeTexts
 from branchline.formats.claude_code.unsupported import CANNOT
 from branchline.formats.derived_ids import is_uuid, uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
+
+if TYPE_CHECKING:
+    from branchline.formats.claude_code.log_index import ClaudeCodeReading
+    from branchline.formats.claude_code.reader import ClaudeCodeReader
 
 __all__ = ["CLAUDE_CODE"]
 
@@ -46,12 +47,12 @@ _BESIDE = {
     "bridge-session": "sessionId",
     PROVENANCE: "sessionId",
 }
-_CUT = re.compile(
+_CUT = (
     rb'\{\s*(?:"parentUuid"\s*:\s*(?:null|")|"type"\s*:\s*"(?:user|assistant|summary|file-history-snapshot|'
     rb'queue-operation|attachment|progress|ai-title|custom-title|last-prompt)"\s*,)'
 )
-_CWD = re.compile(rb'^[^\n]{0,1000}?"cwd"\s*:\s*("[^"\\]{1,4000}")', re.MULTILINE)
-_PLACE = re.compile(r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$")
+_CWD = rb'(?m)^[^\n]{0,1000}?"cwd"\s*:\s*("[^"\\]{1,4000}")'
+_PLACE = r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$"
 
 
 class _Answer(msgspec.Struct, gc=False):
@@ -121,7 +122,7 @@ TRAITS = FormatTraits(
 )
 
 
-class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
+class ClaudeCodeFormatReader(FormatReader["ClaudeCodeReading"]):
     """Reads transcripts of Claude Code up to 2.1."""
 
     context_rules = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
@@ -138,7 +139,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
             try:
                 fields = json_codec.loads(line)
             except ValueError:
-                if not strange and _CUT.match(line):
+                if not strange and re.match(_CUT, line):
                     return True
                 continue
             if isinstance(fields, dict):
@@ -147,9 +148,11 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
                 if not isinstance(kind := fields.get("type"), str) or kind in _OF_OTHERS:
                     return False
                 strange = True
-        return not head and _PLACE.search(path) is not None
+        return not head and re.search(_PLACE, path) is not None
 
     def log_reader(self, path: str = "") -> ClaudeCodeReader:
+        from branchline.formats.claude_code.reader import ClaudeCodeReader  # noqa: PLC0415  searches read no file
+
         return ClaudeCodeReader(path)
 
     def answer_model(self, transcript: EntryLog[ClaudeCodeReading], position: int) -> ModelRef | None:
@@ -166,7 +169,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """What the first records tell; of one that is too long, what stands at its beginning."""
         header = super().peek(head, path, whole=whole)
-        if whole and (header is None or not header.cwd) and (found := _CWD.search(head)) is not None:
+        if whole and (header is None or not header.cwd) and (found := re.search(_CWD, head)) is not None:
             named = Header(id=TRAITS.key_of(path)) if header is None else header
             header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
@@ -192,7 +195,7 @@ def _is_ours(fields: dict[str, Any]) -> bool:
     return _BESIDE.get(kind, "") in fields
 
 
-class ClaudeCodeFormatWriter(FormatWriter[ClaudeCodeReading]):
+class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeReading"]):
     """Writes new transcripts that Claude Code 2.1 resumes; never into its own files."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:

@@ -7,17 +7,22 @@ import re
 from collections.abc import Mapping, Sequence
 
 from branchline.entries import Header
-from branchline.formats.claude_code.log_index import agent_of
 from branchline.formats.protocol import FormatHome
 
-__all__ = ["ClaudeCodeHome"]
+__all__ = ["ClaudeCodeHome", "agent_of"]
 
-
+_AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
 _LONGEST = 200  # characters of a directory's name before the program shortens it
 
 
 def _slug(cwd: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", cwd)
+
+
+def agent_of(path: str) -> str | None:
+    """The id of the sub-agent whose file this is, as its name says; None for other files."""
+    found = _AGENT_FILE.search(path)
+    return None if found is None else found[1]
 
 
 class ClaudeCodeHome(FormatHome):

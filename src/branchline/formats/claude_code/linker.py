@@ -29,6 +29,7 @@ from branchline.formats.claude_code.rows import (
     ASIDE,
     BOOKKEEPING,
     BOUNDARY,
+    CLEARED,
     ERROR,
     RESULT,
     RESUMED,
@@ -36,10 +37,7 @@ from branchline.formats.claude_code.rows import (
 from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
 
-__all__ = ["CLEARED", "ClaudeCodeLinker"]
-
-CLEARED = "context_cleared"
-"""The type of the entry before a root that continues an earlier conversation with an empty context."""
+__all__ = ["ClaudeCodeLinker"]
 
 _FOLLOWS = frozenset({ANSWER, ERROR, RESULT, RESUMED})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
 from itertools import islice
 from typing import NamedTuple
@@ -17,7 +16,6 @@ __all__ = [
     "ClaudeCodeReading",
     "KeptRange",
     "Repeat",
-    "agent_of",
     "answer_key",
     "spent_at",
     "usage_owner",
@@ -27,7 +25,6 @@ NOT_SPENT = -1
 """What stands for an answer none of whose records says what it spent."""
 _LAST_PLACE = (1 << 40) - 1
 _MOST = 1 << 40
-_AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
 
 
 class Repeat(NamedTuple):
@@ -132,9 +129,3 @@ def spent_at(position: int, output: float | None) -> int:
 def usage_owner(spent: int) -> int:
     """The record in such a number."""
     return _LAST_PLACE - (spent & _LAST_PLACE)
-
-
-def agent_of(path: str) -> str | None:
-    """The id of the sub-agent whose file this is, as its name says; None for other files."""
-    found = _AGENT_FILE.search(path)
-    return None if found is None else found[1]

@@ -13,12 +13,12 @@ import msgspec
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.claude_code.home import agent_of
 from branchline.formats.claude_code.log_index import (
     NOT_SPENT,
     ClaudeCodeReading,
     KeptRange,
     Repeat,
-    agent_of,
     answer_key,
     spent_at,
 )

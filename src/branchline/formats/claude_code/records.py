@@ -7,7 +7,7 @@ a custom message; what the model never saw becomes custom data. The bytes of the
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -38,10 +38,9 @@ from branchline.entries import (
     blocks_text,
     json_codec,
 )
-from branchline.formats.claude_code.linker import CLEARED
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.rows import (
     ANSWER,
+    CLEARED,
     COMMAND,
     ERROR,
     INTERRUPT,
@@ -52,6 +51,9 @@ from branchline.formats.claude_code.rows import (
     wrapper_name,
 )
 from branchline.formats.log_index import entry_fields
+
+if TYPE_CHECKING:
+    from branchline.formats.claude_code.log_index import ClaudeCodeReading
 
 __all__ = ["NO_MODEL", "STOP_REASONS", "decode_record"]
 

@@ -22,6 +22,7 @@ __all__ = [
     "ASIDE",
     "BOOKKEEPING",
     "BOUNDARY",
+    "CLEARED",
     "COMMAND",
     "ERROR",
     "HUMAN",
@@ -52,6 +53,8 @@ HUMAN, RESULT, ANSWER, ERROR, RESUMED = 9, 10, 11, 12, 13
 ASIDE = 14
 """A record that hangs on the session and not in the tree."""
 
+CLEARED = "context_cleared"
+"""The type of the entry before a root that continues an earlier conversation with an empty context."""
 PROVENANCE = "branchline"
 """The type of the record that branchline puts in front of a conversation, and a mark in its own records.
 

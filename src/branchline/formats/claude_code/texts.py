@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from branchline.entries import Usage
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS
 from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT
 from branchline.formats.entry_text import EntryText, files_in, strings_in
 from branchline.formats.log_index import LineChunk
 from branchline.formats.protocol import EntryTexts
+
+if TYPE_CHECKING:
+    from branchline.formats.claude_code.log_index import ClaudeCodeReading
 
 __all__ = ["ClaudeCodeTexts"]
 
@@ -77,7 +79,7 @@ _CALLS = frozenset({"tool_use", "server_tool_use"})
 _SILENT = frozenset({"image", "redacted_thinking"})
 
 
-class ClaudeCodeTexts(EntryTexts[ClaudeCodeReading]):
+class ClaudeCodeTexts(EntryTexts["ClaudeCodeReading"]):
     """Reads prompts, answers and results; everything else is for the decoder of entries."""
 
     def texts(

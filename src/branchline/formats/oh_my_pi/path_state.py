@@ -61,4 +61,5 @@ def path_state(transcript: EntryLog, leaf: int) -> PathState:
         entry = transcript.entry(last_answer)
         if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
             models["default"] = f"{entry.message.provider}/{entry.message.model}"
-    return PathState(**state, models=models, **mode_and_rules(transcript, path)._asdict())
+    rules = msgspec.structs.asdict(mode_and_rules(transcript, path))
+    return PathState(**state, models=models, **rules)

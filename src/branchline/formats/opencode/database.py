@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_format import EntryLines, instant, one_line
 from branchline.formats.json_values import iso_time
@@ -64,7 +66,7 @@ class OpencodeDatabase(DatabaseSessions):
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         own_id = session_id.removesuffix(_DELETED)
         found = next(map(_version, query(_ONE_VERSION, own_id, own_id, own_id)), None)
-        return None if found is None else found._replace(id=session_id)
+        return None if found is None else msgspec.structs.replace(found, id=session_id)
 
     def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
         own_id = session_id.removesuffix(_DELETED)

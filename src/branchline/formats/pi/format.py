@@ -22,8 +22,8 @@ __all__ = ["PI", "is_damaged_session"]
 _LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
 _TYPES = SIDE_TYPES | CONVERSATION_TYPES
 _HEADER_KEYS = frozenset({"type", "version", "id", "timestamp", "cwd", "parentSession"})
-_HEADER_BEGINNING = re.compile(rb'\{"type":"session","version":\d+,"id":"')
-_ENTRY_BEGINNING = re.compile(
+_HEADER_BEGINNING = rb'\{"type":"session","version":\d+,"id":"'
+_ENTRY_BEGINNING = (
     rb'\{"type":"(?:(?:%b)","id":"[^"\\]{1,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":"'
     rb'|custom(?:_message)?","customType":)' % "|".join(sorted(_TYPES)).encode()
 )
@@ -47,9 +47,9 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
             try:
                 fields = json_codec.loads(line)
             except ValueError:  # damaged, or cut off where the first bytes of the file end
-                if _ENTRY_BEGINNING.match(line):
+                if re.match(_ENTRY_BEGINNING, line):
                     return True
-                header = ours = header or _HEADER_BEGINNING.match(line) is not None
+                header = ours = header or re.match(_HEADER_BEGINNING, line) is not None
                 continue
             if not isinstance(fields, dict):
                 continue
