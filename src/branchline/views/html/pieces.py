@@ -50,7 +50,7 @@ from branchline.formats import LabelState
 from branchline.tree import ROOT, EntrySource
 from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
-from branchline.views.html.markup import EMPTY, Html, Template, escape, join
+from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
 from branchline.views.humanize import as_float, count, format_size, money, tokens
 from branchline.views.tool_calls import Call, call_of, single_line
@@ -478,62 +478,62 @@ _USER, _ASSISTANT, _BARE, _SHELL, _NOTED = map(Html, ("user", "assistant", "assi
 
 # -- parts of a piece -------------------------------------------------------------------------------------
 
-_ARTICLE = Template(
+_ARTICLE = template(
     '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
     '<div class="margin"><a href="#e-{}">{}</a>{}</div></article>'
 )
-_PACKED_ARTICLE = Template(
+_PACKED_ARTICLE = template(
     '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
     '<div class="margin"><a><time></time></a>{}</div></article>'
 )
-_PROSE = Template('<div class="prose">{}</div>')
-_CHIPS = Template('<div class="chips"><span class="chip">{}</span></div>')
-_TOOLSET = Template('<div class="toolset">{}</div>')
-_ICON = Template('<i class="i {}"></i>')
-_PARAGRAPHS = Template('<div class="prose" data-paragraphs="{}"></div>')
-_CHANGE = Template(' data-diff="{}"')
-_TEXT = Template(' data-text="{}"')
+_PROSE = template('<div class="prose">{}</div>')
+_CHIPS = template('<div class="chips"><span class="chip">{}</span></div>')
+_TOOLSET = template('<div class="toolset">{}</div>')
+_ICON = template('<i class="i {}"></i>')
+_PARAGRAPHS = template('<div class="prose" data-paragraphs="{}"></div>')
+_CHANGE = template(' data-diff="{}"')
+_TEXT = template(' data-text="{}"')
 _DIFF_CLASS = Html(' class="diff"')
-_ID = Template(' id="e-{}"')
-_TOOL = Template(
+_ID = template(' id="e-{}"')
+_TOOL = template(
     '<details class="tool{}"{}><summary>{}<b>{}</b><code>{}</code>'
     '<span class="gist">{}</span><span class="dur">{}</span>{}</summary>{}</details>'
 )
-_STATE = Template('<i class="i st {}" role="img" aria-label="{}"></i>')
-_IO = Template('<div class="io fold">{}</div>')
-_SECTION = Template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
-_REFERRED = Template('<div class="lab">{}</div><pre tabindex="0" data-text="{}"></pre>')
-_THOUGHT = Template(
+_STATE = template('<i class="i st {}" role="img" aria-label="{}"></i>')
+_IO = template('<div class="io fold">{}</div>')
+_SECTION = template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
+_REFERRED = template('<div class="lab">{}</div><pre tabindex="0" data-text="{}"></pre>')
+_THOUGHT = template(
     '<details class="think"><summary><i class="i chev"></i>'
     '<span>Thought</span><span class="first">{}</span></summary>'
     '<div class="tx fold"{}>{}</div></details>'
 )
-_NOTE = Template(
+_NOTE = template(
     '<details class="aside"><summary><i class="i chev"></i>'
     '<b>{}</b><span class="first">{}</span></summary>'
     '<div class="tx fold">{}</div></details>'
 )
-_PRE = Template('<pre tabindex="0"><code>{}</code></pre>')
-_OMITTED = Template('<p class="omitted">{}</p>')
-_FAILURE = Template('<p class="failure">{}{}</p>')
-_COMPACTED = Template(
+_PRE = template('<pre tabindex="0"><code>{}</code></pre>')
+_OMITTED = template('<p class="omitted">{}</p>')
+_FAILURE = template('<p class="failure">{}{}</p>')
+_COMPACTED = template(
     '<details class="markline cut" id="e-{}"><summary><i class="i cut"></i>'
     '<span><b>Compacted</b>{}</span><span class="rule"></span><span class="more-s">Summary</span>'
     '</summary><div class="tx fold prose">{}</div></details>'
 )
-_CLEARED = Template(
+_CLEARED = template(
     '<div class="markline clear" id="e-{}"><div class="m"><i class="i clear"></i>'
     "<span><b>Context cleared.</b> The model saw nothing above this line.</span>"
     '<span class="rule"></span></div></div>'
 )
-_BRANCH = Template(
+_BRANCH = template(
     '<div class="aside-note" id="e-{}"><i class="i note"></i>'
     '<div class="prose"><b>Summary of the abandoned branch</b>{}</div></div>'
 )
-_SETTING = Template('<div class="setting" id="e-{}"><span>{}</span> <b>{}</b>{}</div>')
-_IMAGE = Template('<figure><img src="data:{};base64,{}" alt=""><figcaption>{}, {}</figcaption></figure>')
-_TIME = Template('<time datetime="{}">{}</time>')
-_MODEL = Template('<span class="mdl">{}</span>')
+_SETTING = template('<div class="setting" id="e-{}"><span>{}</span> <b>{}</b>{}</div>')
+_IMAGE = template('<figure><img src="data:{};base64,{}" alt=""><figcaption>{}, {}</figcaption></figure>')
+_TIME = template('<time datetime="{}">{}</time>')
+_MODEL = template('<span class="mdl">{}</span>')
 _ICONS = {kind: _ICON(Html(kind)) for kind in (
     "shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other", "warn", "ok", "bad",
     "note", "wait",
@@ -658,7 +658,7 @@ def _instant(text: str) -> datetime | None:
         return None
 
 
-_DAY = Template('<h2 class="day">{}</h2>')
+_DAY = template('<h2 class="day">{}</h2>')
 
 
 def day_heading(timestamp: str, before: str = "") -> Html:

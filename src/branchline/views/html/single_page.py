@@ -21,7 +21,7 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.errors import NotASession, TooLarge
 from branchline.formats import EntryLog
-from branchline.views.html.markup import Html, Template, is_visible, join
+from branchline.views.html.markup import Html, is_visible, join, template
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
 from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_heading
@@ -129,7 +129,7 @@ def single_page(
     yield b"</body></html>\n"
 
 
-_HEAD = Template(
+_HEAD = template(
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     '<meta name="generator" content="branchline {}">\n'
     '<meta http-equiv="Content-Security-Policy" content="{}">\n'
@@ -137,15 +137,15 @@ _HEAD = Template(
     '<meta name="referrer" content="no-referrer"><title>{}</title>\n'
     "<style>{}</style></head>\n<body>{}\n"
 )
-_SCRIPT = Template("<script>{}</script>\n")
-_NOSCRIPT = Template('<noscript><pre class="as-markdown">{}</pre></noscript>')
-_PROVENANCE = Template(
+_SCRIPT = template("<script>{}</script>\n")
+_NOSCRIPT = template('<noscript><pre class="as-markdown">{}</pre></noscript>')
+_PROVENANCE = template(
     '<section class="prov" aria-labelledby="prov-title"><h2 id="prov-title">Where this comes from</h2>'
     "<dl>{}</dl></section>"
 )
-_ROW = Template("<dt>{}</dt><dd>{}</dd>")
-_MONO = Template('<code class="mono">{}</code>')
-_NODE = Template('<div class="node">{}{}</div>\n')
+_ROW = template("<dt>{}</dt><dd>{}</dd>")
+_MONO = template('<code class="mono">{}</code>')
+_NODE = template('<div class="node">{}{}</div>\n')
 
 
 def _provenance_block(known: Provenance) -> Html:
