@@ -8,7 +8,7 @@ the piece of the answer that called the tool; its own piece is empty then (:meth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
@@ -52,7 +52,7 @@ from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
 from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
-from branchline.views.humanize import as_float, count, format_size, money, tokens
+from branchline.views.humanize import count, format_size, money, tokens
 from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import ResultView, result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text, tool_kind
@@ -112,9 +112,13 @@ class PieceRenderer:
         """The pieces of these entries, in this order."""
         entries = self.source.entries(positions)
         self._read = dict(zip(positions, entries, strict=True))
-        self._owners = {}
+        owners = self._owners = {}
         try:
-            return [self._piece(at, entry) for at, entry in zip(positions, entries, strict=True)]
+            # Results follow their answer: most are known to be shown there when their turn comes.
+            return [
+                EMPTY if at in owners else self._piece(at, entry)
+                for at, entry in zip(positions, entries, strict=True)
+            ]
         finally:
             self._read, self._owners = {}, {}
 
@@ -157,42 +161,43 @@ class PieceRenderer:
         return self.source.entry(position) if entry is None else entry
 
     def _results(self, position: int, entry: Entry) -> dict[str, tuple[int, ToolResult]]:
-        """The results that answer the calls of an entry, by call id: the first one for each."""
+        """The results that answer the calls of an entry, by call id: the first one for each.
+
+        They are below the answer, before the next prompt or answer on each branch.
+        """
+        found: dict[str, tuple[int, ToolResult]] = {}
         if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
-            return {}
+            return found
         content = entry.message.content
         if isinstance(content, str):
-            return {}
-        wanted = {block.id for block in content if isinstance(block, ToolCall)}
-        found: dict[str, tuple[int, ToolResult]] = {}
+            return found
+        wanted = {block.id for block in content if type(block) is ToolCall}
         if not wanted:
             return found
-        for at in self._below(position):
-            record = self._entry(at)
-            if isinstance(record, MessageEntry) and isinstance(record.message, ToolResult):
-                key = record.message.tool_call_id
-                if key in wanted and key not in found:
-                    found[key] = (at, record.message)
-                    self._owners[at] = position
-                    if len(found) == len(wanted):
-                        break
-        return found
-
-    def _below(self, position: int) -> Iterator[int]:
-        """The tool results below an answer, up to the next prompt or answer on each branch."""
         tree = self.source.tree
-        roles = tree.roles
-        waiting = tree.child_positions(position)[::-1]
+        roles, children = tree.roles, tree.child_positions
+        waiting = children(position)[::-1]
         for _ in range(_LOOKED_AT):
             if not waiting:
-                return
+                break
             at = waiting.pop()
             role = roles[at]
             if role == "toolResult":
-                yield at
+                record = self._entry(at)
+                message = record.message if isinstance(record, MessageEntry) else None
+                if (
+                    isinstance(message, ToolResult)
+                    and (key := message.tool_call_id) in wanted
+                    and key not in found
+                ):
+                    found[key] = (at, message)
+                    self._owners[at] = position
+                    if len(found) == len(wanted):
+                        break
             elif role in ("user", "assistant"):
                 continue
-            waiting += tree.child_positions(at)[::-1]
+            waiting += children(at)[::-1]
+        return found
 
     # -- texts ----------------------------------------------------------------------------------------
 
@@ -223,7 +228,8 @@ class PieceRenderer:
             new = "\n".join([line[1:] for line in lines if line[:1] in (" ", "+")])
             places = [self._reference(position, side) if side else "" for side in (old, new)]
             if None not in places:
-                runs = [f"{mark}{len(list(same))}" for mark, same in groupby(lines, _mark)]
+                marks = groupby([line[:1] for line in lines])
+                runs = [f"{mark}{len(list(same))}" for mark, same in marks]
                 return join((_DIFF_CLASS, _CHANGE(f"{places[0]}|{places[1]}|{''.join(runs)}"))), EMPTY
         return _DIFF_CLASS, difference(text)
 
@@ -297,31 +303,40 @@ class PieceRenderer:
         bare, hidden = True, 0
         for block in blocks:
             match block:
-                case Text():
-                    if block.text.strip():
-                        parts += (*_toolset(tools), self._prose(position, block.text))
-                        bare = False
-                case Thinking():
-                    if self.options.thinking:
-                        parts += (*_toolset(tools), self._thought(position, block.thinking))
-                        bare = False
                 case ToolCall():
                     if self.options.tools:
                         tools.append(self._tool(position, block, results.get(block.id)))
                     else:
                         hidden += 1
+                    continue
+                case Text():
+                    if not block.text or block.text.isspace():
+                        continue
+                    shown = self._prose(position, block.text)
+                    bare = False
+                case Thinking():
+                    if not self.options.thinking:
+                        continue
+                    shown = self._thought(position, block.thinking)
+                    bare = False
                 case Image():
-                    parts += (*_toolset(tools), _PROSE(join(self._images((block,)))))
+                    shown = _PROSE(join(self._images((block,))))
                     bare = False
                 case UnknownBlock():
-                    if (call := call_of(block)) is None:
-                        parts += (*_toolset(tools), _unknown_block(block))
-                    elif self.options.tools:
-                        failed = block.fields.get("status") == "failed"
-                        tools.append(self._line(position, call, failed=failed))
-                    else:
-                        hidden += 1
-        parts += _toolset(tools)
+                    if (call := call_of(block)) is not None:
+                        if self.options.tools:
+                            failed = block.fields.get("status") == "failed"
+                            tools.append(self._line(position, call, failed=failed))
+                        else:
+                            hidden += 1
+                        continue
+                    shown = _unknown_block(block)
+            if tools:
+                parts.append(_TOOLSET(join(tools)))
+                tools = []
+            parts.append(shown)
+        if tools:
+            parts.append(_TOOLSET(join(tools)))
         if hidden:
             parts.append(_OMITTED(f"{count(hidden, 'tool call')} omitted"))
         failed = message.stop_reason in ("error", "aborted")
@@ -377,7 +392,7 @@ class PieceRenderer:
         return self._tool_article(entry, _SHELL, _COMMAND, self._line(position, call, (position, view)))
 
     def _tool_article(self, entry: Entry, kind: Html, name: str, line: Html) -> Html:
-        return self._article(entry, kind, name, join((*_toolset([line]), self._chips(entry))))
+        return self._article(entry, kind, name, join((_TOOLSET(line), self._chips(entry))))
 
     def _line(
         self,
@@ -551,15 +566,6 @@ _STATES = {
 }
 
 
-def _toolset(tools: list[Html]) -> tuple[Html, ...]:
-    """The tool lines that were gathered, as one block; the list is empty afterwards."""
-    if not tools:
-        return ()
-    block = _TOOLSET(tools[0] if len(tools) == 1 else join(tools))
-    tools.clear()
-    return (block,)
-
-
 def _unknown_block(block: UnknownBlock) -> Html:
     answered = server_result(block)
     name = block.type or "block"
@@ -613,12 +619,12 @@ def _margin(answer: AssistantMessage | None) -> Html:
     if usage is None:
         return Html(shown)
     # Numbers cannot be markup: no template is needed for them, and there are very many.
-    if total := usage.cost.total:
-        shown += f'<span class="more cost">{money(as_float(total))}</span>'
+    total = usage.cost.total
+    cost = f'<span class="more cost">{money(total)}</span>' if total else ""
     read, wrote = usage.input + usage.cache_read + usage.cache_write, usage.output
-    if read or wrote:
-        shown += f'<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>'
-    return Html(shown)
+    if not read and not wrote:
+        return Html(f"{shown}{cost}")
+    return Html(f'{shown}{cost}<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>')
 
 
 @lru_cache(maxsize=256)
@@ -634,10 +640,6 @@ def _grouped(number: float) -> str:
     if -1e15 < number < 1e15:
         return f"{number:,}" if type(number) is int else f"{number:,.0f}"
     return number_text(number)
-
-
-def _mark(line: str) -> str:
-    return line[:1]
 
 
 _USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(?:\.\d+)?Z", re.ASCII)

@@ -229,7 +229,7 @@ class _Packer:
         parts: list[bytes | memoryview] = []
         view = memoryview(block)
         for (begin, stop, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
-            markup = _encoded(piece)
+            markup = piece.encode("utf-8", "replace")
             parts += (b"%d %d %d\n" % (stop - begin, before, len(markup)), view[begin:stop], markup)
         if last:
             rest = source.bytes_between(self._cursor, None)
