@@ -73,13 +73,14 @@ def _markup(value: Value) -> str:
 def template(markup: str) -> Callable[..., Html]:
     """A function that fills in markup: one value for each ``{}``, text escaped. Attributes must be quoted.
 
-    It is compiled, which makes it three times as fast as formatting: a large session needs a million values.
+    It is compiled, which makes it twice as fast as formatting: a large session needs a million values.
     Templates are constants of the program, never text of a session.
     """
     before, *texts = markup.split("{}")
     names = [f"v{number}" for number in range(len(texts))]
-    literals = [repr(before)]
+    parts = [repr(before)]
     for name, text in zip(names, texts, strict=True):
-        literals += (f"f'{{{name} if type({name}) is Html else _markup({name})}}'", repr(text))
-    fill: Callable[..., Html] = eval(f"lambda {', '.join(names)}: Html({' '.join(literals)})", globals())  # noqa: S307
+        parts += (f"{name} if type({name}) is Html else _markup({name})", repr(text))
+    filled = ", ".join(part for part in parts if part != "''")
+    fill: Callable[..., Html] = eval(f"lambda {', '.join(names)}: Html(''.join(({filled},)))", globals())  # noqa: S307
     return fill

@@ -331,12 +331,14 @@ class PieceRenderer:
                             hidden += 1
                         continue
                     shown = _unknown_block(block)
+                case _:
+                    continue
             if tools:
-                parts.append(_TOOLSET(join(tools)))
+                parts.append(_TOOLSET(_joined(tools)))
                 tools = []
             parts.append(shown)
         if tools:
-            parts.append(_TOOLSET(join(tools)))
+            parts.append(_TOOLSET(_joined(tools)))
         if hidden:
             parts.append(_OMITTED(f"{count(hidden, 'tool call')} omitted"))
         failed = message.stop_reason in ("error", "aborted")
@@ -351,7 +353,7 @@ class PieceRenderer:
             parts.append(_OMITTED("No content"))
         if entry.id in self._labels:
             parts.append(self._chips(entry))
-        return self._article(entry, _BARE if bare else _ASSISTANT, _ANSWER, join(parts), message)
+        return self._article(entry, _BARE if bare else _ASSISTANT, _ANSWER, _joined(parts), message)
 
     def _article(
         self, entry: Entry, kind: Html, name: str, body: Html, answer: AssistantMessage | None = None
@@ -414,8 +416,11 @@ class PieceRenderer:
         if lines:
             parts.append(self._output(at, view.text, lines, position))
         parts += images
-        duration = next((fact for fact in view.facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
-        gist = _gist(kind, sections, view, lines, duration)
+        facts, duration = view.facts, ""
+        if facts:
+            duration = next((fact for fact in facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
+            facts = tuple(fact for fact in facts if fact != duration)
+        gist = ", ".join(facts)[: 2 * _LONGEST_GIST] if facts else _gist(kind, sections, view.text, lines)
         return _TOOL(
             Html(" bad") if view.failed else EMPTY,
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
@@ -425,7 +430,7 @@ class PieceRenderer:
             gist or EMPTY,
             duration or EMPTY,
             _STATES["open" if is_open else "bad" if view.failed else "ok"],
-            _IO(join(parts)) if parts else EMPTY,
+            _IO(_joined(parts)) if parts else EMPTY,
         )
 
     def _section(self, position: int, section: ToolSection) -> Html:
@@ -439,10 +444,12 @@ class PieceRenderer:
         return _SECTION(title, EMPTY, output(text)) if place is None else _REFERRED(title, place)
 
     def _output(self, position: int, text: str, lines: int, row: int) -> Html:
-        shown = text[:_LONGEST_OUTPUT]
-        left = len(text) - len(shown)
-        title = f"Output, {_line_count(lines)}" + (f", {left:,} more characters not shown" if left else "")
-        return self._text_section(Html(title), position, shown, row)
+        left = len(text) - _LONGEST_OUTPUT
+        title = _output_title(lines)
+        if left > 0:
+            text = text[:_LONGEST_OUTPUT]
+            title = Html(f"{title}, {left:,} more characters not shown")
+        return self._text_section(title, position, text, row)
 
     def _thought(self, position: int, text: str) -> Html:
         shown = text.strip()
@@ -566,6 +573,10 @@ _STATES = {
 }
 
 
+def _joined(parts: list[Html]) -> Html:
+    return parts[0] if len(parts) == 1 else join(parts)
+
+
 def _unknown_block(block: UnknownBlock) -> Html:
     answered = server_result(block)
     name = block.type or "block"
@@ -576,11 +587,8 @@ def _unknown_block(block: UnknownBlock) -> Html:
 _TESTS = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped)\b(?:, \d+ [a-z]+){0,3}")
 
 
-def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines: int, duration: str) -> str:
-    """The outcome of a call in two or three words."""
-    facts = [fact for fact in result.facts if fact != duration]
-    if facts:
-        return ", ".join(facts)[: 2 * _LONGEST_GIST]
+def _gist(kind: str, sections: Sequence[ToolSection], result: str, lines: int) -> str:
+    """The outcome of a call in two or three words, if the result has no facts."""
     if kind in ("edit", "write"):
         added = removed = 0
         for section in sections:
@@ -591,7 +599,7 @@ def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines:
                 added += section.text.count("\n") + 1
         return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
     if kind == "shell":
-        end = result.text[-400:]
+        end = result[-400:]
         if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
             return str(found[-1])
     return _line_count(lines) if lines else ""
@@ -600,6 +608,11 @@ def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines:
 @lru_cache(maxsize=1024)
 def _line_count(lines: int) -> Html:
     return Html(count(lines, "line"))
+
+
+@lru_cache(maxsize=1024)
+def _output_title(lines: int) -> Html:
+    return Html(f"Output, {count(lines, 'line')}")
 
 
 def _lines(text: str) -> int:

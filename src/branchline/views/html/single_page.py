@@ -47,6 +47,7 @@ _LARGE = 32 << 20
 """Bytes of lines from which on compressing fast matters more than compressing well."""
 _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
 _PREFIX = 32
+_NEWLINE = ord("\n")
 
 Read = Callable[[int, int], bytes]
 
@@ -213,24 +214,30 @@ class _Packer:
         ranges = reading.ranges(positions)
         end = max([start, *(end for _begin, end in ranges)])
         block = self._block = source.bytes_between(start, end + 1)
+        size = len(block)
         cuts: list[tuple[int, int, int]] = []
         cursor = 0
-        self._lines = {}
+        lines = self._lines = {}
         for position, (begin, end) in zip(positions, ranges, strict=True):
             begins, stop = begin - start, end - start
             if begins < cursor:  # the line of an earlier entry too, or out of order
                 cuts.append((0, 0, 0))
                 continue
-            self._lines[position] = begins, stop
-            stop += block[stop : stop + 1] == b"\n"
+            lines[position] = begins, stop
+            if stop < size and block[stop] == _NEWLINE:
+                stop += 1
             cuts.append((cursor, stop, begins - cursor))
             cursor = stop
         self._cursor = start + cursor
         parts: list[bytes | memoryview] = []
+        add = parts.append
         view = memoryview(block)
-        for (begin, stop, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
+        for (begin, end, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
             markup = piece.encode("utf-8", "replace")
-            parts += (b"%d %d %d\n" % (stop - begin, before, len(markup)), view[begin:stop], markup)
+            add(b"%d %d %d\n" % (end - begin, before, len(markup)))
+            add(view[begin:end])
+            if markup:
+                add(markup)
         if last:
             rest = source.bytes_between(self._cursor, None)
             self._cursor += len(rest)
