@@ -303,10 +303,9 @@ def test_a_page_in_which_a_second_scan_finds_something_is_not_written(
 ) -> None:
     """Even where it is only in a packed part."""
     from branchline import redaction
-    from branchline.actions import redactor
 
     session.append_message(f"Use {TOKEN} for now")
-    monkeypatch.setattr(redactor, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
+    monkeypatch.setattr(redaction, "redact_bytes", lambda data: redaction.RedactedBytes(data, []))
 
     with pytest.raises(SecretsLeft, match="github-token"):
         export(session, "page.html", ExportRequest(branch=False))

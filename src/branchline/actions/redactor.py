@@ -8,10 +8,12 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from branchline.redaction import Hit, redact, redact_bytes, require_clean
+if TYPE_CHECKING:
+    from branchline.redaction import Hit
 
 __all__ = ["Choices", "Redaction", "Redactor", "private_patterns"]
 
@@ -50,6 +52,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """Redact the text of a document."""
         if not self.off:
+            from branchline.redaction import redact  # noqa: PLC0415  compiling its patterns takes a while
+
             clean, hits = redact(text)
             if self._choices.keep and hits:
                 encoded = text.encode("utf-8", "surrogatepass")
@@ -61,6 +65,8 @@ class Redactor:
     def lines(self, data: bytes) -> bytes:
         """Redact complete lines of a session file."""
         if not self.off:
+            from branchline.redaction import redact_bytes  # noqa: PLC0415
+
             clean, hits = redact_bytes(data)
             data = self._replaced(data, clean, hits)
         if self._patterns:
@@ -76,6 +82,8 @@ class Redactor:
         """Raise SecretsLeft if parts of a finished export (lines, or texts of a document) contain secrets."""
         if self.off:
             return
+        from branchline.redaction import require_clean  # noqa: PLC0415
+
         keep = {value.encode("utf-8", "surrogatepass") for value in self._choices.keep}
         for part in parts:
             if isinstance(part, bytes):

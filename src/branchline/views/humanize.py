@@ -85,4 +85,5 @@ def money(amount: float, unpriced: float = 0) -> str:
     if unpriced and not amount:
         return "unknown"
     amount = as_float(amount)
-    return (f"${amount:.4f}" if abs(amount) < 1 else f"${amount:,.2f}") + ("+" if unpriced else "")
+    more = "+" if unpriced else ""
+    return f"${amount:.4f}{more}" if -1 < amount < 1 else f"${amount:,.2f}{more}"

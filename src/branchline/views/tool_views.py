@@ -84,7 +84,9 @@ def call_sections(call: Call, home: str = "") -> list[ToolSection]:
         sections = list(tool.body(arguments))
         if tool is not _SHELL and len(subject) + len(call.name) >= _LONGEST_LINE:
             sections.insert(0, ToolSection(kind="text", text=subject))
-    return [*sections, *_pairs(arguments.rest())]
+    if rest := arguments.rest():
+        sections += _pairs(rest)
+    return sections
 
 
 def is_shell(name: str) -> bool:
@@ -141,6 +143,7 @@ def _tool(name: str) -> _Tool | None:
     return _TOOLS.get((inner or name).lower().replace("_", "").replace("-", ""))
 
 
+@lru_cache(maxsize=1024)
 def _shown_name(name: str) -> str:
     """``github/create_issue`` for ``mcp__github__create_issue``."""
     if name.startswith("mcp__") and (parts := name.split("__", 2))[1:] and all(parts):
@@ -196,6 +199,8 @@ class _Arguments:
 
     def rest(self) -> dict[str, Any]:
         """Return the arguments that were not used."""
+        if len(self._used) == len(self._given):
+            return {}
         return {name: value for name, value in self._given.items() if name not in self._used}
 
 

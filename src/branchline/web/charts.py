@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
-from branchline.views.html import Html, Template, join
+from branchline.views.html import Html, join, template
 
 __all__ = ["calendar", "daily_bars", "ranked_bars"]
 
@@ -23,11 +23,11 @@ _SERIES = 5
 _CELL = 17
 _GAP = 4
 
-_FIGURE = Template('<svg class="chart {}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>')
-_RECT = Template('<rect class="{}" x="{}" y="{}" width="{}" height="{}" rx="{}"><title>{}</title></rect>')
-_TEXT = Template('<text class="{}" x="{}" y="{}">{}</text>')
-_LINE = Template('<line class="gridline" x1="{}" x2="{}" y1="{}" y2="{}"/>')
-_RANKED = Template(
+_FIGURE = template('<svg class="chart {}" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>')
+_RECT = template('<rect class="{}" x="{}" y="{}" width="{}" height="{}" rx="{}"><title>{}</title></rect>')
+_TEXT = template('<text class="{}" x="{}" y="{}">{}</text>')
+_LINE = template('<line class="gridline" x1="{}" x2="{}" y1="{}" y2="{}"/>')
+_RANKED = template(
     '<div class="rank"><span class="rank-name" title="{}">{}</span>'
     '<svg class="rank-bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
     '<rect class="s0" width="{}" height="8" rx="1"/></svg>'

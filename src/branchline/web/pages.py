@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from branchline.library import SessionLibrary, SessionRow
 from branchline.views.compare import Side, compare_view
-from branchline.views.html import Html, Template, join
+from branchline.views.html import Html, join, template
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.text import safe
@@ -28,8 +28,8 @@ _YEAR_DAYS = 371
 _SERIES = 4
 _RANKED = 8
 _MOST_COMPARED = 300
-_SHARE = Template('<a class="btn quiet only-wide" id="share" href="{}/share">Share</a>')
-_CHANGE = Template('<button class="btn quiet only-wide" id="change-button" type="button">Change</button>')
+_SHARE = template('<a class="btn quiet only-wide" id="share" href="{}/share">Share</a>')
+_CHANGE = template('<button class="btn quiet only-wide" id="change-button" type="button">Change</button>')
 
 
 class Pages:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from branchline.demo import sessions_directory
 from branchline.formats import LabelState
 from branchline.session import Session
-from branchline.views.html import PieceOptions, PieceRenderer, Template, escape, join, skeleton_columns
+from branchline.views.html import PieceOptions, PieceRenderer, escape, join, skeleton_columns, template
 from branchline.views.html import prose as prose_module
 from branchline.views.html.prose import prose
 from support import transcript
@@ -316,13 +316,13 @@ def test_no_field_of_a_session_makes_markup(words):
 
 
 def test_a_template_escapes_what_is_not_markup():
-    inner = Template('<b title="{}">{}</b>')('a"b', "<i>")
+    inner = template('<b title="{}">{}</b>')('a"b', "<i>")
 
     assert inner == '<b title="a&quot;b">&lt;i&gt;</b>'
     assert join((inner, "<")) == inner + "&lt;"
     assert join([inner + ""]) == escape(inner)  # plain concatenation is text again
-    with pytest.raises(TypeError, match="not enough arguments"):
-        Template("{}{}")("x")
+    with pytest.raises(TypeError, match="missing 1 required"):
+        template("{}{}")("x")
 
 
 def test_references_stand_for_long_texts_and_lead_back_to_them():

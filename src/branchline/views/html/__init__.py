@@ -6,7 +6,7 @@ files. Markdown and Pygments (extra ``html``) are imported when the first piece 
 
 from __future__ import annotations
 
-from branchline.views.html.markup import Html, Template, escape, join
+from branchline.views.html.markup import Html, escape, join, template
 from branchline.views.html.outline_columns import SkeletonColumns, skeleton_columns
 from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_heading
 
@@ -15,9 +15,9 @@ __all__ = [
     "PieceOptions",
     "PieceRenderer",
     "SkeletonColumns",
-    "Template",
     "day_heading",
     "escape",
     "join",
     "skeleton_columns",
+    "template",
 ]

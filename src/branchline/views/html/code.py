@@ -7,7 +7,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from branchline.views.html.markup import EMPTY, Html, Template, escape, join
+from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.text import ESCAPES
 
 __all__ = ["code_block", "difference", "highlighted", "output"]
@@ -17,9 +17,9 @@ _LONGEST = 6_000
 _MOST_LINES = 400
 """Lines of a difference that are elements of their own."""
 _NAME = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
-_BLOCK = Template('<pre class="code" tabindex="0"><code>{}</code></pre>\n')
-_SPAN = Template('<span class="{}">{}</span>')
-_LINE = Template('<span class="ln{}">{}</span>')
+_BLOCK = template('<pre class="code" tabindex="0"><code>{}</code></pre>\n')
+_SPAN = template('<span class="{}">{}</span>')
+_LINE = template('<span class="ln{}">{}</span>')
 _PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "plaintext", "console", "output"})
 
 

@@ -1,6 +1,6 @@
 """HTML that is safe by its type: a plain ``str`` is text and is escaped, an :class:`Html` is markup.
 
-Every piece is made by :class:`Template` and :func:`join`, which escape each value that is not ``Html``. Only
+Every piece is made by :func:`template` and :func:`join`, which escape each value that is not ``Html``. Only
 this package makes ``Html`` values. Text passes :func:`branchline.views.text.safe` first, so that control
 characters and direction overrides are visible in a page too.
 """
@@ -8,12 +8,12 @@ characters and direction overrides are visible in a page too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from branchline.views.text import safe
 
-__all__ = ["EMPTY", "Html", "Template", "Value", "escape", "is_visible", "join"]
+__all__ = ["EMPTY", "Html", "Value", "escape", "is_visible", "join", "template"]
 
 _PLAIN = bytes([9, 10, *range(32, 127)])
 _is_ordinary = re.compile(r"[\t\n !#-%(-;=?-~]*+").fullmatch
@@ -70,16 +70,17 @@ def _markup(value: Value) -> str:
     return value if _is_ordinary(value) else _escaped(value)
 
 
-class Template:
-    """Markup with a ``{}`` for each value. Attributes must be quoted."""
+def template(markup: str) -> Callable[..., Html]:
+    """A function that fills in markup: one value for each ``{}``, text escaped. Attributes must be quoted.
 
-    __slots__ = ("_text",)
-
-    def __init__(self, markup: str) -> None:
-        self._text = markup.replace("%", "%%").replace("{}", "%s")
-
-    def __call__(self, *values: Value) -> Html:
-        """The markup with these values; TypeError if there are more or fewer than places."""
-        return Html(
-            self._text % tuple([value if type(value) is Html else _markup(value) for value in values])
-        )
+    It is compiled, which makes it twice as fast as formatting: a large session needs a million values.
+    Templates are constants of the program, never text of a session.
+    """
+    before, *texts = markup.split("{}")
+    names = [f"v{number}" for number in range(len(texts))]
+    parts = [repr(before)]
+    for name, text in zip(names, texts, strict=True):
+        parts += (f"{name} if type({name}) is Html else _markup({name})", repr(text))
+    filled = ", ".join(part for part in parts if part != "''")
+    fill: Callable[..., Html] = eval(f"lambda {', '.join(names)}: Html(''.join(({filled},)))", globals())  # noqa: S307
+    return fill

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -89,7 +90,7 @@ def skeleton_columns(
     """The columns of a session, or of its entries from position ``start`` on."""
     tree = source.tree
     positions = range(start, len(tree))
-    kinds = [_kind(tree.types[at], tree.roles[at]) for at in positions]
+    kinds = list(map(_kind, tree.types[start:], tree.roles[start:]))
     named = {
         tree.positions[key]: one_line(state.text)[:_LONGEST]
         for key, state in (labels or {}).items()
@@ -128,11 +129,11 @@ def _seconds_between(times: list[str]) -> list[int | None]:
     minutes: dict[str, int] = {}
     for time in times:
         try:
-            if usual := _USUAL_TIME(time):  # many entries share a minute
-                minute = usual[1]
+            if _USUAL_TIME(time):  # many entries share a minute
+                minute = time[:16]
                 if (start := minutes.get(minute)) is None:
                     start = minutes[minute] = _seconds(minute)
-                seconds = start + int(usual[2])
+                seconds = start + int(time[17:19])
             else:
                 seconds = _seconds(time)
         except (ValueError, OverflowError):
@@ -143,7 +144,7 @@ def _seconds_between(times: list[str]) -> list[int | None]:
     return found
 
 
-_USUAL_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)(?:\.\d{1,6})?Z", re.ASCII).fullmatch
+_USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{1,6})?Z", re.ASCII).fullmatch
 
 
 def _seconds(time: str) -> int:
@@ -151,6 +152,7 @@ def _seconds(time: str) -> int:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
+@lru_cache(maxsize=256)
 def _kind(type_: str, role: str | None) -> str:
     if type_ == "message":
         return _ROLES.get(role or "", "o")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from branchline.views.html.markup import EMPTY, Html, Template, join
+from branchline.views.html.markup import EMPTY, Html, join, template
 
 __all__ = ["bundle", "help_dialog", "session_body"]
 
-_BODY = Template(
+_BODY = template(
     '<a class="skip" href="#main">Skip to the conversation</a>\n'
     '<header class="bar">{}<span class="bar-title">{}</span><span class="grow"></span>'
     '<div class="field find" role="search"><i class="i search"></i>'
@@ -41,14 +41,14 @@ _BODY = Template(
     '<main class="main" id="main" tabindex="-1"><div><header class="session-head"><h1>{}</h1>'
     '<div class="facts">{}</div></header>\n<div class="path" id="path">{}</div>\n{}</div></main></div>\n{}'
 )
-_BRAND = Template(
+_BRAND = template(
     '<span class="brand"><i class="i brand"></i><span class="only-wide">branchline</span></span>'
 )
-_BRAND_LINK = Template(
+_BRAND_LINK = template(
     '<a class="brand" href="{}" aria-label="branchline: all sessions"><i class="i brand"></i>'
     '<span class="only-wide">branchline</span></a>'
 )
-_FACT = Template("<span>{}</span>")
+_FACT = template("<span>{}</span>")
 
 
 def session_body(
@@ -96,14 +96,14 @@ _KEYS: dict[str, dict[str, str]] = {
     "Find": {"Search everything": "/", "Next, previous hit": "Enter ⇧Enter"},
     "Page": {"Copy link to the entry": "y", "Light, dark, as the system": "d", "This help": "?"},
 }
-_HELP = Template(
+_HELP = template(
     '<dialog class="help" id="help" aria-labelledby="help-title"><header><h2 id="help-title">Keyboard</h2>'
     '<button class="ib" data-help type="button" aria-label="Close"><i class="i close"></i></button></header>'
     '<div class="cols">{}</div></dialog>'
 )
-_GROUP = Template("<section><h3>{}</h3><dl>{}</dl></section>")
-_KEY = Template("<dt>{}</dt><dd>{}</dd>")
-_KBD = Template("<kbd>{}</kbd>")
+_GROUP = template("<section><h3>{}</h3><dl>{}</dl></section>")
+_KEY = template("<dt>{}</dt><dd>{}</dd>")
+_KBD = template("<kbd>{}</kbd>")
 
 
 def help_dialog(groups: Mapping[str, Mapping[str, str]]) -> Html:

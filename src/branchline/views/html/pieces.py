@@ -8,7 +8,7 @@ the piece of the answer that called the tool; its own piece is empty then (:meth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
@@ -50,9 +50,9 @@ from branchline.formats import LabelState
 from branchline.tree import ROOT, EntrySource
 from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
-from branchline.views.html.markup import EMPTY, Html, Template, escape, join
+from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
-from branchline.views.humanize import as_float, count, format_size, money, tokens
+from branchline.views.humanize import count, format_size, money, tokens
 from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import ResultView, result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text, tool_kind
@@ -112,9 +112,13 @@ class PieceRenderer:
         """The pieces of these entries, in this order."""
         entries = self.source.entries(positions)
         self._read = dict(zip(positions, entries, strict=True))
-        self._owners = {}
+        owners = self._owners = {}
         try:
-            return [self._piece(at, entry) for at, entry in zip(positions, entries, strict=True)]
+            # Results follow their answer: most are known to be shown there when their turn comes.
+            return [
+                EMPTY if at in owners else self._piece(at, entry)
+                for at, entry in zip(positions, entries, strict=True)
+            ]
         finally:
             self._read, self._owners = {}, {}
 
@@ -157,42 +161,43 @@ class PieceRenderer:
         return self.source.entry(position) if entry is None else entry
 
     def _results(self, position: int, entry: Entry) -> dict[str, tuple[int, ToolResult]]:
-        """The results that answer the calls of an entry, by call id: the first one for each."""
+        """The results that answer the calls of an entry, by call id: the first one for each.
+
+        They are below the answer, before the next prompt or answer on each branch.
+        """
+        found: dict[str, tuple[int, ToolResult]] = {}
         if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
-            return {}
+            return found
         content = entry.message.content
         if isinstance(content, str):
-            return {}
-        wanted = {block.id for block in content if isinstance(block, ToolCall)}
-        found: dict[str, tuple[int, ToolResult]] = {}
+            return found
+        wanted = {block.id for block in content if type(block) is ToolCall}
         if not wanted:
             return found
-        for at in self._below(position):
-            record = self._entry(at)
-            if isinstance(record, MessageEntry) and isinstance(record.message, ToolResult):
-                key = record.message.tool_call_id
-                if key in wanted and key not in found:
-                    found[key] = (at, record.message)
-                    self._owners[at] = position
-                    if len(found) == len(wanted):
-                        break
-        return found
-
-    def _below(self, position: int) -> Iterator[int]:
-        """The tool results below an answer, up to the next prompt or answer on each branch."""
         tree = self.source.tree
-        roles = tree.roles
-        waiting = tree.child_positions(position)[::-1]
+        roles, children = tree.roles, tree.child_positions
+        waiting = children(position)[::-1]
         for _ in range(_LOOKED_AT):
             if not waiting:
-                return
+                break
             at = waiting.pop()
             role = roles[at]
             if role == "toolResult":
-                yield at
+                record = self._entry(at)
+                message = record.message if isinstance(record, MessageEntry) else None
+                if (
+                    isinstance(message, ToolResult)
+                    and (key := message.tool_call_id) in wanted
+                    and key not in found
+                ):
+                    found[key] = (at, message)
+                    self._owners[at] = position
+                    if len(found) == len(wanted):
+                        break
             elif role in ("user", "assistant"):
                 continue
-            waiting += tree.child_positions(at)[::-1]
+            waiting += children(at)[::-1]
+        return found
 
     # -- texts ----------------------------------------------------------------------------------------
 
@@ -223,7 +228,8 @@ class PieceRenderer:
             new = "\n".join([line[1:] for line in lines if line[:1] in (" ", "+")])
             places = [self._reference(position, side) if side else "" for side in (old, new)]
             if None not in places:
-                runs = [f"{mark}{len(list(same))}" for mark, same in groupby(lines, _mark)]
+                marks = groupby([line[:1] for line in lines])
+                runs = [f"{mark}{len(list(same))}" for mark, same in marks]
                 return join((_DIFF_CLASS, _CHANGE(f"{places[0]}|{places[1]}|{''.join(runs)}"))), EMPTY
         return _DIFF_CLASS, difference(text)
 
@@ -297,31 +303,42 @@ class PieceRenderer:
         bare, hidden = True, 0
         for block in blocks:
             match block:
-                case Text():
-                    if block.text.strip():
-                        parts += (*_toolset(tools), self._prose(position, block.text))
-                        bare = False
-                case Thinking():
-                    if self.options.thinking:
-                        parts += (*_toolset(tools), self._thought(position, block.thinking))
-                        bare = False
                 case ToolCall():
                     if self.options.tools:
                         tools.append(self._tool(position, block, results.get(block.id)))
                     else:
                         hidden += 1
+                    continue
+                case Text():
+                    if not block.text or block.text.isspace():
+                        continue
+                    shown = self._prose(position, block.text)
+                    bare = False
+                case Thinking():
+                    if not self.options.thinking:
+                        continue
+                    shown = self._thought(position, block.thinking)
+                    bare = False
                 case Image():
-                    parts += (*_toolset(tools), _PROSE(join(self._images((block,)))))
+                    shown = _PROSE(join(self._images((block,))))
                     bare = False
                 case UnknownBlock():
-                    if (call := call_of(block)) is None:
-                        parts += (*_toolset(tools), _unknown_block(block))
-                    elif self.options.tools:
-                        failed = block.fields.get("status") == "failed"
-                        tools.append(self._line(position, call, failed=failed))
-                    else:
-                        hidden += 1
-        parts += _toolset(tools)
+                    if (call := call_of(block)) is not None:
+                        if self.options.tools:
+                            failed = block.fields.get("status") == "failed"
+                            tools.append(self._line(position, call, failed=failed))
+                        else:
+                            hidden += 1
+                        continue
+                    shown = _unknown_block(block)
+                case _:
+                    continue
+            if tools:
+                parts.append(_TOOLSET(_joined(tools)))
+                tools = []
+            parts.append(shown)
+        if tools:
+            parts.append(_TOOLSET(_joined(tools)))
         if hidden:
             parts.append(_OMITTED(f"{count(hidden, 'tool call')} omitted"))
         failed = message.stop_reason in ("error", "aborted")
@@ -336,7 +353,7 @@ class PieceRenderer:
             parts.append(_OMITTED("No content"))
         if entry.id in self._labels:
             parts.append(self._chips(entry))
-        return self._article(entry, _BARE if bare else _ASSISTANT, _ANSWER, join(parts), message)
+        return self._article(entry, _BARE if bare else _ASSISTANT, _ANSWER, _joined(parts), message)
 
     def _article(
         self, entry: Entry, kind: Html, name: str, body: Html, answer: AssistantMessage | None = None
@@ -377,7 +394,7 @@ class PieceRenderer:
         return self._tool_article(entry, _SHELL, _COMMAND, self._line(position, call, (position, view)))
 
     def _tool_article(self, entry: Entry, kind: Html, name: str, line: Html) -> Html:
-        return self._article(entry, kind, name, join((*_toolset([line]), self._chips(entry))))
+        return self._article(entry, kind, name, join((_TOOLSET(line), self._chips(entry))))
 
     def _line(
         self,
@@ -399,8 +416,11 @@ class PieceRenderer:
         if lines:
             parts.append(self._output(at, view.text, lines, position))
         parts += images
-        duration = next((fact for fact in view.facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
-        gist = _gist(kind, sections, view, lines, duration)
+        facts, duration = view.facts, ""
+        if facts:
+            duration = next((fact for fact in facts if fact[-1:] == "s" and fact[:1].isdigit()), "")
+            facts = tuple(fact for fact in facts if fact != duration)
+        gist = ", ".join(facts)[: 2 * _LONGEST_GIST] if facts else _gist(kind, sections, view.text, lines)
         return _TOOL(
             Html(" bad") if view.failed else EMPTY,
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
@@ -410,7 +430,7 @@ class PieceRenderer:
             gist or EMPTY,
             duration or EMPTY,
             _STATES["open" if is_open else "bad" if view.failed else "ok"],
-            _IO(join(parts)) if parts else EMPTY,
+            _IO(_joined(parts)) if parts else EMPTY,
         )
 
     def _section(self, position: int, section: ToolSection) -> Html:
@@ -424,10 +444,12 @@ class PieceRenderer:
         return _SECTION(title, EMPTY, output(text)) if place is None else _REFERRED(title, place)
 
     def _output(self, position: int, text: str, lines: int, row: int) -> Html:
-        shown = text[:_LONGEST_OUTPUT]
-        left = len(text) - len(shown)
-        title = f"Output, {_line_count(lines)}" + (f", {left:,} more characters not shown" if left else "")
-        return self._text_section(Html(title), position, shown, row)
+        left = len(text) - _LONGEST_OUTPUT
+        title = _output_title(lines)
+        if left > 0:
+            text = text[:_LONGEST_OUTPUT]
+            title = Html(f"{title}, {left:,} more characters not shown")
+        return self._text_section(title, position, text, row)
 
     def _thought(self, position: int, text: str) -> Html:
         shown = text.strip()
@@ -478,62 +500,62 @@ _USER, _ASSISTANT, _BARE, _SHELL, _NOTED = map(Html, ("user", "assistant", "assi
 
 # -- parts of a piece -------------------------------------------------------------------------------------
 
-_ARTICLE = Template(
+_ARTICLE = template(
     '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
     '<div class="margin"><a href="#e-{}">{}</a>{}</div></article>'
 )
-_PACKED_ARTICLE = Template(
+_PACKED_ARTICLE = template(
     '<article class="entry {}" id="e-{}" aria-label="{}"><div class="body">{}</div>'
     '<div class="margin"><a><time></time></a>{}</div></article>'
 )
-_PROSE = Template('<div class="prose">{}</div>')
-_CHIPS = Template('<div class="chips"><span class="chip">{}</span></div>')
-_TOOLSET = Template('<div class="toolset">{}</div>')
-_ICON = Template('<i class="i {}"></i>')
-_PARAGRAPHS = Template('<div class="prose" data-paragraphs="{}"></div>')
-_CHANGE = Template(' data-diff="{}"')
-_TEXT = Template(' data-text="{}"')
+_PROSE = template('<div class="prose">{}</div>')
+_CHIPS = template('<div class="chips"><span class="chip">{}</span></div>')
+_TOOLSET = template('<div class="toolset">{}</div>')
+_ICON = template('<i class="i {}"></i>')
+_PARAGRAPHS = template('<div class="prose" data-paragraphs="{}"></div>')
+_CHANGE = template(' data-diff="{}"')
+_TEXT = template(' data-text="{}"')
 _DIFF_CLASS = Html(' class="diff"')
-_ID = Template(' id="e-{}"')
-_TOOL = Template(
+_ID = template(' id="e-{}"')
+_TOOL = template(
     '<details class="tool{}"{}><summary>{}<b>{}</b><code>{}</code>'
     '<span class="gist">{}</span><span class="dur">{}</span>{}</summary>{}</details>'
 )
-_STATE = Template('<i class="i st {}" role="img" aria-label="{}"></i>')
-_IO = Template('<div class="io fold">{}</div>')
-_SECTION = Template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
-_REFERRED = Template('<div class="lab">{}</div><pre tabindex="0" data-text="{}"></pre>')
-_THOUGHT = Template(
+_STATE = template('<i class="i st {}" role="img" aria-label="{}"></i>')
+_IO = template('<div class="io fold">{}</div>')
+_SECTION = template('<div class="lab">{}</div><pre tabindex="0"{}>{}</pre>')
+_REFERRED = template('<div class="lab">{}</div><pre tabindex="0" data-text="{}"></pre>')
+_THOUGHT = template(
     '<details class="think"><summary><i class="i chev"></i>'
     '<span>Thought</span><span class="first">{}</span></summary>'
     '<div class="tx fold"{}>{}</div></details>'
 )
-_NOTE = Template(
+_NOTE = template(
     '<details class="aside"><summary><i class="i chev"></i>'
     '<b>{}</b><span class="first">{}</span></summary>'
     '<div class="tx fold">{}</div></details>'
 )
-_PRE = Template('<pre tabindex="0"><code>{}</code></pre>')
-_OMITTED = Template('<p class="omitted">{}</p>')
-_FAILURE = Template('<p class="failure">{}{}</p>')
-_COMPACTED = Template(
+_PRE = template('<pre tabindex="0"><code>{}</code></pre>')
+_OMITTED = template('<p class="omitted">{}</p>')
+_FAILURE = template('<p class="failure">{}{}</p>')
+_COMPACTED = template(
     '<details class="markline cut" id="e-{}"><summary><i class="i cut"></i>'
     '<span><b>Compacted</b>{}</span><span class="rule"></span><span class="more-s">Summary</span>'
     '</summary><div class="tx fold prose">{}</div></details>'
 )
-_CLEARED = Template(
+_CLEARED = template(
     '<div class="markline clear" id="e-{}"><div class="m"><i class="i clear"></i>'
     "<span><b>Context cleared.</b> The model saw nothing above this line.</span>"
     '<span class="rule"></span></div></div>'
 )
-_BRANCH = Template(
+_BRANCH = template(
     '<div class="aside-note" id="e-{}"><i class="i note"></i>'
     '<div class="prose"><b>Summary of the abandoned branch</b>{}</div></div>'
 )
-_SETTING = Template('<div class="setting" id="e-{}"><span>{}</span> <b>{}</b>{}</div>')
-_IMAGE = Template('<figure><img src="data:{};base64,{}" alt=""><figcaption>{}, {}</figcaption></figure>')
-_TIME = Template('<time datetime="{}">{}</time>')
-_MODEL = Template('<span class="mdl">{}</span>')
+_SETTING = template('<div class="setting" id="e-{}"><span>{}</span> <b>{}</b>{}</div>')
+_IMAGE = template('<figure><img src="data:{};base64,{}" alt=""><figcaption>{}, {}</figcaption></figure>')
+_TIME = template('<time datetime="{}">{}</time>')
+_MODEL = template('<span class="mdl">{}</span>')
 _ICONS = {kind: _ICON(Html(kind)) for kind in (
     "shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other", "warn", "ok", "bad",
     "note", "wait",
@@ -551,13 +573,8 @@ _STATES = {
 }
 
 
-def _toolset(tools: list[Html]) -> tuple[Html, ...]:
-    """The tool lines that were gathered, as one block; the list is empty afterwards."""
-    if not tools:
-        return ()
-    block = _TOOLSET(tools[0] if len(tools) == 1 else join(tools))
-    tools.clear()
-    return (block,)
+def _joined(parts: list[Html]) -> Html:
+    return parts[0] if len(parts) == 1 else join(parts)
 
 
 def _unknown_block(block: UnknownBlock) -> Html:
@@ -570,11 +587,8 @@ def _unknown_block(block: UnknownBlock) -> Html:
 _TESTS = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped)\b(?:, \d+ [a-z]+){0,3}")
 
 
-def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines: int, duration: str) -> str:
-    """The outcome of a call in two or three words."""
-    facts = [fact for fact in result.facts if fact != duration]
-    if facts:
-        return ", ".join(facts)[: 2 * _LONGEST_GIST]
+def _gist(kind: str, sections: Sequence[ToolSection], result: str, lines: int) -> str:
+    """The outcome of a call in two or three words, if the result has no facts."""
     if kind in ("edit", "write"):
         added = removed = 0
         for section in sections:
@@ -585,7 +599,7 @@ def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines:
                 added += section.text.count("\n") + 1
         return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
     if kind == "shell":
-        end = result.text[-400:]
+        end = result[-400:]
         if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
             return str(found[-1])
     return _line_count(lines) if lines else ""
@@ -594,6 +608,11 @@ def _gist(kind: str, sections: Sequence[ToolSection], result: ResultView, lines:
 @lru_cache(maxsize=1024)
 def _line_count(lines: int) -> Html:
     return Html(count(lines, "line"))
+
+
+@lru_cache(maxsize=1024)
+def _output_title(lines: int) -> Html:
+    return Html(f"Output, {count(lines, 'line')}")
 
 
 def _lines(text: str) -> int:
@@ -613,12 +632,12 @@ def _margin(answer: AssistantMessage | None) -> Html:
     if usage is None:
         return Html(shown)
     # Numbers cannot be markup: no template is needed for them, and there are very many.
-    if total := usage.cost.total:
-        shown += f'<span class="more cost">{money(as_float(total))}</span>'
+    total = usage.cost.total
+    cost = f'<span class="more cost">{money(total)}</span>' if total else ""
     read, wrote = usage.input + usage.cache_read + usage.cache_write, usage.output
-    if read or wrote:
-        shown += f'<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>'
-    return Html(shown)
+    if not read and not wrote:
+        return Html(f"{shown}{cost}")
+    return Html(f'{shown}{cost}<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>')
 
 
 @lru_cache(maxsize=256)
@@ -634,10 +653,6 @@ def _grouped(number: float) -> str:
     if -1e15 < number < 1e15:
         return f"{number:,}" if type(number) is int else f"{number:,.0f}"
     return number_text(number)
-
-
-def _mark(line: str) -> str:
-    return line[:1]
 
 
 _USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(?:\.\d+)?Z", re.ASCII)
@@ -658,7 +673,7 @@ def _instant(text: str) -> datetime | None:
         return None
 
 
-_DAY = Template('<h2 class="day">{}</h2>')
+_DAY = template('<h2 class="day">{}</h2>')
 
 
 def day_heading(timestamp: str, before: str = "") -> Html:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from branchline.views.html.code import code_block
-from branchline.views.html.markup import Html, Template, escape, join
+from branchline.views.html.markup import Html, escape, join, template
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -30,10 +30,10 @@ _ORDINARY = bytes(set(range(256)) - set(_SPECIAL))
 _LINE_START = re.compile(r"\n(?:[ #=+\-]|\d{1,9}[.)])")
 _PARAGRAPHS = re.compile(r"\n{2,}")
 _REMOTE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
-_MISSING = Template('<p class="omitted">{} more characters are not shown</p>')
-_P = Template("<p>{}</p>\n")
-_PRE = Template('<pre class="plain" tabindex="0">{}</pre>')
-_FOLD = Template(
+_MISSING = template('<p class="omitted">{} more characters are not shown</p>')
+_P = template("<p>{}</p>\n")
+_PRE = template('<pre class="plain" tabindex="0">{}</pre>')
+_FOLD = template(
     '<details class="more"><summary>{} more characters</summary><div class="fold">{}</div></details>'
 )
 
@@ -96,7 +96,7 @@ def _text(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
     return escape(tokens[index].content)
 
 
-_CODE = Template("<code>{}</code>")
+_CODE = template("<code>{}</code>")
 
 
 def _code_inline(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -109,9 +109,9 @@ def _fence(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
     return code_block(token.content.removesuffix("\n"), words[0] if words else "")
 
 
-_LINK = Template('<a class="a" href="{}" rel="noopener noreferrer nofollow" target="_blank">')
-_LOCAL_LINK = Template('<a class="a" href="{}">')
-_OTHER_LINK = Template('<a class="a" title="{}">')
+_LINK = template('<a class="a" href="{}" rel="noopener noreferrer nofollow" target="_blank">')
+_LOCAL_LINK = template('<a class="a" href="{}">')
+_OTHER_LINK = template('<a class="a" title="{}">')
 
 
 def _link_open(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -125,7 +125,7 @@ def _link_close(*_: Any) -> str:
     return "</a>"
 
 
-_IMAGE = Template('<span class="remote" title="{}">image{}</span>')
+_IMAGE = template('<span class="remote" title="{}">image{}</span>')
 
 
 def _image(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
@@ -157,7 +157,7 @@ def _cell_open(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> 
     return f"<{'th' if token.tag == 'th' else 'td'}{side}>"
 
 
-_ITEM = Template('<ol start="{}">\n')
+_ITEM = template('<ol start="{}">\n')
 
 
 def _ordered_open(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:

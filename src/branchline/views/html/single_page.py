@@ -21,7 +21,7 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.errors import NotASession, TooLarge
 from branchline.formats import EntryLog
-from branchline.views.html.markup import Html, Template, is_visible, join
+from branchline.views.html.markup import Html, is_visible, join, template
 from branchline.views.html.outline_columns import skeleton_columns
 from branchline.views.html.page import bundle, session_body
 from branchline.views.html.pieces import PieceOptions, PieceRenderer, day_heading
@@ -47,6 +47,7 @@ _LARGE = 32 << 20
 """Bytes of lines from which on compressing fast matters more than compressing well."""
 _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
 _PREFIX = 32
+_NEWLINE = ord("\n")
 
 Read = Callable[[int, int], bytes]
 
@@ -129,7 +130,7 @@ def single_page(
     yield b"</body></html>\n"
 
 
-_HEAD = Template(
+_HEAD = template(
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
     '<meta name="generator" content="branchline {}">\n'
     '<meta http-equiv="Content-Security-Policy" content="{}">\n'
@@ -137,15 +138,15 @@ _HEAD = Template(
     '<meta name="referrer" content="no-referrer"><title>{}</title>\n'
     "<style>{}</style></head>\n<body>{}\n"
 )
-_SCRIPT = Template("<script>{}</script>\n")
-_NOSCRIPT = Template('<noscript><pre class="as-markdown">{}</pre></noscript>')
-_PROVENANCE = Template(
+_SCRIPT = template("<script>{}</script>\n")
+_NOSCRIPT = template('<noscript><pre class="as-markdown">{}</pre></noscript>')
+_PROVENANCE = template(
     '<section class="prov" aria-labelledby="prov-title"><h2 id="prov-title">Where this comes from</h2>'
     "<dl>{}</dl></section>"
 )
-_ROW = Template("<dt>{}</dt><dd>{}</dd>")
-_MONO = Template('<code class="mono">{}</code>')
-_NODE = Template('<div class="node">{}{}</div>\n')
+_ROW = template("<dt>{}</dt><dd>{}</dd>")
+_MONO = template('<code class="mono">{}</code>')
+_NODE = template('<div class="node">{}{}</div>\n')
 
 
 def _provenance_block(known: Provenance) -> Html:
@@ -213,24 +214,30 @@ class _Packer:
         ranges = reading.ranges(positions)
         end = max([start, *(end for _begin, end in ranges)])
         block = self._block = source.bytes_between(start, end + 1)
+        size = len(block)
         cuts: list[tuple[int, int, int]] = []
         cursor = 0
-        self._lines = {}
+        lines = self._lines = {}
         for position, (begin, end) in zip(positions, ranges, strict=True):
             begins, stop = begin - start, end - start
             if begins < cursor:  # the line of an earlier entry too, or out of order
                 cuts.append((0, 0, 0))
                 continue
-            self._lines[position] = begins, stop
-            stop += block[stop : stop + 1] == b"\n"
+            lines[position] = begins, stop
+            if stop < size and block[stop] == _NEWLINE:
+                stop += 1
             cuts.append((cursor, stop, begins - cursor))
             cursor = stop
         self._cursor = start + cursor
         parts: list[bytes | memoryview] = []
+        add = parts.append
         view = memoryview(block)
-        for (begin, stop, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
-            markup = _encoded(piece)
-            parts += (b"%d %d %d\n" % (stop - begin, before, len(markup)), view[begin:stop], markup)
+        for (begin, end, before), piece in zip(cuts, self._renderer.pieces(positions), strict=True):
+            markup = piece.encode("utf-8", "replace")
+            add(b"%d %d %d\n" % (end - begin, before, len(markup)))
+            add(view[begin:end])
+            if markup:
+                add(markup)
         if last:
             rest = source.bytes_between(self._cursor, None)
             self._cursor += len(rest)
