@@ -19,9 +19,11 @@ from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.formats.log_index import LogIndex
+from branchline.formats.protocol import IndexT
 
 __all__ = [
     "DerivedFormatReader",
+    "DerivedReader",
     "EntryLines",
     "RowDecoder",
     "begins",
@@ -44,9 +46,11 @@ def begins(name: str) -> bytes:
     return b'{"type":"session","version":%d,"agent":%b,' % (CURRENT_VERSION, _encode(name))
 
 
-class _DerivedReader(NativeReader):
-    def __init__(self, name: str) -> None:
-        super().__init__(LogIndex(name))
+class DerivedReader(NativeReader):
+    """Reads derived lines of one agent."""
+
+    def __init__(self, name: str, index: LogIndex | None = None) -> None:
+        super().__init__(LogIndex(name) if index is None else index)
         self._name = name
 
     def finish(self, tail: bytes) -> None:
@@ -55,7 +59,7 @@ class _DerivedReader(NativeReader):
             self.reading.read_only = f"sessions of {self._name} are read-only; fork one to continue it"
 
 
-class DerivedFormatReader(NativeFormatReader[LogIndex]):
+class DerivedFormatReader(NativeFormatReader[IndexT]):
     """Reads derived lines."""
 
     def __init__(self, name: str) -> None:
@@ -68,7 +72,7 @@ class DerivedFormatReader(NativeFormatReader[LogIndex]):
 
     def log_reader(self, path: str = "") -> NativeReader:
         del path
-        return _DerivedReader(self._name)
+        return DerivedReader(self._name)
 
 
 class EntryLines:

@@ -36,8 +36,13 @@ from branchline.formats.opencode.documents import (
     session_id,
     tokens_of,
 )
-from branchline.formats.opencode.entries import MessageEntries, StoredMessage
-from branchline.formats.opencode.rows import decode_message, decode_part
+from branchline.formats.opencode.entries import (
+    fields_of_entry,
+    moment_of,
+    planned_entries,
+    result_fields,
+)
+from branchline.formats.opencode.rows import StoredMessage, decode_message, decode_part
 from branchline.formats.protocol import FormatTraits, FormatWriter, ImportedFiles
 
 __all__ = ["CANNOT", "NAME", "OpencodeImport", "OpencodeWriter"]
@@ -132,7 +137,6 @@ class _Encoder:
             yield from self._conversation_entry(entry)
 
     def _conversation_entry(self, entry: Entry) -> Iterator[bytes]:
-        messages = MessageEntries(self._lines)
         time = _moment(entry)
         match entry:
             case MessageEntry(message=ToolResult() as result):
@@ -145,43 +149,44 @@ class _Encoder:
                     "tool": call.name,
                     "state": result_state(result, call.arguments),
                 }
-                row = decode_message(json_codec.dumps({"role": "assistant", "time": {"created": time}}))
-                yield from messages.result(entry.id, _part(part), iso_time(time), row)
+                fields = {**result_fields(_part(part)), "timestamp": moment_of(time)}
+                yield self._lines.message(entry.id, iso_time(time), fields)
             case MessageEntry(message=AssistantMessage() as answer):
                 self._calls |= _calls(entry)
                 info = {**_answer_info(answer.usage, time), "role": "assistant"}
                 info |= {"modelID": answer.model, "providerID": answer.provider}
                 if (error := error_of(answer)) is not None:
                     info["error"] = error
-                yield from messages.take(_message(entry.id, info, parts_of(entry)))
+                yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case Compaction():
-                yield from self._compaction(entry, messages, time)
+                yield from self._compaction(entry, time)
             case MessageEntry(message=UserMessage()) | CustomMessage(custom_type="synthetic"):
-                yield from messages.take(
-                    _message(entry.id, {"role": "user", "time": {"created": time}}, parts_of(entry))
-                )
+                info = {"role": "user", "time": {"created": time}}
+                yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case _:
                 raise _refused(entry.type)
 
-    def _compaction(self, entry: Compaction, messages: MessageEntries, time: int) -> Iterator[bytes]:
+    def _message_lines(self, message: StoredMessage, first_kept: str | None = None) -> Iterator[bytes]:
+        time = iso_time(message.row.time.created)
+        for planned in planned_entries(message.id, message.row, message.ids, message.parts):
+            fields = fields_of_entry(message, planned, first_kept)
+            yield self._lines.entry(planned.type, planned.id, time, fields)
+
+    def _compaction(self, entry: Compaction, time: int) -> Iterator[bytes]:
         if not entry.summary:
             raise _refused("summary")
-        asked: dict[str, Any] = {"type": "compaction", "auto": False}
         first = entry.first_kept
-        if entry.retained_tail is None and first not in (None, entry.id):
+        if entry.retained_tail is not None or first in (None, entry.id):
+            first = None
+        else:
             tree = self._index.tree
             at = tree.positions.get(first or "", -1)
             if at < 0 or tree.types[at] != "message" or tree.roles[at] == "toolResult":
                 raise _refused("kept")
             if "compaction" in tree.types[at:]:
                 raise _refused("twice")
-            asked["tail_start_id"] = first
-            messages.first[first or ""] = (None, first or "")
-        yield from messages.take(
-            _message(f"{entry.id}/asked", {"role": "user", "time": {"created": time}}, [asked])
-        )
         info = {**_answer_info(entry.usage, time), "role": "assistant", "summary": True}
-        yield from messages.take(_message(entry.id, info, parts_of(entry)))
+        yield from self._message_lines(_message(entry.id, info, parts_of(entry)), first)
         self._calls = {}
         for number, message in enumerate(entry.retained_tail or ()):
             if isinstance(message, ToolResult) and message.tool_call_id not in self._calls:
@@ -204,7 +209,8 @@ def _message(name: str, info: dict[str, Any], parts: list[dict[str, Any]]) -> St
     finish = next((part["reason"] for part in parts if part["type"] == "step-finish"), None)
     if finish is not None:
         row = msgspec.structs.replace(row, finish=finish)
-    return StoredMessage(name, row, [(f"{name}/{number}", _part(part)) for number, part in enumerate(parts)])
+    ids = [f"{name}/{number}" for number in range(len(parts))]
+    return StoredMessage(name, row, ids, list(map(_part, parts)))
 
 
 def _part(fields: dict[str, Any]) -> Any:
