@@ -19,7 +19,6 @@ from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.formats.log_index import LogIndex
-from branchline.formats.protocol import IndexT
 
 __all__ = [
     "DerivedFormatReader",
@@ -59,7 +58,7 @@ class DerivedReader(NativeReader):
             self.reading.read_only = f"sessions of {self._name} are read-only; fork one to continue it"
 
 
-class DerivedFormatReader(NativeFormatReader[IndexT]):
+class DerivedFormatReader(NativeFormatReader[LogIndex]):
     """Reads derived lines."""
 
     def __init__(self, name: str) -> None:

@@ -67,6 +67,9 @@ class OpencodeDatabase(DatabaseSessions):
     def sessions(self, query: Query) -> Iterable[SessionVersion]:
         return map(_version, query(_ALL_VERSIONS))
 
+    def ids(self, query: Query) -> Iterable[str]:
+        return (_text(session_id) for (session_id,) in query("SELECT id FROM session"))
+
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         own_id = session_id.removesuffix(_DELETED)
         found = next(map(_version, query(_ONE_VERSION, own_id, own_id, own_id)), None)

@@ -6,9 +6,9 @@ Messages are made of native entries here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
+from branchline._sha256 import sha256
 from branchline.context import milliseconds
 from branchline.entries import (
     AssistantMessage,

@@ -158,7 +158,7 @@ def is_silent(info: MessageShape, parts: Sequence[PartShape], planned: PlannedEn
             finished = finished or part
     if planned.is_last and info.error is not None:
         return False
-    reason = info.finish if planned.is_last else finished and finished.reason
+    reason = info.finish if planned.is_last else None if finished is None else finished.reason
     return reason is None or _stop_reason(reason, has_calls=has_calls) in _ENDED_WELL
 
 
@@ -225,7 +225,7 @@ def _answer(message: StoredMessage, planned: PlannedEntry) -> dict[str, Any]:
         fields["usage"] = _usage(finished.tokens, finished.cost)
     elif planned.is_last:  # of one step, or of several whose tokens are only known together
         fields["usage"] = _usage(row.tokens, row.cost)
-    reason = row.finish if planned.is_last else finished and finished.reason
+    reason = row.finish if planned.is_last else None if finished is None else finished.reason
     if planned.is_last and row.error is not None:
         is_abort = row.error.name == "MessageAbortedError" and bool(content)
         fields["stopReason"] = "aborted" if is_abort else "error"

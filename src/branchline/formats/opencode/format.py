@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from branchline.formats.opencode.database import NAME, OpencodeDatabase
 from branchline.formats.opencode.home import OpencodeHome
+from branchline.formats.opencode.imports import OpencodeImport
 from branchline.formats.opencode.records import OpencodeFormatReader
-from branchline.formats.opencode.writer import OpencodeImport
 from branchline.formats.protocol import Format, FormatTraits
 
 __all__ = ["OPENCODE"]

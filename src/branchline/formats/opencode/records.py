@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from branchline.entries import Entry, codec, decode_entry
-from branchline.formats.common.derived_format import DerivedFormatReader, EntryLines
+from branchline.formats.common.derived_format import EntryLines, begins
+from branchline.formats.common.native_decoder import NativeFormatReader
 from branchline.formats.log_index import LineChunk
 from branchline.formats.opencode.entries import PlannedEntry, fields_of_entry, planned_entries
 from branchline.formats.opencode.log_index import OpencodeLogIndex
@@ -21,11 +22,12 @@ __all__ = ["OpencodeFormatReader"]
 NAME = "opencode"
 
 
-class OpencodeFormatReader(DerivedFormatReader[OpencodeLogIndex]):
+class OpencodeFormatReader(NativeFormatReader[OpencodeLogIndex]):
     """Reads messages with their parts as entries."""
 
-    def __init__(self) -> None:
-        super().__init__(NAME)
+    def sniff(self, head: bytes, path: str) -> bool:
+        del path
+        return head.startswith(begins(NAME))
 
     def log_reader(self, path: str = "") -> OpencodeReader:
         del path

@@ -271,7 +271,7 @@ def part_ids(line: LineShape | _Line) -> Sequence[str]:
 def _lenient(line: bytes) -> StoredMessage | EndRow:
     fields = fields_of_line(line)
     if end := dict_of(fields.get("end")):
-        return EndRow(**{name: text_of(end.get(name)) for name in ("id", "time", "title")})
+        return EndRow(text_of(end.get("id")), text_of(end.get("time")), text_of(end.get("title")))
     parts = [decode_part(json_codec.dumps(part)) for part in fields["parts"]]
     return StoredMessage(
         text_of(fields.get("message")), decode_message(json_codec.dumps(fields["info"])), fields["ids"], parts

@@ -26,10 +26,8 @@ from branchline.errors import NotSupported
 from branchline.formats.common.derived_format import EntryLines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.json_values import iso_time
-from branchline.formats.log_index import LogIndex
 from branchline.formats.opencode.documents import (
     cost_of,
-    document_of,
     error_of,
     parts_of,
     result_state,
@@ -42,32 +40,15 @@ from branchline.formats.opencode.entries import (
     planned_entries,
     result_fields,
 )
+from branchline.formats.opencode.imports import CANNOT, NAME
+from branchline.formats.opencode.log_index import OpencodeLogIndex
 from branchline.formats.opencode.rows import StoredMessage, decode_message, decode_part
-from branchline.formats.protocol import FormatTraits, FormatWriter, ImportedFiles
+from branchline.formats.protocol import FormatTraits, FormatWriter
 
-__all__ = ["CANNOT", "NAME", "OpencodeImport", "OpencodeWriter"]
-
-NAME = "opencode"
-CANNOT = {
-    "branch": "an opencode session is linear; write one session for each branch",
-    "label": "opencode has no labels",
-    "model_change": "opencode names the model in every message",
-    "thinking_level_change": "opencode does not record how hard a model thinks",
-    "context_edit": "opencode keeps every message as it is",
-    "custom": "opencode has no place for data of extensions",
-    "custom_message": "opencode has only prompts and answers",
-    "branch_summary": "an opencode session is linear, without branches",
-    "usage": "opencode records tokens in answers only",
-    "leaf": "an opencode session is linear",
-    "message": "opencode has only prompts, answers and tool results",
-    "result": "an opencode tool result is part of the answer with its call",
-    "kept": "an opencode compaction keeps whole messages from one of them on",
-    "summary": "an opencode compaction has a summary",
-    "twice": "opencode would repeat the summary of an older compaction among the messages that are kept",
-}
+__all__ = ["OpencodeWriter"]
 
 
-class OpencodeWriter(FormatWriter[LogIndex]):
+class OpencodeWriter(FormatWriter[OpencodeLogIndex]):
     """Writes derived lines, normalized to what opencode reads back from its own document."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
@@ -81,20 +62,20 @@ class OpencodeWriter(FormatWriter[LogIndex]):
     def encode_header(self, header: Header) -> bytes:
         return EntryLines(NAME).header(msgspec.structs.replace(header, parent_session=None))
 
-    def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: OpencodeLogIndex) -> bytes:
         return b"".join(_Encoder(index).lines(entries))
 
-    def fork(self, transcript: EntryLog[LogIndex], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[OpencodeLogIndex], leaf: int, header: Header) -> bytes:
         del transcript, leaf, header
         raise NotSupported("sessions of opencode are only read; convert the session instead")
 
-    def copy(self, transcript: EntryLog[LogIndex], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[OpencodeLogIndex], header: Header) -> bytes:
         del transcript, header
         raise NotSupported("sessions of opencode are only read; convert the session instead")
 
 
 class _Encoder:
-    def __init__(self, index: LogIndex) -> None:
+    def __init__(self, index: OpencodeLogIndex) -> None:
         self._index = index
         self._lines = EntryLines(NAME)
         tree = index.tree
@@ -236,14 +217,3 @@ def _moment(entry: Entry) -> int:
 
 def _refused(what: str) -> NotSupported:
     return FormatTraits(name=NAME, unsupported=CANNOT).unsupported_error(what)
-
-
-class OpencodeImport(ImportedFiles[LogIndex]):
-    """Sessions reach opencode through its own import, which also finds the project of the directory."""
-
-    unsupported = CANNOT
-    command = ("opencode", "import")
-    writer = OpencodeWriter()
-
-    def document(self, lines: bytes) -> bytes:
-        return document_of(lines)
