@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from branchline.formats.opencode.log_index import OpencodeLogIndex
 from branchline.formats.protocol import ImportedFiles
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ CANNOT = {
 }
 
 
-class OpencodeImport(ImportedFiles["OpencodeLogIndex"]):
+class OpencodeImport(ImportedFiles[OpencodeLogIndex]):
     """Makes documents for ``opencode import``."""
 
     unsupported = CANNOT
