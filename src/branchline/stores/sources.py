@@ -69,6 +69,7 @@ __all__ = [
     "open_log",
     "open_store",
     "page_files",
+    "same_session",
     "snapshot_of",
     "stored_at",
 ]
@@ -480,6 +481,16 @@ def _documents_at(path: str) -> Format | None:
         return None
     installed = installed_formats().formats
     return next((one for one in installed if one.documents and one.documents.recognizes(path)), None)
+
+
+def same_session(path: str) -> list[str]:
+    """The other files by which the session in a document can be opened, most likely the one that lists show."""
+    format_ = _documents_at(path)
+    if format_ is None or format_.documents is None:
+        return []
+    key_of, recognizes = format_.traits.key_of, format_.documents.recognizes
+    others = format_.documents.companions(path)
+    return [other for other in others if recognizes(other) and key_of(other) == key_of(path)]
 
 
 @cache
