@@ -484,7 +484,7 @@ def _documents_at(path: str) -> Format | None:
 
 
 def same_session(path: str) -> list[str]:
-    """The other files by which the session in a document can be opened, most likely the one that lists show."""
+    """The other files by which the session in a document can be opened."""
     format_ = _documents_at(path)
     if format_ is None or format_.documents is None:
         return []
