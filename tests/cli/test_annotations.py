@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -51,6 +52,26 @@ def test_a_session_of_a_read_only_agent_is_tagged_without_being_written_to(
     assert run("tag", CLAUDE[:8]).stdout.split() == ["airship", "later"]
     assert data("ls", "--all")["sessions"][0]["tags"] == ["airship", "later"]
     assert transcript.read_bytes() == before
+
+
+def test_each_document_of_a_session_names_it(run: Run, data: Any, tmp_path: Path, world: Path) -> None:
+    """Cline keeps a manifest, which lists show, and the messages beside it."""
+    name = "1794780450292_q14kk"
+    manifest = tmp_path / "person" / ".cline" / "data" / "sessions" / name / f"{name}.json"
+    messages = manifest.with_name(f"{name}.messages.json")
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(json.dumps({"session_id": name, "cwd": "/p", "started_at": "2026-11-15T22:07:31Z"}))
+    said = {"id": "m1", "role": "user", "content": "Build a zeppelin", "ts": 1794780450820}
+    messages.write_text(json.dumps({"version": 1, "sessionId": name, "messages": [said]}))
+
+    run("tag", str(messages), "airship")
+    run("note", str(messages), "It floats.")
+    archived = run("archive", str(messages))
+
+    assert run("tag", str(manifest)).stdout.split() == ["airship"]
+    assert run("note", str(manifest)).stdout.strip() == "It floats."
+    assert archived.stdout.strip().endswith(manifest.name)
+    assert [row["tags"] for row in data("ls", "--all")["sessions"]] == [["airship"]]
 
 
 def test_tags_filter_lists_and_searches(run: Run, data: Any, transcript: Path, talk: str) -> None:

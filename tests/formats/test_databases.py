@@ -16,6 +16,7 @@ from branchline.entries import (
     AssistantMessage,
     ContextEdit,
     CustomMessage,
+    Header,
     Image,
     MessageEntry,
     Text,
@@ -25,10 +26,12 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
+from branchline.formats import EntryLog
 from branchline.formats.common.derived_format import EntryLines
-from branchline.formats.opencode.documents import document_of, messages_in
-from branchline.formats.opencode.entries import MessageEntries
+from branchline.formats.opencode.database import message_line
+from branchline.formats.opencode.documents import document_of
 from branchline.library.branch_count import count_branches
+from branchline.plugins.formats import format_named
 from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
 
 
@@ -269,11 +272,14 @@ def test_a_document_for_opencode_reads_back_as_the_lines_that_it_was_made_of(tmp
     (file,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
     document = json.loads(Path(file.path).read_bytes())
 
-    lines = EntryLines("opencode")
-    entries = MessageEntries(lines)
-    read = [json.loads(line) for message in messages_in(document) for line in entries.take(message)]
+    lines = EntryLines("opencode").header(Header(id="ses_1", version=3, timestamp="", cwd=""))
+    for message in document["messages"]:
+        info, parts = message["info"], message["parts"]
+        raw = [(part["id"].encode(), json.dumps(part).encode()) for part in parts]
+        lines += message_line(info["id"].encode(), 1, json.dumps(info).encode(), raw)
+    read = EntryLog(format_named("opencode"), lambda offset, size: lines[offset : offset + size])
 
-    kinds = [(line["type"], line.get("message", {}).get("role")) for line in read]
+    kinds = list(zip(read.tree.types, read.tree.roles, strict=True))
     wanted = [
         (entry.type, entry.message.role if isinstance(entry, MessageEntry) else None)
         for entry in session.entries(session.path())

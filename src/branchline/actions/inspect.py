@@ -29,7 +29,8 @@ def report(session: Session) -> dict[str, Any]:
     """Return the report that other programs and tests read.
 
     It counts lines of the file: entries that share a line, such as several tool results in one message, are
-    one entry here, with the id of the line.
+    one entry here, with the id of the line. The lines of a session in a database are our own, so its entries
+    are counted.
     """
     reading, index = session.transcript.reading, session.index
     header = reading.header
@@ -39,7 +40,7 @@ def report(session: Session) -> dict[str, Any]:
     spent = usage.all.total
     priced = session.transcript.records_cost
     placeholders = index.placeholders
-    inner = _inner_entries(reading)
+    inner = {} if session.transcript.format.database is not None else _inner_entries(reading)
     nodes = list(walk_nodes(index, leaf, session.labels))
     above = {node.id: node.parent for node in nodes if node.id in inner}
 

@@ -303,6 +303,10 @@ class DatabaseSessions(Protocol):
         """Every session of a database; one statement for all of them, because lists ask for it."""
         ...
 
+    def ids(self, query: Query) -> Iterable[str]:
+        """The ids of all sessions."""
+        return (one.id for one in self.sessions(query))
+
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         """One session; None if there is none with this id."""
         return next((one for one in self.sessions(query) if one.id == session_id), None)

@@ -69,6 +69,7 @@ __all__ = [
     "open_log",
     "open_store",
     "page_files",
+    "same_session",
     "snapshot_of",
     "stored_at",
 ]
@@ -176,6 +177,11 @@ class DatabaseStore:
             else:
                 hidden.append(SkippedFile(self.path_of(one.id), "its name is not a valid id"))
         return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
+
+    def keys(self) -> list[str]:
+        """The ids of its sessions that are valid keys."""
+        database = self._database
+        return list(filter(is_key, read_database(self.path, lambda query: list(database.ids(query)))))
 
     def stat(self, key: str) -> StoredLog | None:
         database = self._database
@@ -341,12 +347,12 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
 
 
 def _only_key(database: DatabaseStore) -> str:
-    found = database.scan().found
+    found = database.keys()
     if len(found) == 1:
-        return found[0].key
+        return found[0]
     if not found:
         raise SessionNotFound(f"the database {database.path} holds no sessions")
-    some = ", ".join(stored.key for stored in found[:3]) + (" …" if len(found) > 3 else "")
+    some = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
     raise Ambiguous(
         f"{database.path} holds {len(found)} sessions ({some}); name one of them: {database.path}#ID"
     )
@@ -364,8 +370,13 @@ def gone(paths: Iterable[str]) -> set[str]:
             continue
         if address.file not in keys:
             try:
-                found = addressed_store(address).scan().found
-                keys[address.file] = frozenset(stored.key for stored in found)
+                store = addressed_store(address)
+                found = (
+                    store.keys()
+                    if isinstance(store, DatabaseStore)
+                    else [stored.key for stored in store.scan().found]
+                )
+                keys[address.file] = frozenset(found)
             except (BranchlineError, OSError):
                 keys[address.file] = None
         known = keys[address.file]
@@ -470,6 +481,16 @@ def _documents_at(path: str) -> Format | None:
         return None
     installed = installed_formats().formats
     return next((one for one in installed if one.documents and one.documents.recognizes(path)), None)
+
+
+def same_session(path: str) -> list[str]:
+    """The other files by which the session in a document can be opened."""
+    format_ = _documents_at(path)
+    if format_ is None or format_.documents is None:
+        return []
+    key_of, recognizes = format_.traits.key_of, format_.documents.recognizes
+    others = format_.documents.companions(path)
+    return [other for other in others if recognizes(other) and key_of(other) == key_of(path)]
 
 
 def document_stamp(path: str, format_: Format, stamp: FileStamp) -> FileStamp:

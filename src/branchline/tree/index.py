@@ -406,6 +406,21 @@ class Tree:
             for position in range(first, len(self.types)):
                 self._hang(position, self.parent_position(position))
 
+    def link(self, first: int, odd_parents: dict[int, int]) -> None:
+        """Link the entries from ``first`` on, whose keys, positions, types and roles are there already.
+
+        Each is a child of the one before it, unless ``odd_parents`` says otherwise.
+        """
+        if first and len(self._parents) == first:
+            self._parents += range(first - 1, len(self.keys) - 1)
+            for position, parent in odd_parents.items():
+                self._parents[position] = parent
+        else:
+            self._odd_parents.update(odd_parents)
+        if self._first_child is not None:
+            for position in range(first, len(self.keys)):
+                self._hang(position, self.parent_position(position))
+
     def extend_times(self, times: Iterable[str]) -> None:
         """The times of the last entries, which were added without one; iterated when they are needed."""
         self._times_ahead.append(times)

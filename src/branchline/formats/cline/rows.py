@@ -1,6 +1,8 @@
 """What a line of a session of Cline says: the few fields that its place in the tree depends on."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -34,7 +36,7 @@ class Row(msgspec.Struct, gc=False):
     title: str | None = None
     branch: str | None = None
     role: str = ""
-    content: str | tuple[_Block, ...] | None = None
+    content: str | list[_Block] | None = None
     ts: int | float | None = None
     metadata: _Metadata | None = None
     is_summary: bool = msgspec.field(name="isSummary", default=False)
@@ -48,5 +50,5 @@ class Row(msgspec.Struct, gc=False):
         return [block.text for block in content if block.type == "text" and block.text]
 
     @property
-    def blocks(self) -> tuple[_Block, ...]:
+    def blocks(self) -> Sequence[_Block]:
         return () if self.content is None or isinstance(self.content, str) else self.content

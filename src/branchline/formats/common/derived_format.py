@@ -22,6 +22,7 @@ from branchline.formats.log_index import LogIndex
 
 __all__ = [
     "DerivedFormatReader",
+    "DerivedReader",
     "EntryLines",
     "RowDecoder",
     "begins",
@@ -44,9 +45,11 @@ def begins(name: str) -> bytes:
     return b'{"type":"session","version":%d,"agent":%b,' % (CURRENT_VERSION, _encode(name))
 
 
-class _DerivedReader(NativeReader):
-    def __init__(self, name: str) -> None:
-        super().__init__(LogIndex(name))
+class DerivedReader(NativeReader):
+    """Reads derived lines of one agent."""
+
+    def __init__(self, name: str, index: LogIndex | None = None) -> None:
+        super().__init__(LogIndex(name) if index is None else index)
         self._name = name
 
     def finish(self, tail: bytes) -> None:
@@ -68,7 +71,7 @@ class DerivedFormatReader(NativeFormatReader[LogIndex]):
 
     def log_reader(self, path: str = "") -> NativeReader:
         del path
-        return _DerivedReader(self._name)
+        return DerivedReader(self._name)
 
 
 class EntryLines:

@@ -63,15 +63,17 @@ class GeminiReader(ReplayReader[Row]):
         self.take_one(row, line, offset)
 
     def are_regular(self, rows: Sequence[Row]) -> bool:
-        return all(
-            (row.id and row.type) or row.change is not None or row.session_id or row.rewind_to is not None
-            for row in rows
-        )
+        for row in rows:
+            is_message = row.id and row.type
+            if not is_message and row.change is None and row.rewind_to is None and not row.session_id:
+                return False
+        return True
 
     def replay(self, row: Row, lines: Lines, index: int) -> None:
         change = row.change
         if change is not None:
-            self._summary = change.summary or self._summary
+            if change.summary:
+                self._summary = change.summary
             if change.messages is not None:
                 self._take_list(change.messages, lines.number + index)
         elif row.rewind_to is not None:
@@ -84,7 +86,7 @@ class GeminiReader(ReplayReader[Row]):
             if row.directories and not self._cwd:
                 self._cwd = row.directories[0]
         else:
-            known = self._places.get(row.id) if row.id else None
+            known = self._places.get(row.id)
             if known is not None and self._is_version(row, self._entries[known]):
                 self._replace(row, known, lines.span(index))
             else:
@@ -123,8 +125,12 @@ class GeminiReader(ReplayReader[Row]):
         """The whole list was replaced by another one, which stands in this line."""
         position = self._add(f"line-{number}", "compaction", messages[-1].timestamp if messages else "")
         self._entries, self._parents, self._said, self._places = [], [], [], {}
-        for message in messages:
-            self._remember(message.id, _said(message), position, position)
+        for place, message in enumerate(messages):
+            if message.id:
+                self._places.setdefault(message.id, place)
+            self._entries.append(position)
+            self._parents.append(position)
+            self._said.append(_said(message))
 
     def _rewind(self, target: str, number: int) -> None:
         """Cut the list before a message; an unknown one empties it."""
@@ -137,10 +143,41 @@ class GeminiReader(ReplayReader[Row]):
         self.move_to(before, f"line-{number}")
 
     def _take_message(self, message: MessageRow, key: str, source: EntrySource = _WHOLE) -> None:
-        before = self.tip
-        texts, calls = message.said()
-        position = self._add_message(message, key, source, texts, calls)
-        self._remember(message.id, None if calls else _said_by(message.type, texts), position, before)
+        before, kind, time = self.tip, message.type, message.timestamp
+        words, calls = message.said()
+        said = None if calls else _said_by(kind, words)
+        if calls:
+            position = self._add_carried(calls, key, time, source)
+        elif kind == "gemini":
+            self._spoken = max(self._spoken, time)
+            position = self._add(key, "message", time, "assistant", source)
+            if not words or words.isspace():
+                self.reading.tree.textless.add(position)
+            if message.tool_calls:
+                self._add_results(message, key, source)
+        elif kind == "user" and said is not None:
+            self._spoken = max(self._spoken, time)
+            self._prompt = self._prompt or prompt_words(message.texts)
+            position = self._add(key, "message", time, "user", source)
+        else:
+            is_shown = kind == "user" or kind in _NOTICES
+            position = self._add(key, "custom_message" if is_shown else "custom", time, None, source)
+        if message.id:
+            self._places.setdefault(message.id, len(self._entries))
+        self._entries.append(position)
+        self._parents.append(before)
+        self._said.append(said)
+
+    def _add_carried(self, calls: Sequence[str], key: str, time: str, source: EntrySource) -> int:
+        """The results that a message carries, of calls that have none yet."""
+        fresh = [call for call in dict.fromkeys(calls) if call not in self._results]
+        if not fresh:
+            return self._add(key, "custom", time, None, source)
+        self._results.update(fresh)
+        for number, call in enumerate(fresh):
+            name = key if not number else f"{key}.{number + 1}"
+            self._add(name, "message", time, "toolResult", EntrySource(source.message, call))
+        return self.tip
 
     def _is_version(self, message: MessageRow, position: int) -> bool:
         """Whether this is the message in the list again, and not a result, which may have the same id."""
@@ -150,50 +187,23 @@ class GeminiReader(ReplayReader[Row]):
     def _replace(self, message: MessageRow, place: int, span: ByteRange) -> None:
         """A newer version of a message; results that it brings follow."""
         reading, position = self.reading, self._entries[place]
-        reading.versions[position] = (span.offset, span.size)
-        if reading.tree.roles[position] == "assistant":
-            if not all(map(str.isspace, message.said()[0])):
-                reading.tree.textless.discard(position)
-            self._add_results(message, reading.tree.keys[position], _WHOLE)
-
-    def _add_message(
-        self, message: MessageRow, key: str, source: EntrySource, texts: list[str], calls: list[str]
-    ) -> int:
-        time = message.timestamp
-        if calls:
-            fresh = [call for call in dict.fromkeys(calls) if call not in self._results]
-            if not fresh:
-                return self._add(key, "custom", time, source=source)
-            self._results.update(fresh)
-            for number, call in enumerate(fresh):
-                name = key if not number else f"{key}.{number + 1}"
-                self._add(name, "message", time, "toolResult", EntrySource(source.message, call))
-            return self.tip
-        match message.type:
-            case "user" if texts and texts[0].startswith(CONTEXT_BEGINS):
-                return self._add(key, "custom_message", time, source=source)
-            case "user":
-                self._spoken = max(self._spoken, time)
-                self._prompt = self._prompt or prompt_words(texts)
-                return self._add(key, "message", time, "user", source)
-            case "gemini":
-                self._spoken = max(self._spoken, time)
-                position = self._add(key, "message", time, "assistant", source)
-                if all(map(str.isspace, texts)):
-                    self.reading.tree.textless.add(position)
-                self._add_results(message, key, source)
-                return position
-            case kind if kind in _NOTICES:
-                return self._add(key, "custom_message", time, source=source)
-            case _:
-                return self._add(key, "custom", time, source=source)
+        reading.versions[position] = span
+        tree = reading.tree
+        if tree.roles[position] == "assistant":
+            textless = tree.textless
+            if position in textless and (words := message.said()[0]) and not words.isspace():
+                textless.discard(position)
+            if message.tool_calls:
+                self._add_results(message, tree.keys[position], _WHOLE)
 
     def _add_results(self, message: MessageRow, key: str, source: EntrySource) -> None:
-        for call in message.finished_calls:
-            if call not in self._results:
-                self._results.add(call)
-                about = EntrySource(source.message, call)
-                self._add(f"{key}:{call}", "message", message.timestamp, "toolResult", about)
+        """The results that an answer has in it, of calls that have none yet."""
+        results = self._results
+        for call in message.tool_calls or ():
+            if call.result and (name := call.id) not in results:
+                results.add(name)
+                about = EntrySource(source.message, name)
+                self._add(f"{key}:{name}", "message", message.timestamp, "toolResult", about)
 
     def _add(
         self,
@@ -206,13 +216,6 @@ class GeminiReader(ReplayReader[Row]):
         if source is not _WHOLE:
             self.reading.sources[len(self.reading.tree.keys)] = source
         return self.add(key, type, time, role)
-
-    def _remember(self, key: str, said: _Said | None, position: int, before: int) -> None:
-        if key:
-            self._places.setdefault(key, len(self._entries))
-        self._entries.append(position)
-        self._parents.append(before)
-        self._said.append(said)
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -252,12 +255,11 @@ def _repeated(old: Sequence[tuple[int, _Said]], new: Sequence[_Said]) -> list[in
 
 def _said(message: MessageRow) -> _Said | None:
     """Who said what; None for results, context and notices."""
-    texts, calls = message.said()
-    return None if calls else _said_by(message.type, texts)
+    words, calls = message.said()
+    return None if calls else _said_by(message.type, words)
 
 
-def _said_by(speaker: str, texts: list[str]) -> _Said | None:
-    if speaker not in ("user", "gemini"):
+def _said_by(speaker: str, words: str) -> _Said | None:
+    if speaker not in ("gemini", "user") or words.startswith(CONTEXT_BEGINS):
         return None
-    words = texts[0] if len(texts) == 1 else "".join(texts)
-    return None if words.startswith(CONTEXT_BEGINS) else (speaker, words)
+    return speaker, words

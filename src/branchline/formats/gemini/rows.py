@@ -1,6 +1,8 @@
 """What a line of Gemini CLI says: a message, or a change of the list of messages or of the metadata."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -23,7 +25,7 @@ class _Result(msgspec.Struct, gc=False):
 
 class _Call(msgspec.Struct, gc=False):
     id: str = ""
-    result: tuple[_Result, ...] | None = None
+    result: list[_Result] | None = None
 
 
 class MessageRow(msgspec.Struct, gc=False, rename="camel"):
@@ -32,27 +34,28 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
     id: str = ""
     timestamp: str = ""
     type: str = ""
-    content: str | tuple[_Part, ...] | _Part | None = None
-    tool_calls: tuple[_Call, ...] | None = None
+    content: str | list[_Part] | _Part | None = None
+    tool_calls: list[_Call] | None = None
 
-    def said(self) -> tuple[list[str], list[str]]:
+    def said(self) -> tuple[str, Sequence[str]]:
         """The words in it, without thoughts, and the calls whose results it carries as its parts."""
         content = self.content
         if isinstance(content, str):
-            return [content] if content else [], []
-        texts: list[str] = []
-        calls: list[str] = []
-        for part in () if content is None else content if isinstance(content, tuple) else (content,):
-            if part.text and not part.thought:
-                texts.append(part.text)
-            if part.function_response is not None:
-                calls.append(part.function_response.id or "")
-        return texts, calls
+            return content, ()
+        if content is None:
+            return "", ()
+        parts = content if isinstance(content, list) else (content,)
+        calls = [part.function_response.id or "" for part in parts if part.function_response is not None]
+        return "".join(self.texts), calls
 
     @property
-    def finished_calls(self) -> list[str]:
-        """The calls of an answer that have their results in it."""
-        return [call.id for call in self.tool_calls if call.result] if self.tool_calls else []
+    def texts(self) -> list[str]:
+        """The words of each of its parts."""
+        content = self.content
+        if content is None or isinstance(content, str):
+            return [content] if content else []
+        parts = content if isinstance(content, list) else (content,)
+        return [part.text for part in parts if part.text and not part.thought]
 
 
 class Change(msgspec.Struct, gc=False, rename="camel"):
@@ -60,7 +63,7 @@ class Change(msgspec.Struct, gc=False, rename="camel"):
 
     session_id: str = ""
     summary: str | None = None
-    messages: tuple[MessageRow, ...] | None = None
+    messages: list[MessageRow] | None = None
 
 
 class Row(MessageRow, gc=False, rename="camel"):
@@ -70,6 +73,6 @@ class Row(MessageRow, gc=False, rename="camel"):
     start_time: str = ""
     kind: str = ""
     summary: str | None = None
-    directories: tuple[str, ...] | None = None
+    directories: list[str] | None = None
     change: Change | None = msgspec.field(name="$set", default=None)
     rewind_to: str | None = msgspec.field(name="$rewindTo", default=None)

@@ -169,7 +169,7 @@ class KimiReader(ReplayReader[Row]):
         """Go back to before the last prompts, so many of them."""
         if count > 0 and self._prompts:
             place = max(len(self._prompts) - count, 0)
-            target = self.reading.tree.parent_position(self._prompts[place])
+            target = self.parent_of(self._prompts[place])
             del self._prompts[place:]
             self.move_to(target, f"line-{number}", row.time)
 

@@ -7,20 +7,24 @@ reverted and opencode deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+import string
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_format import EntryLines, instant, one_line
 from branchline.formats.json_values import iso_time
-from branchline.formats.opencode.entries import MessageEntries, StoredMessage
-from branchline.formats.opencode.rows import decode_event, decode_message, decode_part, decode_revert
+from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
-__all__ = ["OpencodeDatabase"]
+__all__ = ["OpencodeDatabase", "message_line"]
 
+_TOGETHER = 64  # messages that are joined by one call
+_PLAIN = (string.ascii_letters + string.digits + '_-",').encode()
+"""The characters of ids as they are joined; a quote in an id makes the line unreadable, and is refused."""
 NAME = "opencode"
 _DELETED = "+deleted"
 _VERSIONS = """
@@ -45,12 +49,14 @@ _ONE_VERSION = _VERSIONS.format(where="WHERE session_id = ?") + "WHERE session.i
 _SESSION = """
 SELECT id, parent_id, directory, title, version, revert, time_created, time_updated FROM session WHERE id = ?
 """
-_MESSAGES = "SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id"
-_PARTS = """
-SELECT part.message_id, part.id, part.data FROM message JOIN part ON part.message_id = message.id
-WHERE message.session_id = ? ORDER BY message.time_created, message.id, part.id
-"""  # in the order of two indexes, so that nothing has to be sorted
-_NO_PART: tuple[tuple[Any, ...], Any] = ((object(), None, None), None)  # of no message, whatever its id
+_MESSAGES = """
+SELECT message.id, message.time_created, message.data,
+    group_concat(part.id, '","'), group_concat(part.data, ',\t')
+FROM message LEFT JOIN part ON part.message_id = message.id
+WHERE message.session_id = ?
+GROUP BY message.time_created, message.id ORDER BY message.time_created, message.id
+"""  # in the order of two indexes, so that nothing has to be sorted; SQLite joins texts faster than Python
+_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 _EVENTS = "SELECT type, data FROM event WHERE aggregate_id = ? AND type LIKE 'message.%' ORDER BY seq"
 
 
@@ -63,6 +69,9 @@ class OpencodeDatabase(DatabaseSessions):
     def sessions(self, query: Query) -> Iterable[SessionVersion]:
         return map(_version, query(_ALL_VERSIONS))
 
+    def ids(self, query: Query) -> Iterable[str]:
+        return (_text(session_id) for (session_id,) in query("SELECT id FROM session"))
+
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         own_id = session_id.removesuffix(_DELETED)
         found = next(map(_version, query(_ONE_VERSION, own_id, own_id, own_id)), None)
@@ -72,14 +81,12 @@ class OpencodeDatabase(DatabaseSessions):
         own_id = session_id.removesuffix(_DELETED)
         row = next(query(_SESSION, own_id), None)
         if row is not None:
-            lines = EntryLines(NAME)
-            yield lines.header(_header(row))
-            messages: Iterable[StoredMessage] = _stored_messages(query, own_id)
-            deleted: list[tuple[int, StoredMessage]] = []
-            if own_id != session_id:
-                messages = list(messages)
-                deleted = _deleted_messages(query, own_id, messages)
-            yield from _entry_lines(row, messages, deleted, lines)
+            yield EntryLines(NAME).header(_header(row))
+            if own_id == session_id:
+                yield from _message_lines(query, own_id)
+            else:
+                yield from _lines_with_deleted(query, own_id)
+            yield _end_line(row)
 
 
 def _version(row: tuple[Any, ...]) -> SessionVersion:
@@ -107,72 +114,112 @@ def _header(row: tuple[Any, ...]) -> Header:
     )
 
 
-def _entry_lines(
-    row: tuple[Any, ...],
-    messages: Iterable[StoredMessage],
-    deleted: list[tuple[int, StoredMessage]],
-    lines: EntryLines,
-) -> Iterator[bytes]:
+def _end_line(row: tuple[Any, ...]) -> bytes:
     session_id, _, _, title, _, revert, _, updated = row
-    session_id = _text(session_id)
-    entries = MessageEntries(lines)
-    tips: dict[int, str | None] = {}
-    waiting = sorted(deleted, key=lambda one: (one[1].row.time.created, one[1].id))
-    for message in messages:
-        while waiting and waiting[0][1].row.time.created < message.row.time.created:
-            yield from _branch(lines, entries, tips, *waiting.pop(0))
-        yield from entries.take(message)
-    for group, message in waiting:
-        yield from _branch(lines, entries, tips, group, message)
-    end = iso_time(updated)
-    hidden = decode_revert(one_line(revert)) if revert else None
-    if hidden is not None:
-        found = entries.first.get(hidden.partID) or entries.first.get(hidden.messageID)
-        if found is not None:
-            lines.last = found[0]
-            if title:
-                yield lines.title(f"{session_id}/title", end, _text(title))
-            yield lines.leaf(f"{session_id}/leaf", end, found[0])
-            return
-    if title:
-        yield lines.title(f"{session_id}/title", end, _text(title))
+    end: dict[str, Any] = {"id": _text(session_id), "time": iso_time(updated), "title": _text(title)}
+    if revert:
+        end["revert"] = json_codec.loads_object(one_line(revert))
+    return json_codec.dumps({"end": end}) + b"\n"
 
 
-def _branch(
-    lines: EntryLines,
-    entries: MessageEntries,
-    tips: dict[int, str | None],
-    group: int,
-    message: StoredMessage,
-) -> Iterator[bytes]:
-    """The lines of a deleted message, below those that were deleted together with it."""
-    live = lines.last
-    lines.last = tips.get(group, live)
-    yield from entries.take(message)
-    tips[group] = lines.last
-    lines.last = live
+# -- messages ---------------------------------------------------------------------------------------------
 
 
-def _stored_messages(query: Query, session_id: str) -> Iterator[StoredMessage]:
-    rows = decode_part.rows(query(_PARTS, session_id))
-    (owner, part_id, _), part = next(rows, _NO_PART)
-    for (message_id, created, _), row in decode_message.rows(query(_MESSAGES, session_id)):
-        parts: list[tuple[str, Any]] = []
-        while owner == message_id:
-            if part is not None:
-                parts.append((_text(part_id), part))
-            (owner, part_id, _), part = next(rows, _NO_PART)
-        told = row or decode_message(json_codec.dumps({"role": "damaged", "time": {"created": created}}))
-        yield StoredMessage(_text(message_id), told, parts)
+def _message_lines(query: Query, session_id: str) -> Iterator[bytes]:
+    """The messages of a session, many joined by one call."""
+    rows = query(_MESSAGES, session_id)
+    while chunk := list(islice(rows, _TOGETHER)):
+        try:
+            yield _joined_lines(chunk)
+        except (TypeError, ValueError):
+            for message_id, created, info, _, _ in chunk:
+                name = _text(message_id) if isinstance(message_id, bytes) else message_id
+                yield message_line(message_id, created, info, list(query(_PARTS, name)))
 
 
-def _deleted_messages(
-    query: Query, session_id: str, messages: Iterable[StoredMessage]
-) -> list[tuple[int, StoredMessage]]:
-    """Messages that only the log of events knows, each with the number of the removal that it was part of."""
-    known = {message.id for message in messages}
-    infos: dict[str, Any] = {}
-    parts: dict[str, dict[str, Any]] = {}
+def _joined_lines(rows: Sequence[tuple[Any, ...]]) -> bytes:
+    """Messages as lines. TypeError or ValueError if a value is unusual."""
+    pieces: list[bytes] = []
+    names: list[bytes] = []
+    for message_id, created, info, ids, parts in rows:
+        pieces += (b'{"message":"', message_id, b'","created":%d,"info":\t' % created, info)
+        names.append(message_id)
+        if parts is None:
+            pieces.append(b',\t"ids":[],\t"parts":[\t]}\n')
+        else:
+            names.append(ids)
+            pieces += (b',\t"ids":["', ids, b'"],\t"parts":[\t', parts, b"]}\n")
+    lines = b"".join(pieces)
+    if lines.count(b"\n") != len(rows) or b"".join(names).translate(None, _PLAIN):
+        raise ValueError("a newline in a value, or an unusual id")
+    if any(map(_is_unordered, names)):
+        raise ValueError("parts out of order")
+    return lines
+
+
+def _is_unordered(ids: bytes) -> bool:
+    names = ids.split(b'","')
+    return len(names) > 1 and names != sorted(names)
+
+
+def message_line(
+    message_id: object,
+    created: object,
+    info: object,
+    parts: Sequence[tuple[object, object]],
+    branch: int | None = None,
+) -> bytes:
+    """One message as a line, whatever its values are."""
+    head: dict[str, Any] = {"message": _text(message_id), "created": _whole(created)}
+    if branch is not None:
+        head["branch"] = branch
+    return b'%b,"info":\t%b,\t"ids":%b,\t"parts":[\t%b]}\n' % (
+        json_codec.dumps(head)[:-1],
+        _json(info),
+        json_codec.dumps([_text(name) for name, _ in parts]),
+        b",\t".join(_json(part) for _, part in parts),
+    )
+
+
+def _json(value: object) -> bytes:
+    return one_line(value).replace(TAB, b" ") or b"null"
+
+
+# -- deleted messages -------------------------------------------------------------------------------------
+
+
+class _Deleted(NamedTuple):
+    """A message that only the log of events has."""
+
+    created: float
+    id: str
+    group: int
+    """The number of the removal that it was part of."""
+    info: bytes
+    parts: list[tuple[object, object]]
+
+
+def _lines_with_deleted(query: Query, session_id: str) -> Iterator[bytes]:
+    """All messages, each deleted one before the live ones that are younger."""
+    live = list(query(_MESSAGES, session_id))
+    waiting = _deleted_messages(query, session_id, {_text(message_id) for message_id, *_ in live})
+    waiting.sort(key=lambda one: (one.created, one.id), reverse=True)
+    for message_id, created, info, _, _ in live:
+        row = decode_message(one_line(info))
+        time = _whole(created) if row is None else row.time.created
+        while waiting and waiting[-1].created < time:
+            yield _deleted_line(waiting.pop())
+        yield message_line(message_id, created, info, list(query(_PARTS, _text(message_id))))
+    yield from map(_deleted_line, reversed(waiting))
+
+
+def _deleted_line(deleted: _Deleted) -> bytes:
+    return message_line(deleted.id, deleted.created, deleted.info, deleted.parts, deleted.group)
+
+
+def _deleted_messages(query: Query, session_id: str, known: Collection[str]) -> list[_Deleted]:
+    infos: dict[str, tuple[float, bytes]] = {}
+    parts: dict[str, dict[str, bytes]] = {}
     removed: dict[str, int] = {}
     group, in_removal = 0, False
     for raw_kind, data in query(_EVENTS, session_id):
@@ -188,17 +235,17 @@ def _deleted_messages(
         if kind.startswith("message.part.updated"):
             part = decode_part(bytes(event.part))
             if part is not None:
-                parts.setdefault(part.messageID, {})[part.id] = part
+                parts.setdefault(part.messageID, {})[part.id] = bytes(event.part)
         elif kind.startswith("message.part.removed"):
             parts.get(event.messageID, {}).pop(event.partID, None)
         elif kind.startswith("message.updated"):
             info = decode_message(bytes(event.info))
             if info is not None:
-                infos[info.id] = info
+                infos[info.id] = info.time.created, bytes(event.info)
     return [
-        (number, StoredMessage(message_id, infos[message_id], sorted(parts.get(message_id, {}).items())))
-        for message_id, number in removed.items()
-        if message_id in infos and message_id not in known
+        _Deleted(created, message_id, removed[message_id], info, sorted(parts.get(message_id, {}).items()))
+        for message_id, (created, info) in infos.items()
+        if message_id in removed and message_id not in known
     ]
 
 

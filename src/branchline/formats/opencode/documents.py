@@ -1,14 +1,14 @@
 """The document that ``opencode export`` prints and ``opencode import`` takes: a session with its messages.
 
-Messages are made of native entries here, and read back through the same rows as those of a database.
+Messages are made of native entries here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Sequence
 from typing import Any
 
+from branchline._sha256 import sha256
 from branchline.context import milliseconds
 from branchline.entries import (
     AssistantMessage,
@@ -29,10 +29,8 @@ from branchline.entries import (
 )
 from branchline.entries.codec import decode_header
 from branchline.errors import NotASession, NotSupported
-from branchline.formats.opencode.entries import StoredMessage
-from branchline.formats.opencode.rows import decode_message, decode_part
 
-__all__ = ["ascending_id", "document_of", "messages_in", "parts_of", "result_state", "session_id"]
+__all__ = ["ascending_id", "document_of", "parts_of", "result_state", "session_id"]
 
 VERSION = "1.18.33"
 """The version of opencode whose documents we write."""
@@ -322,24 +320,6 @@ class _Builder:
             },
             "messages": self._messages,
         }
-
-
-# -- messages out of a document ---------------------------------------------------------------------------
-
-
-def messages_in(document: dict[str, Any]) -> Iterator[StoredMessage]:
-    """The messages of a document, in the order in which opencode reads them."""
-    found = []
-    for message in document.get("messages") or ():
-        info, parts = (message.get("info"), message.get("parts")) if isinstance(message, dict) else ({}, ())
-        row = decode_message(json_codec.dumps(info if isinstance(info, dict) else {}))
-        rows = [decode_part(json_codec.dumps(part)) for part in parts or () if isinstance(part, dict)]
-        found.append(StoredMessage(row.id, row, sorted(((part.id, part) for part in rows), key=_first)))
-    return iter(sorted(found, key=lambda message: (message.row.time.created, message.id)))
-
-
-def _first(pair: tuple[str, Any]) -> str:
-    return pair[0]
 
 
 def _text(value: object) -> str:

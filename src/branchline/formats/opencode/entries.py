@@ -6,211 +6,261 @@ call is followed by its result. Messages with several steps, which older version
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.common.derived_format import EntryLines, is_nothing, is_object, is_string
-from branchline.formats.json_values import LAST_INSTANT, iso_time
-from branchline.formats.opencode.rows import FileRow, MessageRow, PartRow, Tokens
+from branchline.formats.common.derived_format import is_nothing, is_object, is_string
+from branchline.formats.json_values import LAST_INSTANT
+from branchline.formats.opencode.rows import (
+    FileRow,
+    MessageRow,
+    MessageShape,
+    PartRow,
+    PartShape,
+    State,
+    StateShape,
+    StoredMessage,
+    Tokens,
+)
 
-__all__ = ["MessageEntries", "StoredMessage"]
+__all__ = ["PlannedEntry", "fields_of_entry", "is_silent", "moment_of", "planned_entries"]
+__all__ += ["requested_compaction", "result_fields"]
 
 _STOPS = {"stop": "stop", "tool-calls": "toolUse", "length": "length", "content-filter": "error"}
+_ENDED_WELL = ("stop", "toolUse")
 _CLEARED = "[Old tool result content cleared]"
 _Raw = msgspec.Raw
+_Info = MessageRow | MessageShape
+_Part = PartRow | PartShape
+_PartT = TypeVar("_PartT", PartRow, PartShape)
 
 
-class StoredMessage(NamedTuple):
-    """A message and its parts, in their order."""
+# -- which entries a message becomes ----------------------------------------------------------------------
+
+
+class PlannedEntry(msgspec.Struct, frozen=True, gc=False):
+    """One entry that a message becomes, and the parts that it is made of."""
 
     id: str
-    row: MessageRow
-    parts: Sequence[tuple[str, PartRow]]
-
-    @property
-    def compaction(self) -> PartRow | None:
-        """The part that asks for a compaction, if the message does."""
-        return next((part for _, part in self.parts if part.type == "compaction"), None)
-
-
-class MessageEntries:
-    """Makes the entries of one message after another."""
-
-    def __init__(self, lines: EntryLines) -> None:
-        self._lines = lines
-        self.first: dict[str, tuple[str | None, str]] = {}
-        """For each message and part with an entry of its own: what that hangs from, and its id."""
-        self._asked: PartRow | None = None
-
-    def take(self, message: StoredMessage) -> list[bytes]:
-        """The lines of a message."""
-        role = message.row.role
-        if role == "user":
-            self._asked = message.compaction
-            if self._asked is not None:
-                self._note(message.id, None)
-                return []
-            return list(self._prompt(message))
-        if role == "assistant" and message.row.is_summary and (summary := _summary(message)) is not None:
-            return [self._compaction(message, summary)]
-        if role == "assistant":
-            return self._answers(message)
-        self._note(message.id, message.id)
-        fields = {
-            "customType": role or "message",
-            "content": [block for _, part in message.parts if (block := _block(part)) is not None],
-            "display": True,
-        }
-        time = iso_time(message.row.time.created)
-        return [self._lines.entry("custom_message", message.id, time, fields)]
-
-    def _note(self, name: str, entry_id: str | None) -> None:
-        self.first.setdefault(name, (self._lines.last, entry_id or self._lines.last or name))
-
-    # -- prompts --------------------------------------------------------------------------------------
-
-    def _prompt(self, message: StoredMessage) -> Iterator[bytes]:
-        time = iso_time(message.row.time.created)
-        said = [
-            _prompt_block(part)
-            for _, part in message.parts
-            if part.type in ("text", "file", "agent", "subtask") and not (part.synthetic or part.ignored)
-        ]
-        added = [
-            (part_id, {"type": "text", "text": part.text})
-            for part_id, part in message.parts
-            if part.type == "text" and part.synthetic and not part.ignored
-        ]
-        if said or not added:
-            self._note(message.id, message.id)
-            content = {"role": "user", "content": said, "timestamp": _ms(message.row.time.created)}
-            yield self._lines.message(message.id, time, content)
-        if added:
-            # Text that opencode adds for the model, such as the content of a file that the prompt names.
-            part_id = added[0][0]
-            self._note(message.id, part_id)
-            fields = {
-                "customType": "synthetic",
-                "content": [block for _, block in added],
-                "display": False,
-            }
-            yield self._lines.entry("custom_message", part_id, time, fields)
-
-    # -- answers --------------------------------------------------------------------------------------
-
-    def _answers(self, message: StoredMessage) -> list[bytes]:
-        self._asked = None
-        steps = _steps(message.parts)
-        found: list[bytes] = []
-        for number, step in enumerate(steps):
-            found += self._answer(message, step, is_first=not number, is_last=number == len(steps) - 1)
-        return found
-
-    def _answer(
-        self, message: StoredMessage, step: Sequence[tuple[str, PartRow]], *, is_first: bool, is_last: bool
-    ) -> list[bytes]:
-        row, time = message.row, iso_time(message.row.time.created)
-        entry_id = message.id if is_first else step[0][0]
-        content, calls, finished = [], [], None
-        for part_id, part in step:
-            kind = part.type
-            if kind == "step-finish":
-                finished = finished or part
-            elif kind != "step-start" and (block := _block(part)) is not None:
-                content.append(block)
-                if kind == "tool":
-                    calls.append((part_id, part))
-        fields: dict[str, Any] = {"role": "assistant", "content": content}
-        if row.providerID:
-            fields["provider"] = row.providerID
-        if row.modelID:
-            fields["model"] = row.modelID
-        if finished is not None and not (is_first and is_last):
-            fields["usage"] = _usage(finished.tokens, finished.cost)
-        elif is_last:  # of one step, or of several whose tokens are only known together
-            fields["usage"] = _usage(row.tokens, row.cost)
-        reason = row.finish if is_last else finished and finished.reason
-        if is_last and row.error is not None:
-            is_abort = row.error.name == "MessageAbortedError" and bool(content)
-            fields["stopReason"] = "aborted" if is_abort else "error"
-            fields["errorMessage"] = row.error.data.message or row.error.name or "unknown error"
-        elif reason is not None or calls:
-            fields["stopReason"] = _STOPS.get(reason or "", "toolUse" if calls else "stop")
-        fields["timestamp"] = _ms(row.time.created)
-        self._note(message.id, entry_id)
-        self._note(step[0][0] if step else message.id, entry_id)
-        found = [self._lines.message(entry_id, time, fields)]
-        for part_id, part in calls:
-            found += self.result(part_id, part, time, row)
-        return found
-
-    def result(self, part_id: str, part: PartRow, time: str, row: MessageRow) -> list[bytes]:
-        """The lines of the result of a call, if it has one."""
-        state = part.state
-        if state.status not in ("completed", "error"):
-            return []  # it runs, or was interrupted
-        failed = state.status == "error"
-        output = state.error if failed else state.output
-        content = [{"type": "text", "text": _string(output)}]
-        if state.attachments:
-            content += [block for file in state.attachments if (block := _image(file)) is not None]
-        details = {}
-        if not is_nothing(state.title):
-            details["title"] = state.title
-        if not is_nothing(state.metadata):
-            details["metadata"] = state.metadata
-        fields: dict[str, Any] = {
-            "role": "toolResult",
-            "toolCallId": part.callID,
-            "toolName": part.tool,
-            "content": content,
-            "isError": failed,
-            "timestamp": _ms(row.time.created),
-        }
-        if details:
-            fields["details"] = details
-        self._note(part_id, part_id)
-        found = [self._lines.message(part_id, time, fields)]
-        if state.time.compacted:
-            replacement = {"content": [{"type": "text", "text": _CLEARED}]}
-            edit = {"targetId": part_id, "replacement": replacement}
-            found.append(self._lines.entry("context_edit", f"{part_id}/cleared", time, edit))
-        return found
-
-    def _compaction(self, message: StoredMessage, summary: str) -> bytes:
-        asked, self._asked = self._asked, None
-        kept = None if asked is None or asked.tail_start_id is None else self.first.get(asked.tail_start_id)
-        fields: dict[str, Any] = {
-            "summary": summary,
-            "firstKeptEntryId": message.id if kept is None else kept[1],
-        }
-        if (usage := _usage(message.row.tokens, message.row.cost)) is not None:
-            fields["usage"] = usage
-        self._note(message.id, message.id)
-        return self._lines.entry("compaction", message.id, iso_time(message.row.time.created), fields)
+    type: str
+    role: str | None
+    start: int
+    end: int
+    is_first: bool = True
+    is_last: bool = True
+    """Whether an answer is of the first step of its message, and of the last."""
 
 
-def _steps(parts: Sequence[tuple[str, PartRow]]) -> Sequence[Sequence[tuple[str, PartRow]]]:
-    """The parts of each step; a message without any part is one step."""
-    if [part.type for _, part in parts].count("step-start") < 2:
-        return [parts]
-    steps: list[list[tuple[str, PartRow]]] = [[]]
-    for part_id, part in parts:
-        if part.type == "step-start" and any(one.type != "step-start" for _, one in steps[-1]):
-            steps.append([])
-        steps[-1].append((part_id, part))
-    return steps
-
-
-def _summary(message: StoredMessage) -> str | None:
-    """The text of a summary; None if the compaction failed and has no effect."""
-    if message.row.error is not None:
+def requested_compaction(info: _Info, parts: Sequence[_PartT]) -> _PartT | None:
+    """The part of a prompt that asks for a compaction, if one does; such a prompt is no entry."""
+    if info.role != "user":
         return None
-    texts = [_text(part.text) for _, part in message.parts if part.type == "text" and not part.ignored]
-    return "\n\n".join(filter(None, texts)) or None
+    return next((part for part in parts if part.type == "compaction"), None)
+
+
+def planned_entries(
+    message_id: str, info: _Info, ids: Sequence[str], parts: Sequence[_Part]
+) -> list[PlannedEntry]:
+    """The entries that a message becomes, in their order."""
+    role, size = info.role, len(parts)
+    if role == "assistant":
+        if info.is_summary and _is_summarized(info, parts):
+            return [PlannedEntry(message_id, "compaction", None, 0, size)]
+        return _planned_answers(message_id, ids, parts)
+    if role == "user":
+        return _planned_prompt(message_id, ids, parts)
+    return [PlannedEntry(message_id, "custom_message", None, 0, size)]
+
+
+def _planned_prompt(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) -> list[PlannedEntry]:
+    size, added = len(parts), ""
+    for number, part in enumerate(parts):
+        if part.type == "compaction":
+            return []
+        if part.synthetic and not added and _is_added(part):
+            added = ids[number]
+    prompt = PlannedEntry(message_id, "message", "user", 0, size)
+    if not added:
+        return [prompt]
+    found = [prompt] if any(map(_is_said, parts)) else []
+    return [*found, PlannedEntry(added, "custom_message", None, 0, size)]
+
+
+def _planned_answers(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) -> list[PlannedEntry]:
+    """An answer, followed by the results of its calls; one for each step of a message with several."""
+    found = [PlannedEntry(message_id, "message", "assistant", 0, len(parts))]
+    steps = 0
+    for number, part in enumerate(parts):
+        kind = part.type
+        if kind == "tool":
+            found += _planned_results(ids[number], part.state, number)
+        elif kind == "step-start":
+            steps += 1
+    return found if steps < 2 else _planned_steps(message_id, ids, parts)
+
+
+def _planned_steps(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) -> list[PlannedEntry]:
+    types, size = [part.type for part in parts], len(parts)
+    starts = [0]
+    for number in range(1, size):
+        if types[number] == "step-start" and set(types[starts[-1] : number]) != {"step-start"}:
+            starts.append(number)
+    found = []
+    for start, end in zip(starts, [*starts[1:], size], strict=True):
+        entry_id = ids[start] if start else message_id
+        found.append(PlannedEntry(entry_id, "message", "assistant", start, end, start == 0, end == size))
+        for number in range(start, end):
+            if types[number] == "tool":
+                found += _planned_results(ids[number], parts[number].state, number)
+    return found
+
+
+def _planned_results(part_id: str, state: State | StateShape, number: int) -> Sequence[PlannedEntry]:
+    """The result of a finished call; a call without one runs, or was interrupted."""
+    if state.status not in ("completed", "error"):
+        return ()
+    result = PlannedEntry(part_id, "message", "toolResult", number, number + 1)
+    if not state.time.compacted:
+        return (result,)
+    return result, PlannedEntry(f"{part_id}/cleared", "context_edit", None, number, number + 1)
+
+
+def _is_said(part: _Part) -> bool:
+    """Whether a part of a prompt is the user's own."""
+    return part.type in ("text", "file", "agent", "subtask") and not (part.synthetic or part.ignored)
+
+
+def _is_added(part: _Part) -> bool:
+    """Whether a part is text that opencode adds for the model, such as the content of a file."""
+    return part.type == "text" and part.synthetic and not part.ignored
+
+
+def _is_summarized(info: _Info, parts: Sequence[_Part]) -> bool:
+    """Whether a compaction did not fail; one that did has no effect."""
+    return info.error is None and any(
+        part.has_text for part in parts if part.type == "text" and not part.ignored
+    )
+
+
+def is_silent(info: MessageShape, parts: Sequence[PartShape], planned: PlannedEntry) -> bool:
+    """Whether an answer has no text and completed normally."""
+    has_calls, finished = False, None
+    for part in parts[planned.start : planned.end]:
+        if part.type == "text":
+            if part.text and not part.text.isspace():
+                return False
+        elif part.type == "tool":
+            has_calls = True
+        elif part.type == "step-finish":
+            finished = finished or part
+    if planned.is_last and info.error is not None:
+        return False
+    reason = info.finish if planned.is_last else None if finished is None else finished.reason
+    return reason is None or _stop_reason(reason, has_calls=has_calls) in _ENDED_WELL
+
+
+def _stop_reason(reason: str | None, *, has_calls: bool) -> str:
+    return _STOPS.get(reason or "", "toolUse" if has_calls else "stop")
+
+
+# -- the entries themselves -------------------------------------------------------------------------------
+
+
+def fields_of_entry(
+    message: StoredMessage, planned: PlannedEntry, first_kept: str | None = None
+) -> dict[str, Any]:
+    """The fields of a planned entry beside those that every entry has; ``first_kept`` is of a compaction."""
+    match planned.type, planned.role:
+        case "message", "user":
+            said = [_prompt_block(part) for part in message.parts if _is_said(part)]
+            return {"message": {"role": "user", "content": said, **_moment(message)}}
+        case "message", "assistant":
+            return {"message": {**_answer(message, planned), **_moment(message)}}
+        case "message", _:
+            return {"message": {**result_fields(message.parts[planned.start]), **_moment(message)}}
+        case "compaction", _:
+            fields: dict[str, Any] = {
+                "summary": _summary(message),
+                "firstKeptEntryId": first_kept or planned.id,
+            }
+            usage = _usage(message.row.tokens, message.row.cost)
+            return fields if usage is None else {**fields, "usage": usage}
+        case "context_edit", _:
+            replacement = {"content": [{"type": "text", "text": _CLEARED}]}
+            return {"targetId": message.ids[planned.start], "replacement": replacement}
+    if message.row.role == "user":
+        added = [{"type": "text", "text": part.text} for part in message.parts if _is_added(part)]
+        return {"customType": "synthetic", "content": added, "display": False}
+    blocks = [block for part in message.parts if (block := _block(part)) is not None]
+    return {"customType": message.row.role or "message", "content": blocks, "display": True}
+
+
+def _moment(message: StoredMessage) -> dict[str, Any]:
+    return {"timestamp": moment_of(message.row.time.created)}
+
+
+def moment_of(created: float) -> int | None:
+    """The time of a message in milliseconds; None if it is not a time."""
+    return int(created) or None if 0 < created <= LAST_INSTANT else None
+
+
+def _answer(message: StoredMessage, planned: PlannedEntry) -> dict[str, Any]:
+    row = message.row
+    content, has_calls, finished = [], False, None
+    for part in message.parts[planned.start : planned.end]:
+        if part.type == "step-finish":
+            finished = finished or part
+        elif (block := _block(part)) is not None:
+            content.append(block)
+            has_calls = has_calls or part.type == "tool"
+    fields: dict[str, Any] = {"role": "assistant", "content": content}
+    if row.providerID:
+        fields["provider"] = row.providerID
+    if row.modelID:
+        fields["model"] = row.modelID
+    if finished is not None and not (planned.is_first and planned.is_last):
+        fields["usage"] = _usage(finished.tokens, finished.cost)
+    elif planned.is_last:  # of one step, or of several whose tokens are only known together
+        fields["usage"] = _usage(row.tokens, row.cost)
+    reason = row.finish if planned.is_last else None if finished is None else finished.reason
+    if planned.is_last and row.error is not None:
+        is_abort = row.error.name == "MessageAbortedError" and bool(content)
+        fields["stopReason"] = "aborted" if is_abort else "error"
+        fields["errorMessage"] = row.error.data.message or row.error.name or "unknown error"
+    elif reason is not None or has_calls:
+        fields["stopReason"] = _stop_reason(reason, has_calls=has_calls)
+    return fields
+
+
+def result_fields(part: PartRow) -> dict[str, Any]:
+    """The message with the result of a finished call, without its time."""
+    state = part.state
+    failed = state.status == "error"
+    output = state.error if failed else state.output
+    content = [{"type": "text", "text": _string(output)}]
+    if state.attachments:
+        content += [block for file in state.attachments if (block := _image(file)) is not None]
+    details = {}
+    if not is_nothing(state.title):
+        details["title"] = state.title
+    if not is_nothing(state.metadata):
+        details["metadata"] = state.metadata
+    fields: dict[str, Any] = {
+        "role": "toolResult",
+        "toolCallId": part.callID,
+        "toolName": part.tool,
+        "content": content,
+        "isError": failed,
+    }
+    return {**fields, "details": details} if details else fields
+
+
+def _summary(message: StoredMessage) -> str:
+    texts = [_text(part.text) for part in message.parts if part.type == "text" and not part.ignored]
+    return "\n\n".join(filter(None, texts))
 
 
 def _block(part: PartRow) -> dict[str, Any] | None:
@@ -287,7 +337,3 @@ def _usage(tokens: Tokens | None, cost: float) -> dict[str, Any] | None:
     if tokens.reasoning:
         usage["reasoning"] = tokens.reasoning
     return usage
-
-
-def _ms(created: float) -> int | None:
-    return int(created) or None if 0 < created <= LAST_INSTANT else None

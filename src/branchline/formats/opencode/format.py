@@ -1,18 +1,18 @@
-"""opencode's sessions as a format: a database, whose rows become native entries."""
+"""opencode's sessions as a format: a database, whose messages become native entries."""
 
 from __future__ import annotations
 
-from branchline.formats.common.derived_format import DerivedFormatReader
 from branchline.formats.opencode.database import NAME, OpencodeDatabase
 from branchline.formats.opencode.home import OpencodeHome
-from branchline.formats.opencode.writer import OpencodeImport
+from branchline.formats.opencode.imports import OpencodeImport
+from branchline.formats.opencode.records import OpencodeFormatReader
 from branchline.formats.protocol import Format, FormatTraits
 
 __all__ = ["OPENCODE"]
 
 OPENCODE = Format(
     traits=FormatTraits(name=NAME, suffix=".json", file_patterns=("*.db",)),
-    reader=DerivedFormatReader(NAME),
+    reader=OpencodeFormatReader(),
     home=OpencodeHome(),
     database=OpencodeDatabase(),
     imports=OpencodeImport(),

@@ -26,43 +26,29 @@ from branchline.errors import NotSupported
 from branchline.formats.common.derived_format import EntryLines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.json_values import iso_time
-from branchline.formats.log_index import LogIndex
 from branchline.formats.opencode.documents import (
     cost_of,
-    document_of,
     error_of,
     parts_of,
     result_state,
     session_id,
     tokens_of,
 )
-from branchline.formats.opencode.entries import MessageEntries, StoredMessage
-from branchline.formats.opencode.rows import decode_message, decode_part
-from branchline.formats.protocol import FormatTraits, FormatWriter, ImportedFiles
+from branchline.formats.opencode.entries import (
+    fields_of_entry,
+    moment_of,
+    planned_entries,
+    result_fields,
+)
+from branchline.formats.opencode.imports import CANNOT, NAME
+from branchline.formats.opencode.log_index import OpencodeLogIndex
+from branchline.formats.opencode.rows import StoredMessage, decode_message, decode_part
+from branchline.formats.protocol import FormatTraits, FormatWriter
 
-__all__ = ["CANNOT", "NAME", "OpencodeImport", "OpencodeWriter"]
-
-NAME = "opencode"
-CANNOT = {
-    "branch": "an opencode session is linear; write one session for each branch",
-    "label": "opencode has no labels",
-    "model_change": "opencode names the model in every message",
-    "thinking_level_change": "opencode does not record how hard a model thinks",
-    "context_edit": "opencode keeps every message as it is",
-    "custom": "opencode has no place for data of extensions",
-    "custom_message": "opencode has only prompts and answers",
-    "branch_summary": "an opencode session is linear, without branches",
-    "usage": "opencode records tokens in answers only",
-    "leaf": "an opencode session is linear",
-    "message": "opencode has only prompts, answers and tool results",
-    "result": "an opencode tool result is part of the answer with its call",
-    "kept": "an opencode compaction keeps whole messages from one of them on",
-    "summary": "an opencode compaction has a summary",
-    "twice": "opencode would repeat the summary of an older compaction among the messages that are kept",
-}
+__all__ = ["OpencodeWriter"]
 
 
-class OpencodeWriter(FormatWriter[LogIndex]):
+class OpencodeWriter(FormatWriter[OpencodeLogIndex]):
     """Writes derived lines, normalized to what opencode reads back from its own document."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
@@ -76,20 +62,20 @@ class OpencodeWriter(FormatWriter[LogIndex]):
     def encode_header(self, header: Header) -> bytes:
         return EntryLines(NAME).header(msgspec.structs.replace(header, parent_session=None))
 
-    def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: OpencodeLogIndex) -> bytes:
         return b"".join(_Encoder(index).lines(entries))
 
-    def fork(self, transcript: EntryLog[LogIndex], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[OpencodeLogIndex], leaf: int, header: Header) -> bytes:
         del transcript, leaf, header
         raise NotSupported("sessions of opencode are only read; convert the session instead")
 
-    def copy(self, transcript: EntryLog[LogIndex], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[OpencodeLogIndex], header: Header) -> bytes:
         del transcript, header
         raise NotSupported("sessions of opencode are only read; convert the session instead")
 
 
 class _Encoder:
-    def __init__(self, index: LogIndex) -> None:
+    def __init__(self, index: OpencodeLogIndex) -> None:
         self._index = index
         self._lines = EntryLines(NAME)
         tree = index.tree
@@ -132,7 +118,6 @@ class _Encoder:
             yield from self._conversation_entry(entry)
 
     def _conversation_entry(self, entry: Entry) -> Iterator[bytes]:
-        messages = MessageEntries(self._lines)
         time = _moment(entry)
         match entry:
             case MessageEntry(message=ToolResult() as result):
@@ -145,43 +130,44 @@ class _Encoder:
                     "tool": call.name,
                     "state": result_state(result, call.arguments),
                 }
-                row = decode_message(json_codec.dumps({"role": "assistant", "time": {"created": time}}))
-                yield from messages.result(entry.id, _part(part), iso_time(time), row)
+                fields = {**result_fields(_part(part)), "timestamp": moment_of(time)}
+                yield self._lines.message(entry.id, iso_time(time), fields)
             case MessageEntry(message=AssistantMessage() as answer):
                 self._calls |= _calls(entry)
                 info = {**_answer_info(answer.usage, time), "role": "assistant"}
                 info |= {"modelID": answer.model, "providerID": answer.provider}
                 if (error := error_of(answer)) is not None:
                     info["error"] = error
-                yield from messages.take(_message(entry.id, info, parts_of(entry)))
+                yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case Compaction():
-                yield from self._compaction(entry, messages, time)
+                yield from self._compaction(entry, time)
             case MessageEntry(message=UserMessage()) | CustomMessage(custom_type="synthetic"):
-                yield from messages.take(
-                    _message(entry.id, {"role": "user", "time": {"created": time}}, parts_of(entry))
-                )
+                info = {"role": "user", "time": {"created": time}}
+                yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case _:
                 raise _refused(entry.type)
 
-    def _compaction(self, entry: Compaction, messages: MessageEntries, time: int) -> Iterator[bytes]:
+    def _message_lines(self, message: StoredMessage, first_kept: str | None = None) -> Iterator[bytes]:
+        time = iso_time(message.row.time.created)
+        for planned in planned_entries(message.id, message.row, message.ids, message.parts):
+            fields = fields_of_entry(message, planned, first_kept)
+            yield self._lines.entry(planned.type, planned.id, time, fields)
+
+    def _compaction(self, entry: Compaction, time: int) -> Iterator[bytes]:
         if not entry.summary:
             raise _refused("summary")
-        asked: dict[str, Any] = {"type": "compaction", "auto": False}
         first = entry.first_kept
-        if entry.retained_tail is None and first not in (None, entry.id):
+        if entry.retained_tail is not None or first in (None, entry.id):
+            first = None
+        else:
             tree = self._index.tree
             at = tree.positions.get(first or "", -1)
             if at < 0 or tree.types[at] != "message" or tree.roles[at] == "toolResult":
                 raise _refused("kept")
             if "compaction" in tree.types[at:]:
                 raise _refused("twice")
-            asked["tail_start_id"] = first
-            messages.first[first or ""] = (None, first or "")
-        yield from messages.take(
-            _message(f"{entry.id}/asked", {"role": "user", "time": {"created": time}}, [asked])
-        )
         info = {**_answer_info(entry.usage, time), "role": "assistant", "summary": True}
-        yield from messages.take(_message(entry.id, info, parts_of(entry)))
+        yield from self._message_lines(_message(entry.id, info, parts_of(entry)), first)
         self._calls = {}
         for number, message in enumerate(entry.retained_tail or ()):
             if isinstance(message, ToolResult) and message.tool_call_id not in self._calls:
@@ -204,7 +190,8 @@ def _message(name: str, info: dict[str, Any], parts: list[dict[str, Any]]) -> St
     finish = next((part["reason"] for part in parts if part["type"] == "step-finish"), None)
     if finish is not None:
         row = msgspec.structs.replace(row, finish=finish)
-    return StoredMessage(name, row, [(f"{name}/{number}", _part(part)) for number, part in enumerate(parts)])
+    ids = [f"{name}/{number}" for number in range(len(parts))]
+    return StoredMessage(name, row, ids, list(map(_part, parts)))
 
 
 def _part(fields: dict[str, Any]) -> Any:
@@ -230,14 +217,3 @@ def _moment(entry: Entry) -> int:
 
 def _refused(what: str) -> NotSupported:
     return FormatTraits(name=NAME, unsupported=CANNOT).unsupported_error(what)
-
-
-class OpencodeImport(ImportedFiles[LogIndex]):
-    """Sessions reach opencode through its own import, which also finds the project of the directory."""
-
-    unsupported = CANNOT
-    command = ("opencode", "import")
-    writer = OpencodeWriter()
-
-    def document(self, lines: bytes) -> bytes:
-        return document_of(lines)

@@ -1,0 +1,208 @@
+"""The lines of a session of opencode into a tree: a line of messages, and branches that were deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from branchline.context.javascript import trim
+from branchline.entries import json_codec
+from branchline.formats.common.derived_format import DerivedReader
+from branchline.formats.json_values import iso_time
+from branchline.formats.lines import Lines
+from branchline.formats.opencode.entries import (
+    PlannedEntry,
+    is_silent,
+    moment_of,
+    planned_entries,
+    requested_compaction,
+)
+from branchline.formats.opencode.log_index import OpencodeLogIndex
+from branchline.formats.opencode.rows import EndRow, LineShape, fields_of_line, part_ids
+from branchline.formats.typed_rows import row_from
+from branchline.tree import ROOT
+
+__all__ = ["OpencodeReader"]
+
+_BEGINNINGS = (b'{"message":"', b'{"end":')
+_decode_lines = msgspec.json.Decoder(LineShape).decode_lines
+
+
+class _Entries:
+    """The entries of some lines."""
+
+    __slots__ = ("before", "last", "latest", "odd_parents", "planned", "quiet", "times")
+
+    def __init__(self, last: str | None) -> None:
+        self.before = self.last = last
+        """The entry before the next one."""
+        self.latest = 0
+        """The time of the latest message."""
+        self.planned: list[PlannedEntry] = []
+        self.times: list[float | str] = []
+        self.quiet: list[int] = []
+        self.odd_parents: dict[int, str | None] = {}
+        """The parents of those that do not follow the one before them."""
+
+
+class OpencodeReader(DerivedReader):
+    """Reads messages as the database has them, and the native entries that our own writer makes of others."""
+
+    markers = (*DerivedReader.markers, *_BEGINNINGS)
+    reading: OpencodeLogIndex
+
+    def __init__(self) -> None:
+        super().__init__("opencode", OpencodeLogIndex())
+        self._tip: str | None = None
+        """The parent of the next entry."""
+        self._tips: dict[int, str | None] = {}  # of deleted branches
+        self._requests: dict[str, str | None] = {}  # of prompts that ask for a compaction, the entry above
+        self._kept_from: str | None = None  # what the last of them asks for
+
+    def decode_rows(self, data: memoryview) -> Sequence[Any]:
+        if bytes(data[: len(_BEGINNINGS[0])]).startswith(_BEGINNINGS):
+            return _decode_lines(data)
+        return super().decode_rows(data)
+
+    def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        if isinstance(fields.get("message"), str) or "end" in fields:
+            self.take_one(row_from(fields, LineShape), line, offset)
+        else:
+            super().take(fields, line, offset)
+
+    def loads(self, line: bytes) -> Any:
+        if not line.startswith(_BEGINNINGS):
+            return json_codec.loads(line)
+        return fields_of_line(line)
+
+    def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
+        if type(rows[0]) is not LineShape:
+            return super().take_rows(rows, lines)
+        reading = self.reading
+        if not lines.alone and any(row.message is None and row.end is None for row in rows):
+            return False
+        reading.is_native = False
+        before = self._tip, dict(self._tips), self._kept_from
+        found = _Entries(self._tip)
+        planned, counts = found.planned, []
+        known = 0
+        for row in rows:
+            if row.message is not None:
+                self._take_message(row, found)
+            elif row.end is not None:
+                self._take_end(row.end, found)
+            counts.append(len(planned) - known)
+            known = len(planned)
+        ids = [one.id for one in planned]
+        types = [one.type for one in planned]
+        roles = [one.role for one in planned]
+        parents: list[str | None] = [found.before, *ids[:-1]] if ids else []
+        for number, parent in found.odd_parents.items():
+            parents[number] = parent
+        times = map(_time_text, found.times)
+        quiet = found.quiet
+        if self.link(lines, ids, parents, types=types, times=times, roles=roles, quiet=quiet, counts=counts):
+            self._note_activity(found.latest)
+            return True
+        self._tip, self._tips, self._kept_from = before
+        return False
+
+    def _take_message(self, row: LineShape, found: _Entries) -> None:
+        info, parts = row.info, row.parts
+        message_id = row.message or ""
+        ids = row.ids if len(row.ids) == len(parts) else part_ids(row)
+        planned = planned_entries(message_id, info, ids, parts)
+        above = self._tip if row.branch is None else self._tips.get(row.branch, self._tip)
+        if not planned:
+            self._take_request(row, above)
+            return
+        number = len(found.planned)
+        if above != found.last:
+            found.odd_parents[number] = above
+        reading, created = self.reading, info.time.created
+        if info.role == "assistant":
+            for place, one in enumerate(planned, number + len(reading.tree.keys)):
+                if one.role == "assistant":
+                    if ids:
+                        reading.aliases[ids[one.start]] = one.id
+                    if is_silent(info, parts, one):
+                        found.quiet.append(place)
+                elif one.type == "compaction" and self._kept_from is not None:
+                    reading.kept_from[place] = self._kept_from
+            self._kept_from = None
+        elif info.role == "user":
+            self._kept_from = None
+        if planned[0].id != message_id:
+            reading.aliases[message_id] = planned[0].id
+        if created > found.latest and planned[0].role is not None:
+            found.latest = moment_of(created) or found.latest
+        found.planned += planned
+        found.times += [created] * len(planned)
+        found.last = planned[-1].id
+        if row.branch is None:
+            self._tip = found.last
+        else:
+            self._tips[row.branch] = found.last
+
+    def _take_request(self, row: LineShape, above: str | None) -> None:
+        """A prompt that asks for a compaction is no entry; it stands for the entry above it."""
+        asked = requested_compaction(row.info, row.parts)
+        self._kept_from = None if asked is None else asked.tail_start_id
+        message_id = row.message or ""
+        self._requests[message_id] = above
+        if above is not None:
+            self.reading.aliases[message_id] = above
+
+    def _take_end(self, end: EndRow, found: _Entries) -> None:
+        target: str | msgspec.UnsetType | None = msgspec.UNSET
+        if end.revert is not None:
+            target = self._above(end.revert.partID, found)
+            if target is msgspec.UNSET:
+                target = self._above(end.revert.messageID, found)
+        if end.title:
+            self.reading.title = trim(end.title) or None
+        kinds = ["session_info"] if end.title else []
+        if not isinstance(target, msgspec.UnsetType):
+            self._tip = target
+            kinds.append("leaf")
+        for kind in kinds:
+            found.odd_parents[len(found.planned)] = self._tip
+            key = f"{end.id}/{'leaf' if kind == 'leaf' else 'title'}"
+            found.planned.append(PlannedEntry(key, kind, None, 0, 0))
+            found.times.append(end.time)
+
+    def _above(self, name: str, found: _Entries) -> str | msgspec.UnsetType | None:
+        """The entry above the first one of a message or part; UNSET if it has no entry."""
+        if name in self._requests:
+            return self._requests[name]
+        tree = self.reading.tree
+        key = self.reading.aliases.get(name, name)
+        above = found.before
+        for number, one in enumerate(found.planned):
+            if one.id == key:
+                return found.odd_parents.get(number, above)
+            above = one.id
+        position = self.reading.linker.latest_with_id(key)
+        if position is None:
+            return msgspec.UNSET
+        parent = tree.parent_position(position)
+        return None if parent == ROOT else tree.keys[parent]
+
+    def find_leaf(self) -> int:
+        reading = self.reading
+        if reading.is_native:
+            return super().find_leaf()
+        last = len(reading.tree) - 1
+        if last >= 0 and reading.tree.types[last] == "session_info":
+            return last
+        position = None if self._tip is None else reading.linker.latest_with_id(self._tip)
+        return ROOT if position is None else position
+
+    def saved_state(self) -> bytes | None:
+        return super().saved_state() if self.reading.is_native else None
+
+
+def _time_text(time: float | str) -> str:
+    return time if isinstance(time, str) else iso_time(time)
