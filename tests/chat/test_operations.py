@@ -112,7 +112,7 @@ def test_a_graft_may_come_from_another_session(project):
         ("/find", "what are you looking for?"),
         ("/again 99", "1 to 9 attempts"),
         ("/again 0", "1 to 9 attempts"),
-        ("/attach absent.txt", "No such file"),
+        ("/attach absent.txt", "no such file"),
         ("/providers nobody", "no provider named"),
         ("/help nothing", "no command /nothing"),
     ],

@@ -14,14 +14,24 @@ __all__ = ["attach"]
 
 
 async def attach(chat: Chat, words: str) -> None:
-    """Add files to the next prompt, list them, or take them away again."""
+    """Add files to the next prompt, list them, or remove them."""
     if words == "--clear":
         chat.attached.clear()
-        chat.front.notice("the next prompt goes without files")
+        chat.front.notice("attachments removed")
         return
-    for path in shlex.split(words):
-        chat.attach(path)
+    for path in _paths(words):
+        try:
+            chat.attach(path)
+        except ValueError as problem:
+            chat.front.notice(str(problem))
     for one in chat.attached:
         chat.front.line(Span(one.path, "path"), Span(f"  {one.about}", "dim"))
-    if not chat.attached:
+    if not words and not chat.attached:
         chat.front.notice("nothing attached; /attach PATH, or @PATH in a prompt, sends a file or an image")
+
+
+def _paths(words: str) -> list[str]:
+    try:
+        return shlex.split(words)
+    except ValueError:
+        raise ValueError(f"cannot attach {words}: a quotation mark is not closed") from None

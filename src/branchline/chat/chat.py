@@ -22,22 +22,21 @@ from branchline.chat.attachments import (
     image_attachment,
     load_attachment,
     mentioned,
-    mentions,
-    with_mentions,
 )
 from branchline.chat.commands import COMMANDS, Command
 from branchline.chat.frontend import Frontend
 from branchline.chat.instructions import Instructions, find_instructions, system_prompt
-from branchline.chat.notices import event_notice, event_problem, others_wrote
+from branchline.chat.notices import event_notice, event_problem, is_prompt, others_wrote
 from branchline.chat.permissions import ChatPermissions
 from branchline.chat.pickers import choice_picker, yes_or_no
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
-from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta, TurnEnded
-from branchline.entries import BashExecution, Content, Image, Text, UserMessage
+from branchline.conductor import Conductor, Event, SummaryDelta, TurnEnded
+from branchline.entries import BashExecution, Content, Image, Text
 from branchline.errors import BranchlineError, NotSupported
 from branchline.flows import Choose, Chosen, PluginCommand
 from branchline.models import COUNT_WORDS, READ_FILES, Tool, file_tools
+from branchline.views.file_mentions import mentions, with_mentions
 from branchline.views.humanize import format_size
 from branchline.views.tool_calls import short_path
 
@@ -178,7 +177,8 @@ class Chat:
         self.conductor.tools = self.tools
 
     def attach(self, path: str) -> None:
-        """Send a file with the next prompt. ValueError says why it cannot be sent."""
+        """Send a file with the next prompt, once. ValueError says why it cannot be sent."""
+        self.attached[:] = [one for one in self.attached if one.path != path]
         if len(self.attached) >= MAX_FILES:
             raise ValueError(f"cannot attach {path}: a prompt takes at most {MAX_FILES} files")
         self.attached.append(load_attachment(path, self.directory))
@@ -202,7 +202,7 @@ class Chat:
             return
         match mentioned(path, self.directory):
             case "none":
-                if "/" in path:
+                if "/" in path or os.path.splitext(path)[1]:
                     self.front.notice(f"@{path} is not a file; it is sent as text")
             case "outside":
                 question = f"Send {path}, which is outside of {self.directory}?"
@@ -213,16 +213,17 @@ class Chat:
 
     async def send(self, prompt: str) -> TurnEnded | None:
         """Say something to the model, and show the answer; what could not be saved is given back."""
-        content = await self.content(prompt)
+        try:
+            content = await self.content(prompt)
+        except ValueError:  # a file that cannot be attached
+            self.front.prefill(prompt)
+            raise
         try:
             return await self.show(self.conductor.send(content), prompt)
         except (BranchlineError, OSError):
             if not self._said:
                 self.front.prefill(prompt)
             raise
-        finally:
-            if self._said:
-                self.attached.clear()
 
     async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
         """Show what the conversation says until it ends."""
@@ -232,8 +233,7 @@ class Chat:
         with self.working(), self._heard():
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, MessageAppended) and isinstance(event.message, UserMessage):
-                        self._said = True
+                    self._said = self._said or is_prompt(event)
                     if isinstance(event, SummaryDelta):
                         self.front.progress(event.text)
                     self.front.on_event(event)
@@ -247,7 +247,9 @@ class Chat:
         return ended
 
     def comment(self, event: Event) -> None:
-        """Say what is to be said about an event beside the answer; failures take one line each."""
+        """Report an event that is not part of the answer; a prompt that was saved takes its files along."""
+        if is_prompt(event):
+            self.attached.clear()
         if (failure := event_problem(event)) is not None:
             self.front.problem(failure)
             self._failure = failure

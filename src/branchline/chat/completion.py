@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from branchline.chat import session_commands
-from branchline.chat.attachments import mention_text
 from branchline.chat.permissions import Permission
 from branchline.library.turns import prior_turns
 from branchline.models import THINKING_LEVELS
 from branchline.views.entry_rows import RowTexts
+from branchline.views.file_mentions import mention_text
 from branchline.views.text import cut, one_line
 
 if TYPE_CHECKING:

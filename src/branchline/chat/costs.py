@@ -47,6 +47,11 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return ("≈" if self.estimated else "") + money(self.cost, self.unpriced)
 
+    @property
+    def words(self) -> str:
+        """The cost where no column heading says what it is."""
+        return f"cost {self}" if self.unpriced and not self.cost else str(self)
+
 
 def price_list(settings: Settings) -> PriceList:
     """The price list with the prices of the settings."""
@@ -103,14 +108,8 @@ async def cost(chat: Chat, words: str) -> None:
     whole = chat.conductor.usage.all.models
     chat.front.line(*_row("", "the session, all branches", spent_on(whole, prices), room, total=True))
     for model, usage in whole.items():
-        chat.front.line(
-            *_row(
-                "",
-                f"  {model if model.strip('/') else 'unknown model'}",
-                _cost_of(model, usage, prices),
-                room,
-            )
-        )
+        name = one_line(model) if model.strip("/") else "unknown model"
+        chat.front.line(*_row("", f"  {name}", _cost_of(model, usage, prices), room))
 
 
 _HEAD = "".join(f"{name:>{_COLUMN}}" for name in ("input", "output", "cached")) + f"{'cost':>{_COST}}"
@@ -122,7 +121,7 @@ def _row(number: str, prompt: str, spent: CostSum, room: int, *, total: bool = F
     figures = [used.input, used.output, used.cache_read + used.cache_write]
     return make_line(
         Span(f"{number:>5}  ", "number"),
-        Span(pad(cut(one_line(prompt), room), room), "title" if total else "plain"),
+        Span(pad(cut(prompt, room), room), "title" if total else "plain"),
         Span("".join(f"{tokens(figure):>{_COLUMN}}" for figure in figures), "number"),
         Span(f"{spent!s:>{_COST}}", "title" if total else "cost"),
     )

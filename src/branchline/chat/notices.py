@@ -10,10 +10,12 @@ from branchline.conductor import (
     ContextCompacted,
     Event,
     ForeignAppend,
+    MessageAppended,
     RetryScheduled,
     TurnEnded,
 )
 from branchline.context.prices import PriceList
+from branchline.entries import UserMessage
 from branchline.models import model_name
 from branchline.session import Session
 from branchline.views.humanize import count, tokens
@@ -24,6 +26,7 @@ __all__ = [
     "event_notice",
     "event_problem",
     "forked_because",
+    "is_prompt",
     "others_wrote",
     "status_line",
 ]
@@ -62,6 +65,11 @@ def event_notice(event: Event) -> str | None:
             return None
 
 
+def is_prompt(event: Event) -> bool:
+    """Whether an event says that a prompt of the user was saved."""
+    return isinstance(event, MessageAppended) and isinstance(event.message, UserMessage)
+
+
 def event_problem(event: Event) -> str | None:
     """Why an answer did not come; None where one did. The model said none of it."""
     match event:
@@ -98,7 +106,7 @@ def status_line(conductor: Conductor, prices: PriceList) -> Line:
     used, window = conductor.context_tokens, conductor.context_window
     full = f" of {tokens(window)}" if window else ""
     spent = spent_on(conductor.usage.all.models, prices)
-    cost = f" · {spent}" if spent.cost or spent.unpriced else ""
+    cost = f" · {spent.words}" if spent.cost or spent.unpriced else ""
     session = conductor.session
     name = session.title or ("not kept" if session.file is None else f"session {session.id[:8]}")
     return make_line(
