@@ -98,7 +98,7 @@ def test_a_graft_may_come_from_another_session(project):
         ("/graft nothing", "no entry named 'nothing'"),
         ("/graft @leaf --onto", "--onto needs a value"),
         ("/graft @leaf --from nowhere", "nowhere"),
-        ("/graft 'unclosed", "No closing quotation"),
+        ("/graft 'unclosed", "a quotation mark is not closed"),
         ("/graft @leaf~1 --onto @leaf", "which is a part of it"),
         ("/squash", "which range?"),
         ("/squash @leaf..@leaf~1 words", "comes before"),

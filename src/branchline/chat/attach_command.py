@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
+from branchline.chat.arguments import split_words
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ async def attach(chat: Chat, words: str) -> None:
         chat.attached.clear()
         chat.front.notice("attachments removed")
         return
-    for path in _paths(words):
+    for path in split_words(words):
         try:
             chat.attach(path)
         except ValueError as problem:
@@ -28,10 +28,3 @@ async def attach(chat: Chat, words: str) -> None:
         chat.front.line(Span(one.path, "path"), Span(f"  {one.about}", "dim"))
     if not words and not chat.attached:
         chat.front.notice("nothing attached; /attach PATH, or @PATH in a prompt, sends a file or an image")
-
-
-def _paths(words: str) -> list[str]:
-    try:
-        return shlex.split(words)
-    except ValueError:
-        raise ValueError(f"cannot attach {words}: a quotation mark is not closed") from None

@@ -13,6 +13,7 @@ from branchline.context.usage import entry_usage
 from branchline.entries import AssistantMessage, MessageEntry, message_text
 from branchline.errors import NotSupported
 from branchline.views.attempt_columns import AnswerColumn, attempt_lines
+from branchline.views.humanize import tokens
 from branchline.views.spans import make_line
 from branchline.views.text import one_line
 
@@ -142,9 +143,10 @@ def _show(chat: Chat, ends: list[str]) -> list[AnswerColumn]:
             text = message_text(entry.message)
             failed = entry.message.stop_reason in ("error", "aborted")
         spent = spent_on(entry_usage(entry), prices)
-        facts = f"{spent.tokens.output:g} tokens" if spent.tokens.total_tokens else ""
+        used = spent.tokens.output
+        facts = f"{tokens(used)} token{'' if used == 1 else 's'}" if spent.tokens.total_tokens else ""
         if spent.cost or spent.unpriced:
-            facts += f", {spent}"
+            facts += f", {spent.words}"
         state = "stopped" if failed else ""
         attempts.append(
             AnswerColumn(heading=f"{number}", facts=", ".join(filter(None, (state, facts))), text=text)

@@ -45,7 +45,7 @@ async def facts(chat: Chat, words: str) -> None:
         ("title", session.title or "(none)"),
         ("file", session.file or "(not kept)"),
         ("directory", session.cwd),
-        ("forked from", session.parent_session or "(nothing)"),
+        ("forked from", session.parent_session or "(none)"),
         ("entries", f"{len(session):,}, {count(count_branches(session.index), 'branch', 'branches')}"),
         ("turns", f"{sum(1 for _ in prior_turns(session))} on this path"),
         ("model", "(none)" if conductor.model is None else model_name(conductor.model)),

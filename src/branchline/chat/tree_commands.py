@@ -11,6 +11,7 @@ from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import tokens
+from branchline.views.operation_lines import entry_words
 from branchline.views.short_ids import short_ids
 from branchline.views.spans import Span
 
@@ -197,10 +198,6 @@ def described_leaf(session: Session) -> str:
 
 
 def described(session: Session, entry: str | None) -> str:
-    """An entry in a few words."""
-    if entry is None:
-        return "the beginning"
-    index = session.index
-    text = RowTexts(session.transcript)(index.position(entry))
-    name = short_ids([entry], index.keys)[entry]
-    return f"{name} ({text[:60].strip()}{'…' if len(text) > 60 else ''})"
+    """Describe an entry in a few words."""
+    name = "" if entry is None else short_ids([entry], session.index.keys)[entry]
+    return entry_words(session.transcript, entry, name)

@@ -77,7 +77,8 @@ def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]
         first = index == state.line_of(0)
         row = Area(with_cursor(line), room, "cursor-ground") if first else Area(line, room)
     else:
-        row = Area((Span(state.empty_words() if index == 0 and not len(state) else "", "dim"),), room)
+        empty = state.empty_lines() if not len(state) else []
+        row = Area(empty[index] if index < len(empty) else (), room)
     return [row, *([Area((), columns - room)] if columns > room else [])]
 
 

@@ -83,8 +83,8 @@ def cost_words(amount: float, unpriced: float = 0) -> str:
 
 def money(amount: float, unpriced: float = 0) -> str:
     """``$0.0031``, ``$1.25``, ``<$0.0001``; ``unknown`` or ``$1.25+`` if some tokens have no known price."""
-    if unpriced and not amount:
-        return "unknown"
+    if not amount:
+        return "unknown" if unpriced else "$0"
     amount = as_float(amount)
     if 0 < amount < _LEAST / 2:
         return f"<${_LEAST:.4f}" + ("+" if unpriced else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -19,13 +20,15 @@ from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.layout import PaneLayout
+from branchline.views.browser.layout import PaneLayout, air_of
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
-from branchline.views.spans import Line, Piece, Span, make_line
-from branchline.views.text import one_line, safe
+from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
+from branchline.views.text import cut, one_line, safe
+from branchline.views.text import width as text_width
 
 if TYPE_CHECKING:
+    from branchline.session import Session
     from branchline.tui.app import BranchlineApp
 
 __all__ = ["KeyedScreen", "ListScreen", "PanelScreen", "bindings"]
@@ -35,6 +38,7 @@ _Read = TypeVar("_Read")
 _DEBOUNCE = 0.03
 """Seconds after a key before a search begins: more keys may follow."""
 _LONGEST_NOTICE = 500
+_LEAST_TITLE = 8
 
 
 def bindings(screen: str) -> list[BindingType]:
@@ -51,9 +55,13 @@ class KeyedScreen(Screen[Any]):
     """A screen whose keys are in the table."""
 
     table: ClassVar[str]
+    air_below: ClassVar[str] = ""
+    """The bar that a blank line follows on high screens."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._location: Callable[[], Line] | None = None
+        self._untitled: tuple[Session, str] | None = None  # a session, and its name without a title
         self.message: Line = ()
         self.own: Line = ()
 
@@ -151,6 +159,10 @@ class KeyedScreen(Screen[Any]):
         self.query_one("#hints", LineBar).say_parts(self.hints())
 
     def on_resize(self) -> None:
+        if self.air_below:
+            self.query_one(self.air_below).styles.margin = (0, 0, air_of(self.size.height).search, 0)
+        if self._location is not None:
+            self.query_one("#top", LineBar).say_lines([self._location()])
         if self.query("#hints"):
             self.show_hints()
 
@@ -164,17 +176,46 @@ class KeyedScreen(Screen[Any]):
         self.app.copy_to_clipboard(text.encode("utf-8", "replace").decode())
         self.tell(f"{what} copied: {one_line(text)[:120]}")
 
-    def place_line(self, *crumbs: str, facts: str = "") -> Line:
-        """The first line of a screen: where one is, and at its end facts and whether this is the demo."""
+    def show_place(self, *crumbs: str, facts: str = "") -> None:
+        """Show the first line of a screen: the location; at its end facts, and whether this is the demo."""
+        self._location = partial(self._location_line, crumbs, facts)
+        self.query_one("#top", LineBar).say_lines([self._location()])
+
+    def show_session_place(self, session: Session, *screen: str, facts: str = "") -> None:
+        """Show the first line of a screen about one session: project, title and screen.
+
+        A session without a title is called by its first prompt. Where the line is too long, the title is cut.
+        """
+        from branchline.library.row_reader import first_prompt_line  # noqa: PLC0415
+        from branchline.views.browser.list_rows import TITLE  # noqa: PLC0415
+
+        project = os.path.basename(session.cwd or "")
+        if self._untitled is None or self._untitled[0] is not session:
+            self._untitled = (session, first_prompt_line(session.transcript) or session.id)
+        title = session.title or self._untitled[1]
+        before = (project,) if project else ()
+        self._location = partial(
+            self._location_line, (*before, cut(one_line(title), TITLE), *screen), facts, cutting=len(before)
+        )
+        self.query_one("#top", LineBar).say_lines([self._location()])
+
+    def _location_line(self, crumbs: Sequence[str], facts: str, *, cutting: int | None = None) -> Line:
+        """The first line for the present width; ``cutting`` is the crumb that gives way."""
         from branchline.views.browser.list_rows import spread  # noqa: PLC0415
 
-        pieces = [Span(" branchline", "active")]
-        for number, crumb in enumerate(crumbs):
-            last = number == len(crumbs) - 1
-            pieces += [Span(" / ", "dim"), Span(one_line(crumb), "title" if last else "tool")]
+        width = self.size.width
         demo = Span(" demo " if self.branchline.demo else "", "prompt")
         right = make_line(Span(f"  {facts}" if facts else "", "dim"), "  " if demo.text else "", demo)
-        return spread(make_line(*pieces), right, self.size.width)
+        shown = [one_line(crumb) for crumb in crumbs]
+        if cutting is not None:
+            others = sum(text_width(crumb) for place, crumb in enumerate(shown) if place != cutting)
+            room = width - 12 - 3 * len(shown) - others - line_width(shown_line(right))
+            shown[cutting] = cut(shown[cutting], max(_LEAST_TITLE, room))
+        pieces = [Span(" branchline", "active")]
+        for number, crumb in enumerate(shown):
+            last = number == len(shown) - 1
+            pieces += [Span(" / ", "dim"), Span(crumb, "title" if last else "tool")]
+        return spread(make_line(*pieces), right, width)
 
 
 class PanelScreen(KeyedScreen):

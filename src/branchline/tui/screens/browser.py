@@ -158,7 +158,7 @@ class BrowserScreen(SessionListScreen):
         """Pick a filter out of all there are; what is typed narrows them."""
         titles = {"agent": "Agent", "scope": "Directory", "period": "Time", "shape": "Shape", "hide": "Hide"}
         options = [
-            MenuItem(f"{kind}={value}", f"{titles[kind]}: {value if kind != 'scope' else about}", about)
+            MenuItem(f"{kind}={value}", f"{titles[kind]}: {value}", about)
             for kind, value, about in self.state.filter_choices()
         ]
 
@@ -367,7 +367,8 @@ class BrowserScreen(SessionListScreen):
         """What keys do for the session under the cursor."""
         row = self.row
         if row is None:
-            return {"open": "", "transcript": "", "tree": "", "actions": "", "rename": ""}
+            words = {"open": "", "transcript": "", "tree": "", "actions": "", "rename": ""}
+            return words | {"back": "clear"} if self.words else words
         words = {"open": self.branchline.picking or best_words(self._facts(row))}
         if words["open"] == "read":
             words["transcript"] = ""

@@ -91,9 +91,9 @@ class InputDialog(ModalScreen["str | None"]):
             yield Field(one_line(self._value))
             yield LineBar(
                 Span("Enter", "title"),
-                Span(" keeps it   ", "dim"),
+                Span(" save   ", "dim"),
                 Span("Esc", "title"),
-                Span(f" leaves   {self._hint}", "dim"),
+                Span(f" cancel   {self._hint}", "dim"),
             )
 
     def on_mount(self) -> None:
@@ -159,7 +159,7 @@ class SelectDialog(ModalScreen["str | None"]):
                 Span("Enter", "title"),
                 Span(" choose   ", "dim"),
                 Span("Esc", "title"),
-                Span(" leave", "dim"),
+                Span(" close", "dim"),
             )
 
     def on_mount(self) -> None:

@@ -26,6 +26,7 @@ class FilesScreen(ListScreen):
     """Gives back the entry that was chosen, or None. ``at`` is the end of the branch, the leaf by default."""
 
     table = "files"
+    air_below = "#search"
     always_typing = True
     BINDINGS: ClassVar[list[BindingType]] = bindings("files")
     DEFAULT_CSS = "FilesScreen #detail { height: 50%; border-top: solid $border; padding: 0 1; }"
@@ -58,7 +59,7 @@ class FilesScreen(ListScreen):
 
     def _read(self) -> None:
         session = self._session
-        self.query_one("#top", LineBar).say_lines([self.place_line(session.title or session.id, "Files")])
+        self.show_session_place(session, "Files")
         tree = session.index
         path = [] if self._at is None else tree.path_positions(tree.position(self._at))
         positions = range(len(tree)) if self._is_whole else path
@@ -67,7 +68,7 @@ class FilesScreen(ListScreen):
 
     def _take(self, files: list[TouchedFile]) -> None:
         self._all = files
-        self.list.empty = " no file was touched"
+        self.list.empty = [make_line(Span(" no file was touched", "dim"))]
         self.search_changed()
 
     def search_changed(self) -> None:

@@ -53,6 +53,7 @@ class ForestScreen(ListScreen):
     """Gives back the session that was chosen, or None; ``current`` is marked."""
 
     table = "forest"
+    air_below = "#search"
     BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
 
     def __init__(self, source: Source[Session], scope: Scope, *, current: SessionRow | None = None) -> None:
@@ -119,12 +120,13 @@ class ForestScreen(ListScreen):
             ).items
         else:
             self.items = threads(forest, agent=agent)
-        self.list.empty = "   reading …" if self._forest is None else "   no matches"
+        words = "reading …" if self._forest is None else "no matches"
+        self.list.empty = [make_line(Span(f"   {words}", "dim"))]
         self.list.show(_Rows(self))
         self.call_after_refresh(self._show_columns)
         roots = sum(not item.branch for item in self.items)
         where = "this directory" if self.scope == "here" else "all directories"
-        self.query_one("#top", LineBar).say_lines([self.place_line("Forest", facts=where)])
+        self.show_place("Forest", facts=where)
         self.say_own(
             Span(f" {count(len(self.items), 'session')}, {count(roots, 'root')}", "dim"),
             Span(f"   {query.problem}" if query.problem else "", "warning"),

@@ -52,7 +52,7 @@ class TextScreen(ModalScreen[None]):
             yield LineBar(Span(self.title_words, "heading"))
             yield TextPanel()
             yield LineBar(
-                Span("Esc", "title"), Span(" closes   ", "dim"), Span("↑↓", "title"), Span(" scroll", "dim")
+                Span("Esc", "title"), Span(" close   ", "dim"), Span("↑↓", "title"), Span(" scroll", "dim")
             )
 
     def on_mount(self) -> None:

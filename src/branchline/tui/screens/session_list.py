@@ -86,7 +86,7 @@ class SessionListScreen(ListScreen):
         self._show_lines(cursor if keep else 0)
 
     def _show_lines(self, cursor: int) -> None:
-        self.list.empty = self.state.empty_words()
+        self.list.empty = self.state.empty_lines()
         self.list.show(self.state, cursor, stops=self.state.stops)
         self._show_bars()
 

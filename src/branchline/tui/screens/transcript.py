@@ -122,11 +122,9 @@ class TranscriptScreen(ListScreen):
 
     def _show_bars(self) -> None:
         session, conversation = self.session, self.conversation
-        project = os.path.basename(session.cwd or "")
-        crumbs = [*([project] if project else []), session.title or session.id]
         where = _PLACES[conversation.place]
         facts = ", ".join(filter(None, (where, count(len(conversation.path), "entry", "entries"))))
-        self.query_one("#top", LineBar).say_lines([self.place_line(*crumbs, facts=facts)])
+        self.show_session_place(session, facts=facts)
         self.show_message()
         self.show_search()
         self.show_hints()
@@ -136,7 +134,7 @@ class TranscriptScreen(ListScreen):
         live = self._follows_leaf and self.view.at_end
         return make_line(
             Span(f" part {part:,} of {len(self.conversation):,}", "dim"),
-            Span("   following what is appended" if live else "", "dim"),
+            Span("   following new entries" if live else "", "dim"),
         )
 
     def hint_words(self) -> dict[str, str]:
@@ -151,6 +149,7 @@ class TranscriptScreen(ListScreen):
         self._follow_in_overview()
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._fit()
         self._show_bars()
         self.call_after_refresh(self._show_overview)

@@ -19,14 +19,11 @@ from branchline.tree import ROOT
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.entry_actions import UNDO, EntryActionsScreen
 from branchline.views.browser.entry_menu import EntryFacts, MenuItem, refusal
-from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import age, count
-from branchline.views.operation_lines import operation_words
-from branchline.views.text import cut, one_line
+from branchline.views.operation_lines import entry_words, operation_words
 
 __all__ = ["TreeOperationsScreen"]
 
-_WORDS = 48
 _SQUASHED = "squashed; the original path stays in the tree; appended"
 
 
@@ -273,7 +270,7 @@ class TreeOperationsScreen(EntryActionsScreen):
     def action_log(self) -> None:
         done = operations(self.session)
         if not done:
-            self.tell("no operations: this session has only been talked in")
+            self.tell("no operations yet: this session has only messages")
             return
         options = [
             MenuItem(
@@ -283,7 +280,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             )
             for each in reversed(done)
         ]
-        note = "Enter shows where the session stood after it. In the tree, Ctrl+Z undoes and Alt+Z redoes."
+        note = "Enter shows the position after it. In the tree, Ctrl+Z undoes and Alt+Z redoes."
         self.ask(SelectDialog("Operations, newest first", options, note=note), self._go_to)
 
     # -- words ----------------------------------------------------------------------------------------
@@ -297,7 +294,7 @@ class TreeOperationsScreen(EntryActionsScreen):
     def _described(self, key: str) -> str:
         if key not in self.session.index:
             return key
-        return cut(one_line(RowTexts(self.session.transcript)(self.session.index.position(key))), _WORDS)
+        return entry_words(self.session.transcript, key)
 
     def _age(self, timestamp: str) -> str:
         moment = milliseconds(timestamp)

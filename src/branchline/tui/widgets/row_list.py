@@ -15,7 +15,7 @@ from textual.strip import Strip
 from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.outline import window
-from branchline.views.spans import Line, Span, with_cursor
+from branchline.views.spans import Line, Span, make_line, with_cursor
 
 __all__ = ["RowList", "RowSource"]
 
@@ -67,7 +67,8 @@ class RowList(LineView):
         super().__init__(id=id)
         self.rows: RowSource | None = None
         self.cursor = -1
-        self.empty = empty
+        self.empty: Sequence[Line] = [make_line(Span(empty, "dim"))]
+        """What is shown where there is no row."""
         self._stops: Sequence[int] | None = None
         self._centred = centred
         self._wrapping = wrapping
@@ -131,8 +132,8 @@ class RowList(LineView):
     def render_line(self, y: int) -> Strip:
         index = int(self.scroll_offset.y) + y
         if self.rows is None or index >= len(self.rows):
-            words = self.empty if y == 0 and (self.rows is None or not len(self.rows)) else ""
-            return self.draw((Span(words, "dim"),))
+            has_rows = self.rows is not None and len(self.rows)
+            return self.draw(() if has_rows or y >= len(self.empty) else self.empty[y])
         ground = self.ground
         lit = self._lit and index == self.cursor
         if lit:
