@@ -1,7 +1,7 @@
-"""Files and images that the user sends with a prompt: text files inside of it, images as images.
+"""Files and images that the user sends with a prompt: text files as text, images as images.
 
 Only files that the user names are read: with ``/attach``, with ``--attach``, or as ``@path`` in a prompt that
-is typed on a terminal. What an image is, its bytes say and not its name.
+is typed on a terminal. The first bytes of a file decide whether it is an image, not its name.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ def _read(path: str, place: str) -> tuple[bytes, int]:
 
 
 def image_attachment(image: Image) -> Attachment:
-    """An image of a prompt that is edited again."""
+    """Return the attachment for an image of a prompt that is edited again."""
     size = len(image.data) * 3 // 4 - image.data[-2:].count("=")
     return Attachment(path="image", block=image, about=f"{image.mime_type or 'image'}, {format_size(size)}")
 
 
 def _image_type(data: bytes) -> str | None:
-    """The type of an image by its first bytes, whatever its name says."""
+    """Return the MIME type of an image by its first bytes; None if it is not an image."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -118,7 +118,7 @@ def _image_type(data: bytes) -> str | None:
 
 
 def mentioned(path: str, directory: str) -> Literal["inside", "outside", "none"]:
-    """Whether a mention names a file, and whether that is below a directory once symlinks are resolved."""
+    """Return whether a mention names a file, and whether the resolved file is below a directory."""
     place = os.path.join(directory, os.path.expanduser(path))
     if not os.path.isfile(place):
         return "none"
@@ -127,5 +127,5 @@ def mentioned(path: str, directory: str) -> Literal["inside", "outside", "none"]
 
 
 def described(attachments: Sequence[Attachment]) -> str:
-    """The attachments in one line."""
+    """Describe the attachments on one line."""
     return ", ".join(f"{one.path} ({one.about})" for one in attachments)

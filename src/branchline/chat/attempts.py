@@ -63,7 +63,7 @@ def _wanted(words: str) -> tuple[int, str]:
 
 
 def _present(chat: Chat) -> list[str]:
-    """The answer at the end of the path, if there is one."""
+    """Return the answer at the end of the path, if there is one."""
     session = chat.conductor.session
     if session.leaf is None or session.index.roles[session.index.position(session.leaf)] != "assistant":
         return []
@@ -71,7 +71,7 @@ def _present(chat: Chat) -> list[str]:
 
 
 async def _attempt(chat: Chat, attempt: int, number: int, prompt: str) -> TurnEnded | None:
-    """One attempt; its text is shown in one line while it comes, its tool calls as always."""
+    """Make one attempt; its text is shown on one transient line, its tool calls as usual."""
     if prompt:
         content = await chat.content(prompt)
         events: AsyncGenerator[Event, None] = chat.conductor.send(content)
@@ -98,7 +98,7 @@ def _is_answer(event: Event) -> bool:
 
 
 def _leave_attempt(chat: Chat) -> None:
-    """Go back to the prompt: an attempt that used tools has several entries behind it."""
+    """Go back to the prompt; an attempt that used tools has several entries after it."""
     session = chat.conductor.session
     tree = session.index
     path = session.path()

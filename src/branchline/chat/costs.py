@@ -1,4 +1,4 @@
-"""What a conversation has cost: recorded, estimated by the price list, or unknown."""
+"""The cost of a conversation: recorded, estimated from the price list, or unknown."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The cost where no column heading says what it is."""
+        """The cost for places without a column heading."""
         return f"cost {self}" if self.unpriced and not self.cost else str(self)
 
 
 def price_list(settings: Settings) -> PriceList:
-    """The price list with the prices of the settings."""
+    """Return the price list with the prices of the settings."""
     return PriceList(text for text in settings.prices if is_price(text))
 
 
 def spent_on(models: Mapping[str, UsageSum] | Iterable[tuple[str, UsageSum]], prices: PriceList) -> CostSum:
-    """The cost of what was spent on each model, by ``provider/model``."""
+    """Return the total cost of the tokens of each model, named ``provider/model``."""
     spent = list(models.items() if isinstance(models, Mapping) else models)
-    # Which model wrote a summary is not recorded: where only the offline model answered, it was that one.
+    # The model of a summary is not recorded: if only the offline model answered, it was that one.
     offline = all(model == TOOLS_AND_SUMMARIES or _is_offline(model) for model, _ in spent)
     total = CostSum()
     for model, usage in spent:
@@ -88,7 +88,7 @@ def _cost_of(model: str, usage: UsageSum, prices: PriceList, *, free: bool = Fal
 
 
 async def cost(chat: Chat, words: str) -> None:
-    """Tokens and cost of each turn of the path, then of the path and of the whole session."""
+    """Show tokens and cost of each turn of the path, of the path, and of the whole session."""
     del words
     session, prices = chat.conductor.session, price_list(chat.services.settings)
     turns = _turns(session, prices)
@@ -128,7 +128,7 @@ def _row(number: str, prompt: str, spent: CostSum, room: int, *, total: bool = F
 
 
 def _turns(session: Session, prices: PriceList) -> list[tuple[str, CostSum]]:
-    """Each prompt of the path with what was spent until the next one."""
+    """Return each prompt of the path with the cost until the next one."""
     tree = session.index
     prompts = {tree.position(turn.id): turn.preview for turn in prior_turns(session)}
     positions = [tree.position(entry) for entry in session.path()]

@@ -1,4 +1,4 @@
-"""The commands that reshape the tree: named branches, graft, squash, undo, redo, the log, a comparison."""
+"""The commands that reshape the tree: named branches, graft, squash, undo, redo, log and diff."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SHOWN = 30
 
 
 async def branch(chat: Chat, words: str) -> None:
-    """Rephrase a prompt in a new session; a word that is no entry names a branch that begins here."""
+    """Rephrase a prompt in a new session, or name a branch that begins here if the word is not an entry."""
     if not words:
         await branch_to_new_session(chat, "")
         return
@@ -62,7 +62,7 @@ async def branch(chat: Chat, words: str) -> None:
 
 
 def _entry_named(chat: Chat, words: str) -> str | None:
-    """The entry of this id, label or position; a few letters that begin an id are a name all the same."""
+    """Return the entry with this id, label or position; a very short id prefix is a name instead."""
     session = chat.conductor.session
     if any(known.name == words for known in named_branches(session)):
         return None
@@ -93,7 +93,7 @@ async def branches(chat: Chat, words: str) -> None:
 
 
 async def graft(chat: Chat, words: str) -> None:
-    """Copy a turn or a range, of this session or another one, behind the leaf or another entry."""
+    """Copy a turn or a range of this or another session after the leaf or another entry."""
     part, options = _options(words, "--from", "--onto")
     if not part:
         raise ValueError("which turn? Write /graft ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]")
@@ -110,7 +110,7 @@ async def graft(chat: Chat, words: str) -> None:
 
 
 async def squash(chat: Chat, words: str) -> None:
-    """Put a summary, given or written by the model, in the place of a range of the path."""
+    """Replace a range of the path by a summary, which is given or written by the model."""
     part, _, summary = words.partition(" ")
     if not part:
         raise ValueError(
@@ -130,7 +130,7 @@ async def squash(chat: Chat, words: str) -> None:
 
 
 async def undo(chat: Chat, words: str) -> None:
-    """Take back the last operation, or the last turn where nothing was done since."""
+    """Undo the last operation, or the last turn if that is newer."""
     del words
     session = chat.conductor.session
     operation = last_undoable(session)
@@ -149,7 +149,7 @@ async def undo(chat: Chat, words: str) -> None:
 
 
 def _is_newest(session: Session, operation: Operation) -> bool:
-    """Whether nothing was said on the path since an operation."""
+    """Whether the path has no message after an operation."""
     tree = session.index
     said = (
         position
@@ -160,13 +160,13 @@ def _is_newest(session: Session, operation: Operation) -> bool:
 
 
 async def redo(chat: Chat, words: str) -> None:
-    """Do again what was undone last."""
+    """Redo what was undone last."""
     del words
     _say_inverted(chat, "redid", _apply(chat, "redo", redo_operation))
 
 
 async def log(chat: Chat, words: str) -> None:
-    """The operations on this session, newest first."""
+    """List the operations on this session, newest first."""
     del words
     session = chat.conductor.session
     done = operations(session)
@@ -228,7 +228,7 @@ def _apply(chat: Chat, verb: str, work: Callable[[Session], T]) -> T:
 
 
 def _options(words: str, *known: str) -> tuple[str, dict[str, str]]:
-    """The first word, and the options behind it."""
+    """Return the first word and the options after it."""
     found: dict[str, str] = {}
     rest: list[str] = []
     parts = iter(split_words(words))

@@ -1,8 +1,8 @@
 """The key map: one table per screen, from which bindings, the help screen, hints and docs are made.
 
-A letter never acts: letters are searched for, and actions are on Enter, arrows, Ctrl, Alt and function keys.
-With the setting ``keys = "letters"`` the single letters of the tables act as well, wherever nothing is being
-typed, and ``/`` begins a search. Ctrl with A, E, U, W, K, B, F, D, H and Y edits what is typed.
+Letters search; actions are on Enter, arrows, Ctrl, Alt and function keys. With the setting
+``keys = "letters"`` the single letters of the tables act as well, except in a search, which ``/`` begins.
+Ctrl with A, E, U, W, K, B, F, D, H and Y edits the search.
 """
 
 from __future__ import annotations
@@ -186,21 +186,21 @@ _NAMES = {
     "insert": "Ins",
 }
 _ALIASES = frozenset({"ctrl+@"})
-"""What some terminals send for a key that is named already."""
+"""Keys that some terminals send for another one, which is shown."""
 
 
 def keys_of(screen: str) -> tuple[Key, ...]:
-    """All keys of a screen, those of every screen included."""
+    """Return all keys of a screen, including the global ones."""
     return (*SCREENS[screen], *_EVERYWHERE)
 
 
 def letter_name(letter: str) -> str:
-    """A single letter as a person reads it."""
+    """Return the shown name of a single-letter key."""
     return _NAMES.get(letter, letter)
 
 
 def shown_key(keys: str) -> str:
-    """Keys as a person reads them: ``Ctrl+←``, ``Shift+L``; the ways to say one thing are shown once."""
+    """Return the shown names of keys: ``Ctrl+←``, ``Shift+L``; equal names appear once."""
     shown = []
     for key in keys.split(","):
         if not key or key in _ALIASES:

@@ -1,4 +1,4 @@
-"""Two branches, or two sessions, side by side from where they part."""
+"""Two branches or two sessions side by side, from their common ancestor on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TWO_COLUMNS = 72
 
 
 class CompareScreen(PanelScreen):
-    """What two paths share, then turn by turn how they differ, and what each of them took."""
+    """What two paths share, their differences turn by turn, and their totals."""
 
     table = "compare"
     air_below = "#top"
@@ -60,7 +60,7 @@ class CompareScreen(PanelScreen):
         self.set_interval(_LOOK, self._look)
 
     def _look(self) -> None:
-        """Say what happens to the files while they are compared; who was read again is compared again."""
+        """Report changes of the files, and compare again if a session was reloaded."""
         for living in self._living:
             before, news = living.session, living.poll()
             if news.words is not None:
@@ -113,7 +113,7 @@ class CompareScreen(PanelScreen):
         return _end_name(left, left_leaf), _end_name(right, right_leaf)
 
     def lines(self, columns: int) -> list[Line]:
-        """The comparison for a width."""
+        """Return the lines of the comparison for a width."""
         view = self.view
         if view is None:
             return []
@@ -162,7 +162,7 @@ def _position(session: Session, leaf: str | None) -> int:
 
 
 def _end_name(session: Session, leaf: str | None) -> str:
-    """What tells one end of a branch from another: its label, else its words."""
+    """Return the name of a branch end: its label, else its text."""
     if leaf is None:
         return START
     label = session.label(leaf)

@@ -1,4 +1,4 @@
-"""The files that a branch or a whole session touched; one of them leads to the calls that did it."""
+"""The files that a branch or a session touched, with the calls that touched them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["FilesScreen"]
 
 
 class FilesScreen(ListScreen):
-    """Gives back the entry that was chosen, or None. ``at`` is the end of the branch, the leaf by default."""
+    """Returns the chosen entry or None. ``at`` is the end of the branch (default: the leaf)."""
 
     table = "files"
     air_below = "#search"
@@ -92,7 +92,7 @@ class FilesScreen(ListScreen):
         self._show_call()
 
     def _show_call(self) -> None:
-        """Show what the chosen call did, as the tree would."""
+        """Show the selected call as the tree shows it."""
         file, session = self._file, self._session
         panel = self.query_one("#detail", TextPanel)
         if file is None:

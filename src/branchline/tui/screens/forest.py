@@ -1,4 +1,4 @@
-"""The forest: sessions below the sessions they were forked from, across files and programs."""
+"""The forest: sessions below the sessions that they were forked from, across agents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOOK = 1.0
 
 
 class _Rows:
-    """The rows of the screen. Not the screen itself: one of no length would be taken for no screen at all."""
+    """The rows of the screen; not the screen itself, because an empty one would be falsy."""
 
     def __init__(self, screen: ForestScreen) -> None:
         self._screen = screen
@@ -50,7 +50,7 @@ class _Rows:
 
 
 class ForestScreen(ListScreen):
-    """Gives back the session that was chosen, or None; ``current`` is marked."""
+    """Returns the chosen session or None; ``current`` is marked."""
 
     table = "forest"
     air_below = "#search"
@@ -82,7 +82,7 @@ class ForestScreen(ListScreen):
         self.set_interval(_LOOK, self._look)
 
     def _look(self) -> None:
-        """See whether the session under the cursor is as it was; if not, all are read again."""
+        """Reload the forest if the session under the cursor has changed."""
         row = self.row
         if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
             self.tell(f"{row.title or row.id} has changed; the forest was reloaded")
@@ -103,7 +103,7 @@ class ForestScreen(ListScreen):
             self.list.move_to(place)
 
     def search_changed(self) -> None:
-        """All sessions in their places; with a search, those that are found, one below the other."""
+        """Show the whole forest, or a flat list of matches."""
         query = parse_query(self.words, now=datetime.now().astimezone())
         forest, agent = self._forest or Forest(), self.source.agent
         if query.pattern is not None and query != self._tried:
@@ -137,7 +137,7 @@ class ForestScreen(ListScreen):
         return face_of(row, self.source.agent(row))
 
     def _try(self, query: Query, rows: list[SessionRow]) -> None:
-        """Look for a pattern in a worker; then the list shows what it has found."""
+        """Search for a pattern in a worker, then show its matches."""
         decided: dict[str, Match] = {}
         why = ""
         try:
@@ -170,7 +170,7 @@ class ForestScreen(ListScreen):
         self.query_one("#columns", LineBar).say_lines([header_line(self._columns(self.list.columns))])
 
     def row_line(self, index: int, columns: int) -> Line:
-        """One row of the forest."""
+        """Return one row of the forest."""
         item = self.items[index]
         current = row_name(item.row) == self.current
         look = RowLook(

@@ -1,4 +1,4 @@
-"""The tree navigator: every branch of a session, one line per entry, and the whole entry beside it."""
+"""The tree navigator: all branches of a session, one line per entry, with a detail pane."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STEP = 2048
 
 
 class TreeScreen(TreeOperationsScreen):
-    """The branches of one session. Nothing is written before something is chosen."""
+    """Shows the branches of a session. Nothing is written before an action is chosen."""
 
     table = "tree"
     air_below = "#search"
@@ -91,7 +91,7 @@ class TreeScreen(TreeOperationsScreen):
         self.show_hints()
 
     def hint_words(self) -> dict[str, str]:
-        """Keys that write do nothing in a session that is read-only; Escape clears a search first."""
+        """Omit keys that write from read-only sessions; Escape clears a search first."""
         words = {"label": "", "undo": ""} if self.session.read_only else {}
         return words | {"back": "clear"} if self.words else words
 

@@ -1,7 +1,6 @@
-"""What reshapes a tree: named branches, grafts, squashes, and taking any of it back.
+"""Operations that reshape a tree: named branches, graft, squash, undo and redo.
 
-Everything here appends to the session, and Ctrl+Z undoes it. What cannot be done is told, and nothing is
-written.
+Every operation appends to the session, and Ctrl+Z undoes it. If one is refused, nothing is written.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SQUASHED = "squashed; the original path stays in the tree; appended"
 
 
 class TreeOperationsScreen(EntryActionsScreen):
-    """A list of entries in which branches are named, grafted, squashed and undone."""
+    """Adds the tree operations to a list of entries."""
 
     def entry_facts(self, key: str) -> EntryFacts:
         marked = self._marked
@@ -61,7 +60,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         }
 
     def _refused(self, what: str) -> bool:
-        """Say why a session cannot record an operation, if it cannot."""
+        """Report why a session cannot record an operation; return whether it is refused."""
         transcript = self.session.transcript
         why = refusal(transcript, "branch") or refusal(transcript, "custom")
         if why is not None:
@@ -84,7 +83,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self.tell("marked; Enter on another entry offers what can be done with both, Esc unmarks it")
 
     def unmark(self) -> bool:
-        """Forget the mark; whether there was one."""
+        """Remove the mark; return whether there was one."""
         if self.tree_state.marked == ROOT:
             return False
         self.tree_state.marked = ROOT
@@ -96,7 +95,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self._mark(self.key)
 
     def _in_order(self, one: str, other: str) -> tuple[str, str]:
-        """Two entries, the earlier first."""
+        """Return two entries, the earlier first."""
         position = self.session.index.position
         return (one, other) if position(one) <= position(other) else (other, one)
 
@@ -164,7 +163,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         self.attempt(write)
 
     def _grafted(self, made: GraftResult, done: str) -> str:
-        """Stand behind what was appended, and say what it is."""
+        """Show the position after the appended entries, and describe them."""
         self.tree_state.marked = ROOT
         self._stand()
         left_out = "".join(f"; left out: {reason}" for reason in made.left_out)
@@ -224,7 +223,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         self.ask(InputDialog("What stands for the range?", hint="the range stays on its own branch"), said)
 
     def _squash_summed_up(self, key: str) -> None:
-        """Let the model write the summary, and squash the range when it is there."""
+        """Let the model write the summary, then squash the range."""
         part = self._range_to(key)
 
         def written(model: SummaryModel, focus: str) -> None:
@@ -244,7 +243,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self.ask_focus("empty: the whole range", written)
 
     def _range_to(self, key: str) -> tuple[str, str] | None:
-        """The mark and an entry, the earlier first; None where nothing is marked."""
+        """Return the mark and an entry, the earlier first; None without a mark."""
         return None if (marked := self._marked) is None else self._in_order(marked, key)
 
     # -- undoing --------------------------------------------------------------------------------------
@@ -286,7 +285,7 @@ class TreeOperationsScreen(EntryActionsScreen):
     # -- words ----------------------------------------------------------------------------------------
 
     def _stand(self) -> None:
-        """Put the cursor where the session is now, whatever was searched for."""
+        """Put the cursor on the leaf and clear the search."""
         self.words = self.tree_state.words = ""
         if self.session.leaf is not None:
             self.tree_state.position = self.session.index.position(self.session.leaf)

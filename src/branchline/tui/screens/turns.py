@@ -1,4 +1,4 @@
-"""The turn picker: what the person said, to jump there or to fork before it. Leaving it does nothing."""
+"""The turn picker: prompts of the path, to go back to or to fork before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["TurnPickerScreen"]
 
 
 class TurnPickerScreen(ListScreen):
-    """Gives back ``("jump", id)``, ``("fork", id)`` or None."""
+    """Returns ``("jump", id)``, ``("fork", id)`` or None."""
 
     table = "turns"
     air_below = "#search"
