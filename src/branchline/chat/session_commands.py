@@ -79,7 +79,7 @@ async def session(chat: Chat, words: str) -> None:
     if not words:
         await facts(chat, "")
     elif operation is None:
-        raise ValueError(f"there is no /session {name}; there are {', '.join(OPERATIONS)}")
+        raise ValueError(f"unknown operation {name!r}; /session takes {', '.join(OPERATIONS)}")
     else:
         await operation(chat, rest.strip())
 

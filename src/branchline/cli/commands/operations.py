@@ -130,7 +130,7 @@ def graft_command(
 )
 @session_argument()
 @click.argument("part", metavar="ENTRY..ENTRY")
-@click.option("--summary", metavar="TEXT", help="What stands for the range; - reads stdin.")
+@click.option("--summary", metavar="TEXT", help="Summary of the range; - reads stdin.")
 @click.option("--model", metavar="MODEL", help="Write the summary with MODEL (default: the setting).")
 @directory_option
 def squash_command(

@@ -332,7 +332,7 @@ class BrowserScreen(SessionListScreen):
                 if now.problem is not None:
                     self.tell(f"{row.title or row.id} can no longer be read: {reason_words(now)}", wrong=True)
                 elif now.id != row.id:
-                    self.tell(f"another session has taken the place of {row.title or row.id}", wrong=True)
+                    self.tell(f"{row.title or row.id} was replaced by another session", wrong=True)
                 elif now.size < row.size:
                     self.tell(f"{row.title or row.id} was truncated", wrong=True)
             elif row_name(row) in self.state.loaded.rows:  # else it was removed here while it was read

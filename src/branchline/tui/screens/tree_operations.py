@@ -220,7 +220,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             if summary is not None:
                 self._graft(lambda: squash(self.session, *part, summary), _SQUASHED)
 
-        self.ask(InputDialog("What stands for the range?", hint="the range stays on its own branch"), said)
+        self.ask(InputDialog("Summary of the range", hint="the range stays on its own branch"), said)
 
     def _squash_summed_up(self, key: str) -> None:
         """Let the model write the summary, then squash the range."""
