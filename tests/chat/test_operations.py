@@ -8,6 +8,7 @@ import pytest
 
 from branchline import Session
 from branchline.actions.operations import operations
+from branchline.conductor import TextDelta
 from chat.kit import Talk, drive
 
 
@@ -192,5 +193,27 @@ def test_the_log_has_every_operation_with_its_words(project):
             assert [operation.verb for operation in operations(talk.session)] == ["label", "title", "undo"]
             assert [line.split()[1] for line in front.lines[-3:]] == ["undo", "title", "label"]
             assert front.lines[-2].endswith("A title  (undone)")
+
+    drive(work)
+
+
+def test_no_operation_begins_while_the_model_answers(project):
+    refused: list[str] = []
+
+    async def work() -> None:
+        talk = Talk(project)
+
+        def during(event: object) -> None:
+            if isinstance(event, TextDelta) and not refused:
+                with pytest.raises(RuntimeError) as problem:
+                    talk.conductor.apply("graft", lambda session: session.set_title("written"))
+                refused.append(str(problem.value))
+
+        talk.front.when_heard = during
+        async with talk.conductor:
+            await talk.say("offline: say one")
+
+            assert talk.session.title is None
+            assert refused == ["cannot graft while the conversation is running; abort it first"]
 
     drive(work)
