@@ -45,7 +45,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     block: Block
     about: str
-    """What it is and how large, for people."""
+    """Type and size, for display."""
 
 
 def load_attachment(path: str, directory: str) -> Attachment:

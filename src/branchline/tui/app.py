@@ -77,7 +77,7 @@ class BranchlineApp(App[int]):
         """Whether single letters act."""
         self.demo = state.demo
         self.picking = picking
-        """What a session is picked for, where that is all that Enter does."""
+        """The purpose of picking a session, if Enter only picks."""
         self.picked: SessionRow | None = None
         self.filter: Filter = filter
         self._load_hooks = hooks
