@@ -177,10 +177,10 @@ class Chat:
 
     def attach(self, path: str) -> None:
         """Send a file with the next prompt, once. ValueError says why it cannot be sent."""
-        self.attached[:] = [one for one in self.attached if one.path != path]
-        if len(self.attached) >= MAX_FILES:
+        others = [one for one in self.attached if one.path != path]
+        if len(others) >= MAX_FILES:
             raise ValueError(f"cannot attach {path}: a prompt takes at most {MAX_FILES} files")
-        self.attached.append(load_attachment(path, self.directory))
+        self.attached[:] = [*others, load_attachment(path, self.directory)]
 
     async def content(self, prompt: str) -> Content:
         """Return a prompt with its files: attached ones first, then mentioned ones.
