@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import base64
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from branchline.chat.attachments import MAX_IMAGE, MAX_TEXT, load_attachment
+from branchline.chat.attachments import MAX_IMAGE, load_attachment
 from branchline.chat.instructions import find_instructions
 from branchline.conductor import MessageAppended
 from branchline.entries import Image, Text, ToolResult, UserMessage, message_text
+from branchline.library.row_reader import first_prompt_line
+from branchline.library.turns import prior_turns
 from branchline.models import OfflineModel
 from branchline.settings import Settings
+from branchline.views.entry_rows import row_text
+from branchline.views.file_mentions import with_mentions
 from chat.kit import Talk, drive
 
 PNG = base64.b64decode(
@@ -97,7 +102,7 @@ def test_a_mentioned_file_goes_with_the_prompt_and_comes_back_as_a_mention(proje
             prompt, code, image = sent(talk)
             assert isinstance(prompt, Text)
             assert prompt.text.startswith('offline: say seen @"a b.py"')
-            assert code == Text(text='<file path="a b.py">\nprint(1)\n\n</file>')
+            assert code == Text(text='<file path="a b.py">\nprint(1)\n</file>')
             assert isinstance(image, Image)
             assert image.mime_type == "image/png"
             assert base64.b64decode(image.data) == PNG
@@ -168,10 +173,10 @@ def _is_prompt(event: object) -> bool:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"\0\1\2", "neither text nor"),
-        (b"x" * (MAX_TEXT + 1), "a text file may have 256.0 kB"),
-        (PNG + b"\0" * MAX_IMAGE, "an image may have 5.0 MB"),
-        (None, "No such file"),
+        (b"\0\1\2", "neither UTF-8 text nor"),
+        (b"x" * 6_000_000, r"it has 6\.0 MB; a text file may have at most 256\.0 kB"),
+        (PNG + b"\0" * MAX_IMAGE, r"an image may have at most 5\.0 MB"),
+        (None, "no such file"),
     ],
 )
 def test_what_cannot_be_attached_is_refused_with_a_reason(project, data, why):
@@ -182,11 +187,95 @@ def test_what_cannot_be_attached_is_refused_with_a_reason(project, data, why):
         load_attachment("it", str(project))
 
 
-def test_a_pipe_is_refused_without_waiting_for_it(project):
+def test_pipes_and_directories_are_refused_without_waiting_for_them(project):
     os.mkfifo(project / "it")
 
     with pytest.raises(ValueError, match="not a regular file"):
         load_attachment("it", str(project))
+    with pytest.raises(ValueError, match="it is a directory"):
+        load_attachment(".", str(project))
+
+
+def test_a_text_that_is_not_utf8_is_attached_and_says_so(project):
+    (project / "it").write_bytes("Grüße".encode("latin-1"))
+
+    assert "not UTF-8" in load_attachment("it", str(project)).about
+
+
+def test_a_prompt_whose_file_cannot_be_sent_is_returned_for_editing(project):
+    (project / "core").write_bytes(b"\0" * 10)
+
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            await talk.say("offline: say one @core", "offline: say two @gone.txt @nobody")
+
+            assert talk.front.given == ["offline: say one @core"]
+            assert [remark for remark in talk.front.remarks if "@" in remark] == [
+                "@gone.txt is not a file; it is sent as text"
+            ]
+            assert len([event for event in talk.front.events if _is_prompt(event)]) == 1
+
+    drive(work)
+
+
+def test_one_file_that_cannot_be_attached_does_not_keep_others_from_it(project):
+    (project / "notes.txt").write_text("words\n")
+
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            await talk.say("/attach notes.txt gone.txt notes.txt", '/attach "open')
+
+            assert [one.path for one in talk.chat.attached] == ["notes.txt"]
+            assert [
+                remark for remark in talk.front.remarks if "attach" in remark or "quotation" in remark
+            ] == [
+                "cannot attach gone.txt: no such file",
+                'a quotation mark is not closed: "open',
+            ]
+
+    drive(work)
+
+
+def test_several_attempts_at_a_prompt_take_its_files_along_once(project):
+    (project / "notes.txt").write_text("words\n")
+
+    async def work() -> None:
+        talk = Talk(project, "1")
+        async with talk.conductor:
+            await talk.say("/attach notes.txt", "/again 2 offline: say one", "offline: say two")
+
+            assert len(sent(talk)) == 1
+            first = next(event.message.content for event in talk.front.events if _is_prompt(event))
+            assert len(first) == 2
+
+    drive(work)
+
+
+def test_rows_and_titles_mention_a_file_instead_of_its_text(project):
+    (project / "a b.py").write_text("print(1)\n")
+
+    async def work() -> None:
+        talk = Talk(project)
+        async with talk.conductor:
+            await talk.say("/attach 'a b.py'", "offline: say one")
+
+            session = talk.conductor.session
+            assert [turn.preview for turn in prior_turns(session)] == ['offline: say one @"a b.py"']
+            assert row_text(session.entries([session.path()[-2]])[0]) == 'user: offline: say one @"a b.py"'
+            assert first_prompt_line(session.transcript) == "offline: say one"
+
+    drive(work)
+
+
+def test_many_unclosed_files_are_read_in_a_moment():
+    start = time.process_time()
+
+    with_mentions('<file path="a">' * 100_000 + "</file>")
+    with_mentions("</file>" + '<file path="a">' * 100_000)
+
+    assert time.process_time() - start < 2
 
 
 # -- what instructs it ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 from branchline import Session
 from branchline.actions.operations import operations
+from branchline.conductor import TextDelta
 from chat.kit import Talk, drive
 
 
@@ -98,7 +99,7 @@ def test_a_graft_may_come_from_another_session(project):
         ("/graft nothing", "no entry named 'nothing'"),
         ("/graft @leaf --onto", "--onto needs a value"),
         ("/graft @leaf --from nowhere", "nowhere"),
-        ("/graft 'unclosed", "No closing quotation"),
+        ("/graft 'unclosed", "a quotation mark is not closed"),
         ("/graft @leaf~1 --onto @leaf", "which is a part of it"),
         ("/squash", "which range?"),
         ("/squash @leaf..@leaf~1 words", "comes before"),
@@ -112,7 +113,7 @@ def test_a_graft_may_come_from_another_session(project):
         ("/find", "what are you looking for?"),
         ("/again 99", "1 to 9 attempts"),
         ("/again 0", "1 to 9 attempts"),
-        ("/attach absent.txt", "No such file"),
+        ("/attach absent.txt", "no such file"),
         ("/providers nobody", "no provider named"),
         ("/help nothing", "no command /nothing"),
     ],
@@ -192,5 +193,27 @@ def test_the_log_has_every_operation_with_its_words(project):
             assert [operation.verb for operation in operations(talk.session)] == ["label", "title", "undo"]
             assert [line.split()[1] for line in front.lines[-3:]] == ["undo", "title", "label"]
             assert front.lines[-2].endswith("A title  (undone)")
+
+    drive(work)
+
+
+def test_no_operation_begins_while_the_model_answers(project):
+    refused: list[str] = []
+
+    async def work() -> None:
+        talk = Talk(project)
+
+        def during(event: object) -> None:
+            if isinstance(event, TextDelta) and not refused:
+                with pytest.raises(RuntimeError) as problem:
+                    talk.conductor.apply("graft", lambda session: session.set_title("written"))
+                refused.append(str(problem.value))
+
+        talk.front.when_heard = during
+        async with talk.conductor:
+            await talk.say("offline: say one")
+
+            assert talk.session.title is None
+            assert refused == ["cannot graft while the conversation is running; abort it first"]
 
     drive(work)

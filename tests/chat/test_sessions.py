@@ -411,8 +411,8 @@ def test_an_unknown_operation_of_session_lists_those_there_are(project):
             front = await talk.say("/session frok", "/session now then")
 
             assert front.remarks == [
-                "there is no /session frok; there are fork, tree, export, import",
-                "there is no /session now; there are fork, tree, export, import",
+                "unknown operation 'frok'; /session takes fork, tree, export, import",
+                "unknown operation 'now'; /session takes fork, tree, export, import",
             ]
             assert [one.text for one in suggestions(talk.chat, "/session t")] == ["tree"]
 

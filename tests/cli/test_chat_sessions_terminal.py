@@ -81,7 +81,7 @@ def test_fork_tree_and_switching_as_in_zot(start, world):
     terminal.wait(r"session .* \(Child\), 2 turns")
 
     terminal.say("/session frok")
-    terminal.wait("there is no /session frok; there are fork, tree, export, import")
+    terminal.wait("unknown operation 'frok'; /session takes fork, tree, export, import")
     terminal.wait(READY)
     terminal.say("/session export talk.jsonl")
     terminal.wait("exported to")

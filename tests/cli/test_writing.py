@@ -225,7 +225,7 @@ def test_an_entry_that_is_not_there_or_not_unique_is_told_so(run, data, write_se
 def test_reset_stands_before_the_first_entry(run, data, talk) -> None:
     result = run("reset", talk)
 
-    assert "to before the first entry" in result.stdout
+    assert "to the start" in result.stdout
     assert data("inspect", talk)["leaf"] is None
     assert "has no leaf" in run("branch", talk, "@leaf", code=1).stderr
 

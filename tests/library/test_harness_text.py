@@ -38,6 +38,8 @@ def test_text_of_the_harness_is_not_what_the_user_said(text):
         ("<div>Why is this red?</div>", "<div>Why is this red?</div>"),
         ("# Heading of my own", "# Heading of my own"),
         ("Caveat: this is mine", "Caveat: this is mine"),
+        ('<file name="/x/a.py">\nx = 1\n</file>\nWhat is it?', "What is it?"),
+        ('What is it? <file path="a.py">\nx = 1\n</file>', "What is it?"),
     ],
 )
 def test_what_follows_it_is_kept_and_so_is_markup_of_the_user(text, said):

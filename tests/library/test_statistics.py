@@ -156,7 +156,7 @@ def test_recorded_cost_wins_also_where_it_is_zero(library: SessionLibrary) -> No
 
     known, free = found["anthropic/claude-opus-4-5",], found["acme/nobody-knows",]
     assert (known.cost, known.estimated, cost_text(known)) == (3.5, 0, "$3.50")
-    assert (free.cost, free.unpriced, cost_text(free)) == (0, 0, "$0.0000")
+    assert (free.cost, free.unpriced, cost_text(free)) == (0, 0, "$0")
 
 
 def test_a_model_without_a_known_price_is_unknown_and_never_free(place: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_price_of_ones_own_is_used(place: Path, monkeypatch: pytest.MonkeyPatc
 
     assert one.cost == pytest.approx(0.2 + 1.0)
     assert found.notes == [
-        "setting prices: 'nonsense' is no price; write provider/model=input:output:cache_read:cache_write"
+        "setting prices: 'nonsense' is not a price; write provider/model=input:output:cache_read:cache_write"
     ]
 
 

@@ -59,6 +59,35 @@ def test_a_search_narrows_the_list_as_it_is_typed_looks_inside_and_says_what_is_
     drive(app_on(sessions), told)
 
 
+def test_a_search_without_matches_names_the_keys_that_lead_somewhere(tmp_path: Path) -> None:
+    talk(tmp_path, 1, "hello").close()
+
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "=pi")
+        assert "No session matches pi." in screen(app)
+        assert "agent:pi, 1 session" in screen(app)
+        assert "search all directories" in screen(app)
+        assert "Esc clear" in app.browser.query_one("#hints", LineBar).words
+        await press(pilot, "ctrl+u", "=agent:pi")
+        assert len(names(app)) == 1
+        await press(pilot, "ctrl+t", "ctrl+z")
+        assert "nothing to undo" in said(app)
+
+    drive(app_on(tmp_path), told)
+
+
+def test_the_first_line_keeps_the_screen_and_cuts_the_title_or_the_first_prompt(sessions: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "=dark theme", "ctrl+t")
+        place = app.screen.query_one("#top", LineBar)
+        assert " branchline / shop / Add a dark theme / Tree " in place.words
+        await pilot.resize_terminal(54, 24)
+        await settle(pilot)
+        assert "… / Tree " in place.words
+
+    drive(app_on(sessions), told)
+
+
 def test_typing_a_word_changes_nothing_but_the_search(sessions: Path) -> None:
     """Whatever a word is made of: every letter of these acted once."""
     before = sorted(file.name for file in sessions.iterdir())

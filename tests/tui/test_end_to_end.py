@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session, SessionLibrary
+from branchline.entries import message_text
 from branchline.formats import PI
 from tui.kit import answer, user
 
@@ -101,7 +102,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
     made.close()
 
 
-def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_compares_and_continues_in_pi(
+def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_compares_and_continues_in_chat_and_pi(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     library = SessionLibrary.for_cwd(tmp_path / "project")
@@ -184,10 +185,16 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
 
     terminal.press("Escape")
     terminal.wait("4 sessions")
-    terminal.press("IC", "IC")
+    terminal.press("IC", "Down", "IC")  # not a session and its fork, which are the same path
     terminal.wait("2 marked")
     terminal.press("F6")
-    terminal.wait("branchline / Compare")
+    terminal.wait("branchline / Compare two sessions")
+    terminal.wait("Turn 1")
+    compared = terminal.screen()
+    assert "Why is the test red?" in compared
+    assert "nothing shared" in compared
+    terminal.press("F6")
+    terminal.wait("Turn 1")
     terminal.resize(72, 20)
     terminal.resize(120, 36)
     terminal.press("Escape")
@@ -200,6 +207,23 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     terminal.wait("Cost per day")
     terminal.press("Escape")
     terminal.wait("Git branch")
+
+    terminal.write("fix it agent:branchline")
+    terminal.wait("in 1 session")
+    terminal.press("C-o")
+    terminal.wait("Continue in branchline")
+    terminal.write("continue in")
+    terminal.press("Enter")
+    terminal.wait("offline:echo · context")  # the chat, at the end of the branch
+    terminal.write("offline: say calm again")
+    terminal.press("Enter")
+    terminal.wait("\ncalm again")
+    terminal.wait("offline:echo · context")
+    terminal.write("/quit")
+    terminal.press("Enter")
+    terminal.wait("in 1 session")  # the browser is there again
+    terminal.press("Escape")
+    terminal.wait("Search fix it", gone=True)
 
     terminal.write("agent:pi")
     terminal.wait("1 of 4 sessions")
@@ -223,5 +247,11 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     assert session is not None
     with session:
         assert list(session.labels.values()) == ["good end"]
-        assert len(session.path()) == 2
+        said = [message_text(item.message) for item in session.context().messages]
+        assert said == [
+            "Why is the test red?",
+            "About: Why is the test red?",
+            "offline: say calm again",
+            "calm again",
+        ]
         assert [branch.name for branch in session.named_branches()] == ["calm"]

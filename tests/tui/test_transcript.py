@@ -85,7 +85,7 @@ def test_another_branch_is_read_without_changing_the_session(path: Path) -> None
 def test_a_live_session_is_followed_at_its_end_and_left_alone_further_up(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "alt+t", "right")
-        assert "following what is appended" in screen(app)
+        assert "following new entries" in screen(app)
         with Session.open(path) as other:
             other.append_message(user("one more thing"))
             other.append_message(answer("Here it is."))

@@ -14,6 +14,7 @@ from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
+from branchline.tui.widgets.line_bar import LineBar
 from branchline.views.text import width
 from support import CORPUS
 from tui.kit import CWD, answer, app_on, call, drive, press, result, said, screen, settle, story, talk, user
@@ -412,5 +413,7 @@ def test_a_session_that_is_only_read_is_offered_nothing_that_writes(tmp_path: Pa
         assert "not named: this session is read-only" in said(app)
         assert "not undid" not in said(app)
         assert "not undone: this session is read-only" in said(app)
+        assert "label" not in tree(app).query_one("#hints", LineBar).words
+        assert "undo" not in tree(app).query_one("#hints", LineBar).words
 
     drive(app_on(folder), told)

@@ -9,10 +9,11 @@ import pytest
 
 from branchline import Session
 from branchline.views.browser.line_edit import LineEdit
+from branchline.views.browser.preview import preview_lines
 from branchline.views.browser.session_menu import ActionFacts, best_action, missing_words, session_options
 from branchline.views.browser.statistics import StatisticsData, statistics_lines
 from branchline.views.call_lines import call_row, diff_lines, short_diff
-from branchline.views.cards import cards
+from branchline.views.cards import Card, cards
 from branchline.views.files_touched import FileList, files_touched
 from branchline.views.spans import line_text, line_width
 from branchline.views.stats import Group, StatsTotals
@@ -167,3 +168,19 @@ def test_without_anything_said_the_statistics_say_so():
     assert "No messages yet" in line_text(
         statistics_lines(StatisticsData(total=StatsTotals()), 80, today=date(2026, 3, 4))[0]
     )
+
+
+def test_a_preview_mentions_files_and_leaves_hidden_context_out_unless_a_hit_is_there():
+    deck = [
+        Card(kind="custom", id="a", title="context", body="environment", meta=("hidden",)),
+        Card(kind="user", id="b", title="User", body='What is it?\n\n<file path="a.py">\nprint(1)\n</file>'),
+    ]
+
+    end = "\n".join(line_text(line) for line in preview_lines([], deck, 80, 20))
+    hit = "\n".join(line_text(line) for line in preview_lines([], deck, 80, 20, words=["env"], from_top=True))
+
+    assert "environment" not in end
+    assert "print(1)" not in end
+    assert "@a.py" in end
+    assert "environment" in hit
+    assert "print(1)" in hit

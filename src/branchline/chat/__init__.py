@@ -1,7 +1,7 @@
-"""A chat without its screen: what a person can say in it, what that does, and what is shown.
+"""The chat without its terminal: commands, pickers and messages.
 
-The screen is a :class:`~branchline.chat.frontend.Front`. What is kept elsewhere (other sessions, models by
-name, exports) comes through a :class:`~branchline.chat.services.Services`.
+The terminal is a :class:`~branchline.chat.frontend.Frontend`. Other sessions, models by name and settings
+come through :class:`~branchline.chat.services.Services`.
 """
 
 from branchline.chat.chat import Chat

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
+from branchline.chat.arguments import split_words
 from branchline.views.spans import Span
 
 if TYPE_CHECKING:
@@ -14,14 +14,17 @@ __all__ = ["attach"]
 
 
 async def attach(chat: Chat, words: str) -> None:
-    """Add files to the next prompt, list them, or take them away again."""
+    """Add files to the next prompt, list them, or remove them."""
     if words == "--clear":
         chat.attached.clear()
-        chat.front.notice("the next prompt goes without files")
+        chat.front.notice("attachments removed")
         return
-    for path in shlex.split(words):
-        chat.attach(path)
+    for path in split_words(words):
+        try:
+            chat.attach(path)
+        except ValueError as problem:
+            chat.front.notice(str(problem))
     for one in chat.attached:
         chat.front.line(Span(one.path, "path"), Span(f"  {one.about}", "dim"))
-    if not chat.attached:
+    if not words and not chat.attached:
         chat.front.notice("nothing attached; /attach PATH, or @PATH in a prompt, sends a file or an image")

@@ -13,6 +13,7 @@ from branchline.context.usage import entry_usage
 from branchline.entries import AssistantMessage, MessageEntry, message_text
 from branchline.errors import NotSupported
 from branchline.views.attempt_columns import AnswerColumn, attempt_lines
+from branchline.views.humanize import tokens
 from branchline.views.spans import make_line
 from branchline.views.text import one_line
 
@@ -62,7 +63,7 @@ def _wanted(words: str) -> tuple[int, str]:
 
 
 def _present(chat: Chat) -> list[str]:
-    """The answer at the end of the path, if there is one."""
+    """Return the answer at the end of the path, if there is one."""
     session = chat.conductor.session
     if session.leaf is None or session.index.roles[session.index.position(session.leaf)] != "assistant":
         return []
@@ -70,7 +71,7 @@ def _present(chat: Chat) -> list[str]:
 
 
 async def _attempt(chat: Chat, attempt: int, number: int, prompt: str) -> TurnEnded | None:
-    """One attempt; its text is shown in one line while it comes, its tool calls as always."""
+    """Make one attempt; its text is shown on one transient line, its tool calls as usual."""
     if prompt:
         content = await chat.content(prompt)
         events: AsyncGenerator[Event, None] = chat.conductor.send(content)
@@ -97,7 +98,7 @@ def _is_answer(event: Event) -> bool:
 
 
 def _leave_attempt(chat: Chat) -> None:
-    """Go back to the prompt: an attempt that used tools has several entries behind it."""
+    """Go back to the prompt; an attempt that used tools has several entries after it."""
     session = chat.conductor.session
     tree = session.index
     path = session.path()
@@ -142,9 +143,10 @@ def _show(chat: Chat, ends: list[str]) -> list[AnswerColumn]:
             text = message_text(entry.message)
             failed = entry.message.stop_reason in ("error", "aborted")
         spent = spent_on(entry_usage(entry), prices)
-        facts = f"{spent.tokens.output:g} tokens" if spent.tokens.total_tokens else ""
+        used = spent.tokens.output
+        facts = f"{tokens(used)} token{'' if used == 1 else 's'}" if spent.tokens.total_tokens else ""
         if spent.cost or spent.unpriced:
-            facts += f", {spent}"
+            facts += f", {spent.words}"
         state = "stopped" if failed else ""
         attempts.append(
             AnswerColumn(heading=f"{number}", facts=", ".join(filter(None, (state, facts))), text=text)

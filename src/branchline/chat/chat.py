@@ -1,8 +1,7 @@
-"""A chat: one conversation, one screen, and what a line that the person wrote does.
+"""The chat: one conversation in one frontend.
 
-A line that begins with ``/`` is a command, one with ``!`` goes to the shell, anything else to the model; a
-blank in front lets it go to the model whatever it begins with. Whatever goes wrong is said, and the chat goes
-on.
+A line that begins with ``/`` is a command and one with ``!`` a shell command; everything else goes to the
+model, and so does any line that begins with a space. Errors are reported, and the chat continues.
 """
 
 from __future__ import annotations
@@ -22,22 +21,21 @@ from branchline.chat.attachments import (
     image_attachment,
     load_attachment,
     mentioned,
-    mentions,
-    with_mentions,
 )
 from branchline.chat.commands import COMMANDS, Command
 from branchline.chat.frontend import Frontend
 from branchline.chat.instructions import Instructions, find_instructions, system_prompt
-from branchline.chat.notices import event_notice, event_problem, others_wrote
+from branchline.chat.notices import event_notice, event_problem, is_prompt, others_wrote
 from branchline.chat.permissions import ChatPermissions
 from branchline.chat.pickers import choice_picker, yes_or_no
 from branchline.chat.services import Services
 from branchline.chat.shell import ShellCommand
-from branchline.conductor import Conductor, Event, MessageAppended, SummaryDelta, TurnEnded
-from branchline.entries import BashExecution, Content, Image, Text, UserMessage
+from branchline.conductor import Conductor, Event, SummaryDelta, TurnEnded
+from branchline.entries import BashExecution, Content, Image, Text
 from branchline.errors import BranchlineError, NotSupported
 from branchline.flows import Choose, Chosen, PluginCommand
 from branchline.models import COUNT_WORDS, READ_FILES, Tool, file_tools
+from branchline.views.file_mentions import mentions, with_mentions
 from branchline.views.humanize import format_size
 from branchline.views.tool_calls import short_path
 
@@ -48,7 +46,7 @@ _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?\Z", re.DOTALL)
 
 
 class Chat:
-    """The conversation of one person, until they leave it."""
+    """One user's conversation, until they quit."""
 
     def __init__(
         self, conductor: Conductor, front: Frontend, services: Services, allowed_tools: Iterable[str] = ()
@@ -63,31 +61,31 @@ class Chat:
         )
         conductor.permissions = self.permissions
         self.attached: list[Attachment] = []
-        """What goes with the next prompt."""
+        """The attachments of the next prompt."""
         self.instructions = Instructions()
-        """The instruction files of the directory that the chat is in."""
+        """The instruction files for the directory of the session."""
         self._file_tools: tuple[Tool, ...] = ()
         self._prepared_for: str | None = None
-        self._failure = ""  # why there was no answer, until something else is asked for
+        self._failure = ""  # why the last prompt was not answered, until the next line
         self.left = False
-        """Whether the person has said that they want to leave."""
+        """Whether the user has quit."""
         self.failed = False
-        """Whether something that was asked for failed, for example because it could not be saved."""
+        """Whether a request failed, for example because it could not be saved."""
         self._stop: Callable[[], object] | None = None
         self._talking = False
-        self._said = True  # what was sent last is in the session
+        self._said = True  # the last prompt was saved
         self._model_problem: str | None = conductor.model_problem
-        self._added: tuple[Command, ...] | None = None  # commands of plugins, once they were asked
+        self._added: tuple[Command, ...] | None = None  # plugin commands; None before they are loaded
 
     async def run(self) -> None:
-        """Read and do what is read, until the person leaves."""
+        """Read lines and handle them until the user quits."""
         await self._ask_plugins()
         self.prepare()
         while not self.left and (line := await self.front.read()) is not None:
             await self.handle(line)
 
     async def handle(self, line: str) -> None:
-        """Do what one line says. Never fails: what goes wrong is said."""
+        """Handle one line. Errors are reported, not raised, except for a closed pipe."""
         if not line.strip():
             if self._failure:
                 self.front.text(self._failure, role="error")
@@ -104,7 +102,7 @@ class Chat:
             else:
                 await self.send(line.strip())
         except BrokenPipeError:
-            raise  # nobody sees what would be said
+            raise  # the reader is gone: a message would not be seen
         except NotSupported as problem:
             native = self.conductor.session.format == _NATIVE_FORMAT
             hint = "" if native else " /fork --native does that and continues there."
@@ -115,16 +113,16 @@ class Chat:
         self._say_model_problem()
 
     def interrupt(self) -> bool:
-        """Stop what is going on; whether anything was."""
+        """Stop the running operation; return whether there was one."""
         if self._stop is None:
             return False
         self._stop()
         return True
 
     def steer(self, text: str) -> bool:
-        """Say something while the model works; whether it takes it. What comes too late is given back.
+        """Send text while the model works; return whether it was accepted. Late text is returned for editing.
 
-        Commands are not for the model: they are not taken either, and wait for the next prompt.
+        Commands are not for the model: they are refused, and wait for the next prompt.
         """
         if not self._talking or text.startswith("!") or _COMMAND.match(text) is not None:
             return False
@@ -138,11 +136,11 @@ class Chat:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The commands of this chat, those of plugins last."""
+        """The commands of this chat, plugin commands last."""
         return (*COMMANDS, *(self._added or ()))
 
     def command(self, name: str) -> Command | None:
-        """The command with this name."""
+        """Return the command with this name or alias; None if there is none."""
         return next((each for each in self.commands if name in (each.name, *each.aliases)), None)
 
     @property
@@ -152,7 +150,7 @@ class Chat:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that the model is offered; the offline model has one to try them with."""
+        """The tools that are offered to the model; the offline model has an extra one to try."""
         model = self.conductor.model
         offline = model is not None and model.provider == "offline"
         taken = {tool.name for tool in self._tools}
@@ -178,15 +176,16 @@ class Chat:
         self.conductor.tools = self.tools
 
     def attach(self, path: str) -> None:
-        """Send a file with the next prompt. ValueError says why it cannot be sent."""
-        if len(self.attached) >= MAX_FILES:
+        """Send a file with the next prompt, once. ValueError says why it cannot be sent."""
+        others = [one for one in self.attached if one.path != path]
+        if len(others) >= MAX_FILES:
             raise ValueError(f"cannot attach {path}: a prompt takes at most {MAX_FILES} files")
-        self.attached.append(load_attachment(path, self.directory))
+        self.attached[:] = [*others, load_attachment(path, self.directory)]
 
     async def content(self, prompt: str) -> Content:
-        """A prompt with the files that go with it: those that were attached, then those that it mentions.
+        """Return a prompt with its files: attached ones first, then mentioned ones.
 
-        Mentions count only where a person types them: a pipe may hold text by anybody.
+        Mentions count only in typed prompts: text in a pipe may have another author.
         """
         if self.front.can_ask:
             for path in mentions(prompt):
@@ -197,12 +196,12 @@ class Chat:
         return (Text(text=prompt), *(one.block for one in self.attached))
 
     async def _attach_mentioned(self, path: str) -> None:
-        """Attach a file that a prompt mentions; one outside of the directory after a question."""
+        """Attach a file that a prompt mentions; ask first if it is outside the directory."""
         if any(one.path == path for one in self.attached):
             return
         match mentioned(path, self.directory):
             case "none":
-                if "/" in path:
+                if "/" in path or os.path.splitext(path)[1]:
                     self.front.notice(f"@{path} is not a file; it is sent as text")
             case "outside":
                 question = f"Send {path}, which is outside of {self.directory}?"
@@ -212,28 +211,28 @@ class Chat:
                 self.attach(path)
 
     async def send(self, prompt: str) -> TurnEnded | None:
-        """Say something to the model, and show the answer; what could not be saved is given back."""
-        content = await self.content(prompt)
+        """Send a prompt and show the answer; a prompt that could not be saved is returned for editing."""
+        try:
+            content = await self.content(prompt)
+        except ValueError:  # a file that cannot be attached
+            self.front.prefill(prompt)
+            raise
         try:
             return await self.show(self.conductor.send(content), prompt)
         except (BranchlineError, OSError):
             if not self._said:
                 self.front.prefill(prompt)
             raise
-        finally:
-            if self._said:
-                self.attached.clear()
 
     async def show(self, events: AsyncGenerator[Event, None], prompt: str = "") -> TurnEnded | None:
-        """Show what the conversation says until it ends."""
+        """Show the events of a turn until it ends."""
         self.conductor.tools = self.tools
         self._said = not prompt
         ended: TurnEnded | None = None
         with self.working(), self._heard():
             async with aclosing(events):
                 async for event in events:
-                    if isinstance(event, MessageAppended) and isinstance(event.message, UserMessage):
-                        self._said = True
+                    self._said = self._said or is_prompt(event)
                     if isinstance(event, SummaryDelta):
                         self.front.progress(event.text)
                     self.front.on_event(event)
@@ -247,7 +246,9 @@ class Chat:
         return ended
 
     def comment(self, event: Event) -> None:
-        """Say what is to be said about an event beside the answer; failures take one line each."""
+        """Report an event that is not part of the answer. A saved prompt uses up its attachments."""
+        if is_prompt(event):
+            self.attached.clear()
         if (failure := event_problem(event)) is not None:
             self.front.problem(failure)
             self._failure = failure
@@ -256,7 +257,7 @@ class Chat:
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
-        """While the model can be steered."""
+        """Mark the time in which the model can be steered."""
         self._talking = True
         try:
             yield
@@ -265,7 +266,7 @@ class Chat:
 
     @contextmanager
     def working(self, stop: Callable[[], object] | None = None) -> Iterator[None]:
-        """While something goes on that the person can stop; without ``stop``, what the conductor does."""
+        """Let the user stop an operation; the default ``stop`` aborts the conductor."""
         stop = self.conductor.abort if stop is None else stop
         self._stop = stop
         try:
@@ -275,7 +276,7 @@ class Chat:
             self._stop = None
 
     async def choose(self, step: Choose) -> Chosen | None:
-        """Let the person answer a question of a flow."""
+        """Ask the user a question of a flow."""
         key = await self.front.pick(choice_picker(step))
         choice = next((choice for choice in step.choices if choice.key == key), None)
         if choice is None:
@@ -286,7 +287,7 @@ class Chat:
         return None if text is None else Chosen(key=choice.key, text=text)
 
     def give_back(self, text: str | None, images: Iterable[Image] = ()) -> None:
-        """Give a prompt back for editing, if there is one, with the files and images that went with it."""
+        """Return a prompt for editing, with its files and images."""
         self.attached[:] = [image_attachment(image) for image in images]
         if text and (words := with_mentions(text)):
             self.front.prefill(words)
@@ -309,13 +310,13 @@ class Chat:
         await command.run(self, words)
 
     async def _ask_plugins(self) -> None:
-        """Take the commands of plugins, once."""
+        """Load the plugin commands once."""
         if self._added is None:
             taken = [known for each in COMMANDS for known in (each.name, *each.aliases)]
             self._added = tuple(map(_added, await self.conductor.plugin_commands(taken)))
 
     async def _shell(self, line: str) -> None:
-        """``!command`` runs it and lets the model know, ``!!command`` runs it for the person alone."""
+        """Run ``!command`` and show its output to the model, or ``!!command`` without."""
         in_context = not line.startswith("!!")
         text = line.lstrip("!").strip()
         if not text:
@@ -330,7 +331,7 @@ class Chat:
         self.front.notice(_outcome(done))
 
     def _look(self) -> None:
-        """Say it when another writer appended. Who cannot read the file any more can still leave it."""
+        """Report entries of other writers; an unreadable file is reported too, and the chat continues."""
         try:
             others = self.conductor.poll()
         except (BranchlineError, OSError) as problem:
@@ -347,7 +348,7 @@ class Chat:
 
 
 def _added(offered: PluginCommand) -> Command:
-    """A command of a plugin as one of the chat."""
+    """Wrap a plugin command as a chat command."""
 
     async def run(chat: Chat, words: str) -> None:
         with chat.working():

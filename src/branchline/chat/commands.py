@@ -1,4 +1,4 @@
-"""The commands of a chat as one table: help, completion and documentation are read from it."""
+"""The chat commands as one table, from which help, completion and documentation are made."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = ["COMMANDS", "Command", "Completes"]
 Completes = Literal[
     "entry", "turn", "branch", "session", "operation", "model", "thinking", "tool", "command", "file"
 ]
-"""What can be completed behind a command."""
+"""The kind of completions for the arguments of a command."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """One command: its name, what may follow it, a sentence, and what it does with the words behind it."""
+    """A command: its name, arguments and help text, and the function that runs it."""
 
     name: str
     help: str
@@ -44,7 +44,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def _help(chat: Chat, words: str) -> None:
-    """All commands, or the one that is named."""
+    """List all commands, or describe one."""
     named = chat.command(words.lstrip("/"))
     if words and named is None:
         raise LookupError(f"no command /{words.lstrip('/')}; /help lists all")
@@ -63,7 +63,7 @@ def _usage(command: Command) -> tuple[str, str]:
 
 
 def _help_lines(usage: str, about: str, room: int, columns: int | None) -> list[Line]:
-    """A command and its sentence; one whose arguments are long has the sentence below them."""
+    """Return a command and its help text, which is below the command if its arguments are long."""
     head = Span(f"{usage:<{room}}", "heading")
     if columns is None or len(usage) <= room:
         line = make_line(head, f"  {about}")

@@ -1,4 +1,4 @@
-"""What can follow what the person has written: commands, entries and their labels, sessions, levels."""
+"""Completions for typed text: commands, entries and labels, sessions, files, models, levels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from branchline.chat import session_commands
-from branchline.chat.attachments import mention_text
 from branchline.chat.permissions import Permission
 from branchline.library.turns import prior_turns
 from branchline.models import THINKING_LEVELS
 from branchline.views.entry_rows import RowTexts
+from branchline.views.file_mentions import mention_text
 from branchline.views.text import cut, one_line
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _WORDS = 60
 
 
 class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to go on: ``text`` takes the place of the last ``over`` characters."""
+    """A completion: ``text`` replaces the last ``replaces`` characters."""
 
     text: str
     replaces: int
@@ -37,7 +37,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def suggestions(chat: Chat, written: str) -> Iterator[Suggestion]:
-    """What fits behind the beginning of a command, or behind the ``@`` of a file in a prompt."""
+    """Return the completions for a partly typed command, or for a path after ``@`` in a prompt."""
     if not written.startswith("/"):
         if (typed := _typed_mention(written)) is not None:
             for path, about in itertools.islice(paths(chat.directory, typed), _OFFERED):
@@ -99,13 +99,13 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
 
 
 def _typed_mention(written: str) -> str | None:
-    """What was typed behind the last ``@``, where that begins a word."""
+    """Return the text after ``@`` in the last word; None if the word does not begin with it."""
     word = re.split(r"\s", written)[-1]
     return word[1:] if word.startswith("@") else None
 
 
 def paths(directory: str, typed: str) -> Iterator[tuple[str, str]]:
-    """The files and directories whose path begins with what was typed; hidden ones when a dot was typed."""
+    """Yield the files and directories that begin with the typed path; hidden ones after a dot."""
     folder, name = os.path.split(typed)
     place = os.path.join(directory, os.path.expanduser(folder))
     try:
@@ -123,7 +123,7 @@ def paths(directory: str, typed: str) -> Iterator[tuple[str, str]]:
 
 
 def _entries(chat: Chat, typed: str) -> Iterator[tuple[str, str]]:
-    """Labels first, then the path from its end."""
+    """Yield labels first, then the entries of the path from its end."""
     session = chat.conductor.session
     texts = RowTexts(session.transcript)
     for entry, label in session.labels.items():

@@ -1,4 +1,4 @@
-"""What a conversation has cost: recorded, estimated by the price list, or unknown."""
+"""The cost of a conversation: recorded, estimated from the price list, or unknown."""
 
 from __future__ import annotations
 
@@ -47,16 +47,21 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return ("≈" if self.estimated else "") + money(self.cost, self.unpriced)
 
+    @property
+    def words(self) -> str:
+        """The cost for places without a column heading."""
+        return f"cost {self}" if self.unpriced and not self.cost else str(self)
+
 
 def price_list(settings: Settings) -> PriceList:
-    """The price list with the prices of the settings."""
+    """Return the price list with the prices of the settings."""
     return PriceList(text for text in settings.prices if is_price(text))
 
 
 def spent_on(models: Mapping[str, UsageSum] | Iterable[tuple[str, UsageSum]], prices: PriceList) -> CostSum:
-    """The cost of what was spent on each model, by ``provider/model``."""
+    """Return the total cost of the tokens of each model, named ``provider/model``."""
     spent = list(models.items() if isinstance(models, Mapping) else models)
-    # Which model wrote a summary is not recorded: where only the offline model answered, it was that one.
+    # The model of a summary is not recorded: if only the offline model answered, it was that one.
     offline = all(model == TOOLS_AND_SUMMARIES or _is_offline(model) for model, _ in spent)
     total = CostSum()
     for model, usage in spent:
@@ -83,7 +88,7 @@ def _cost_of(model: str, usage: UsageSum, prices: PriceList, *, free: bool = Fal
 
 
 async def cost(chat: Chat, words: str) -> None:
-    """Tokens and cost of each turn of the path, then of the path and of the whole session."""
+    """Show tokens and cost of each turn of the path, of the path, and of the whole session."""
     del words
     session, prices = chat.conductor.session, price_list(chat.services.settings)
     turns = _turns(session, prices)
@@ -103,14 +108,8 @@ async def cost(chat: Chat, words: str) -> None:
     whole = chat.conductor.usage.all.models
     chat.front.line(*_row("", "the session, all branches", spent_on(whole, prices), room, total=True))
     for model, usage in whole.items():
-        chat.front.line(
-            *_row(
-                "",
-                f"  {model if model.strip('/') else 'unknown model'}",
-                _cost_of(model, usage, prices),
-                room,
-            )
-        )
+        name = one_line(model) if model.strip("/") else "unknown model"
+        chat.front.line(*_row("", f"  {name}", _cost_of(model, usage, prices), room))
 
 
 _HEAD = "".join(f"{name:>{_COLUMN}}" for name in ("input", "output", "cached")) + f"{'cost':>{_COST}}"
@@ -122,14 +121,14 @@ def _row(number: str, prompt: str, spent: CostSum, room: int, *, total: bool = F
     figures = [used.input, used.output, used.cache_read + used.cache_write]
     return make_line(
         Span(f"{number:>5}  ", "number"),
-        Span(pad(cut(one_line(prompt), room), room), "title" if total else "plain"),
+        Span(pad(cut(prompt, room), room), "title" if total else "plain"),
         Span("".join(f"{tokens(figure):>{_COLUMN}}" for figure in figures), "number"),
         Span(f"{spent!s:>{_COST}}", "title" if total else "cost"),
     )
 
 
 def _turns(session: Session, prices: PriceList) -> list[tuple[str, CostSum]]:
-    """Each prompt of the path with what was spent until the next one."""
+    """Return each prompt of the path with the cost until the next one."""
     tree = session.index
     prompts = {tree.position(turn.id): turn.preview for turn in prior_turns(session)}
     positions = [tree.position(entry) for entry in session.path()]

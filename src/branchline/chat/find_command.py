@@ -1,4 +1,4 @@
-"""``/find``: entries of all sessions that hold some words; the one that is picked is opened."""
+"""``/find``: search all sessions and open the entry that is picked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["find"]
 
 
 async def find(chat: Chat, words: str) -> None:
-    """Search all sessions, and go to the entry that is picked."""
+    """Search all sessions and go to the picked entry."""
     if not words:
         raise ValueError(
             "what are you looking for? Write /find WORDS; agent:codex, after:7d and others narrow it"

@@ -1,4 +1,4 @@
-"""What a chat needs of a screen: to show, to ask, to let somebody pick, and to hear that they want out."""
+"""The interface between a chat and its terminal: output, input, pickers and interrupts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PickerOption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TreeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The entries of a session with their tree: filters, folds, search and labels, as in the browser."""
+    """The entries of a session as a tree with filters, folds, search and labels, as in the browser."""
 
     state: TreeCursor[Session]
     label: Callable[[str, str | None], object]
@@ -35,10 +35,10 @@ class TreeChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PickerAction(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that can be done in a picker besides picking: by its key, or line by line by its name.
+    """An action of a picker besides picking: by its key, or in line mode by its name.
 
-    ``run`` gets the key of the option under the cursor, None where there is none. It gives the picker to show
-    next, None to show the same one again.
+    ``run`` gets the key of the option under the cursor, or None. It returns the picker to show next; None
+    shows the same one again.
     """
 
     name: str
@@ -49,9 +49,9 @@ class PickerAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Picker(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to pick from. ``find`` gives the options for what somebody typed to narrow them down.
+    """A list to pick from. ``find`` returns the options that match the typed text.
 
-    ``at`` is the option that the cursor stands on first.
+    ``selected`` is the option under the cursor at first.
     """
 
     question: str
@@ -66,13 +66,13 @@ class Picker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:
-    """The options whose rows have all these words, in any case."""
+    """Return the options whose rows contain all words, ignoring case."""
     wanted = words.lower().split()
     return [one for one in options if all(word in line_text(one.line).lower() for word in wanted)]
 
 
 class Frontend(Protocol):
-    """A screen, or whatever stands for one."""
+    """The terminal of a chat, or a substitute for it."""
 
     def line(self, *pieces: Piece) -> None:
         """Show one line of a result."""
@@ -83,51 +83,51 @@ class Frontend(Protocol):
         ...
 
     def notice(self, text: str) -> None:
-        """Say something beside the results: what happened, what went wrong."""
+        """Show a message that is not a result: what happened, or what went wrong."""
         ...
 
     @property
     def columns(self) -> int | None:
-        """The width of the screen; None where lines are not cut."""
+        """The width of the terminal; None if lines are not cut."""
         ...
 
     def card(self, card: Card) -> None:
-        """Show a part of the conversation that is in the session already."""
+        """Show a part of the conversation that is already in the session."""
         ...
 
     def problem(self, words: str) -> None:
-        """Show on one line why there is no answer; the model did not say it."""
+        """Show on one line why there is no answer; it is not text of the model."""
         ...
 
     def on_event(self, event: Event) -> None:
-        """Show what the conversation says."""
+        """Show an event of the conversation."""
         ...
 
     def progress(self, words: str, label: str = SUMMARIZING) -> None:
-        """Show the end of something that is being written and will be seen later."""
+        """Show the end of a text that is being written and shown in full later."""
         ...
 
     def prefill(self, text: str) -> None:
-        """Put words where the person writes the next ones."""
+        """Put text into the input line."""
         ...
 
     async def read(self) -> str | None:
-        """What the person says next; None when they leave."""
+        """Return the next line of the user; None if they quit."""
         ...
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person is there who sees a question and can answer it before anything happens."""
+        """Whether the user can see a question and answer it before anything happens."""
         ...
 
     async def ask(self, question: str) -> str | None:
-        """A few words from the person; None when they do not want to."""
+        """Ask for a line of text; None if the user cancels."""
         ...
 
     async def pick(self, picker: Picker) -> str | None:
-        """The key of the option that the person picks; None when they pick nothing."""
+        """Return the key of the picked option; None if the user cancels."""
         ...
 
     def interruptible(self, stop: Callable[[], object]) -> AbstractContextManager[None]:
-        """While something goes on: the person can stop it."""
+        """Let the user stop an operation while it runs."""
         ...

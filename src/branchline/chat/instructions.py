@@ -1,8 +1,8 @@
 """Instruction files: text for the model that a project keeps in files such as ``AGENTS.md``.
 
-They are looked for in the working directory and in the directories above it, up to the home directory. Their
-text goes into the system prompt; nothing in them is executed. A file of another user is not loaded, so that
-nobody can instruct the model through a shared directory.
+They are searched for in the working directory and in the directories above it, up to the home directory.
+Their text goes into the system prompt; nothing in them is executed. A file of another user is not loaded, so
+that other users cannot instruct the model through a shared directory.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _LARGEST = 64_000
 
 
 class InstructionFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was read."""
+    """An instruction file that was read."""
 
     path: str
     text: str
 
 
 class Instructions(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that apply to a directory, the outermost first, and why others were not loaded."""
+    """The files for a directory, outermost first, and the reasons why others were not loaded."""
 
     files: tuple[InstructionFile, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def find_instructions(directory: str, names: Iterable[str], *, home: str | None = None) -> Instructions:
-    """The instruction files for a directory. A name with a slash in it is the path of a file."""
+    """Find the instruction files for a directory. A name with a slash is the path of a file."""
     home = os.path.expanduser("~") if home is None else home
     files: dict[str, InstructionFile] = {}
     problems: list[str] = []
@@ -47,7 +47,7 @@ def find_instructions(directory: str, names: Iterable[str], *, home: str | None 
             files[real] = InstructionFile(path=path, text=_read(path))
         except FileNotFoundError:
             if required:
-                problems.append(f"{path} was not loaded: there is no such file")
+                problems.append(f"{path} was not loaded: no such file")
         except OSError as problem:
             problems.append(f"{path} was not loaded: {problem.strerror or problem}")
         except ValueError as problem:
@@ -56,7 +56,7 @@ def find_instructions(directory: str, names: Iterable[str], *, home: str | None 
 
 
 def _candidates(directory: str, names: tuple[str, ...], home: str) -> Iterator[tuple[str, bool]]:
-    """Paths to look at, and whether the user named this very file."""
+    """Yield the paths to try, and whether the user named this path."""
     for name in names:
         if "/" in name:
             yield os.path.join(directory, os.path.expanduser(name)), True
@@ -90,7 +90,7 @@ def _read(path: str) -> str:
 
 
 def system_prompt(own: str, instructions: Instructions) -> str:
-    """The system prompt: the user's own, then each file under its path."""
+    """Return the system prompt: the user's own, then each file after its path."""
     parts = [own.strip()] if own.strip() else []
     parts += [f"Instructions from {file.path}:\n\n{file.text}" for file in instructions.files if file.text]
     return "\n\n".join(parts)

@@ -1,6 +1,6 @@
-"""Markdown that is still being written, cut into blocks that are finished and the rest.
+"""Split streamed Markdown into finished blocks and an unfinished rest.
 
-A block is finished when something follows it that cannot belong to it. Every line is looked at once.
+A block is finished when a line follows that cannot belong to it. Every line is examined once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
 class MarkdownStream:
-    """Takes text piece by piece and gives back whole blocks."""
+    """Receives text in chunks and returns finished blocks."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -24,21 +24,21 @@ class MarkdownStream:
 
     @property
     def rest(self) -> str:
-        """What is not finished yet."""
+        """The unfinished text."""
         return "\n".join([*self._lines, self._begun])
 
     def feed(self, text: str) -> list[str]:
-        """Take more text; the blocks that it finished."""
+        """Add text; return the blocks that it finished."""
         *lines, self._begun = (self._begun + text).split("\n")
         return [block for line in lines if (block := self._take(line))]
 
     def finish(self) -> str:
-        """Whatever is left, finished or not."""
+        """Return the remaining text as a block."""
         rest, self._lines, self._begun, self._fence, self._blank = self.rest, [], "", "", False
         return rest.strip("\n")
 
     def _take(self, line: str) -> str:
-        """Add a line; the block before it if it begins another one."""
+        """Add a line; return the block before it if the line begins another one."""
         if self._fence:
             self._lines.append(line)
             if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
@@ -60,7 +60,7 @@ class MarkdownStream:
         return done
 
     def _continues(self, line: str) -> bool:
-        """Whether a line after a blank one still belongs to a list."""
+        """Whether a line after an empty one still belongs to a list."""
         return _ITEM.match(self._lines[0]) is not None and (
             line[0].isspace() or _ITEM.match(line) is not None
         )

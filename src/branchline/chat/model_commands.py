@@ -1,4 +1,4 @@
-"""The commands about models, the thinking level, and what leaves the chat."""
+"""The commands for models, the thinking level and exports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def model(chat: Chat, words: str) -> None:
 
 
 async def providers(chat: Chat, words: str) -> None:
-    """List the providers: what can be used now, and what each of the others still needs."""
+    """List the providers that can be used now, and what the others still need."""
     found = chat.services.providers()
     if words:
         found = [one for one in found if one.name == words]

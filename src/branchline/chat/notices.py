@@ -1,4 +1,4 @@
-"""What a chat says about itself: events that are no part of an answer, and the line below the prompt."""
+"""Notices about events that are not part of an answer, and the status line below the prompt."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from branchline.conductor import (
     ContextCompacted,
     Event,
     ForeignAppend,
+    MessageAppended,
     RetryScheduled,
     TurnEnded,
 )
 from branchline.context.prices import PriceList
+from branchline.entries import UserMessage
 from branchline.models import model_name
 from branchline.session import Session
 from branchline.views.humanize import count, tokens
@@ -24,6 +26,7 @@ __all__ = [
     "event_notice",
     "event_problem",
     "forked_because",
+    "is_prompt",
     "others_wrote",
     "status_line",
 ]
@@ -38,7 +41,7 @@ _ENDINGS = {
 
 
 def event_notice(event: Event) -> str | None:
-    """What is to be said of an event beside the answer; None when there is nothing."""
+    """Return the notice for an event; None if it needs none."""
     match event:
         case ForeignAppend():
             return others_wrote(event.entries)
@@ -62,8 +65,13 @@ def event_notice(event: Event) -> str | None:
             return None
 
 
+def is_prompt(event: Event) -> bool:
+    """Whether an event reports that a prompt was saved."""
+    return isinstance(event, MessageAppended) and isinstance(event.message, UserMessage)
+
+
 def event_problem(event: Event) -> str | None:
-    """Why an answer did not come; None where one did. The model said none of it."""
+    """Return why there is no answer; None if there is one. It is not text of the model."""
     match event:
         case RetryScheduled():
             return f"retrying in {event.delay:g} s ({event.attempt} of {event.attempts}): {event.error}"
@@ -74,31 +82,31 @@ def event_problem(event: Event) -> str | None:
 
 
 def forked_because(session: Session) -> str:
-    """Why going somewhere in a session has led to a fork."""
+    """Say why moving in a session led to a fork."""
     return f"{session.format} sessions have no branches: you continue in the fork"
 
 
 def compacted_into(session: str) -> str:
-    """That the conversation goes on in a fork, because its format keeps every message."""
+    """Say that the conversation continues in a fork, because its format keeps every message."""
     return f"the context was compacted into a fork: you continue in session {session}"
 
 
 def others_wrote(entries: int) -> str:
-    """That somebody else talks in the same session."""
+    """Say that another writer appended to the session."""
     return (
         f"another writer appended {count(entries, 'entry', 'entries')} in this session; "
-        "you go on from where you stand, as a branch (/tree shows both)"
+        "you continue on your own branch (/tree shows both)"
     )
 
 
 def status_line(conductor: Conductor, prices: PriceList) -> Line:
-    """Model, how full the context is, what was spent, what the session is called."""
+    """Return the status line: model, context use, cost and session title."""
     model = "no model" if conductor.model is None else model_name(conductor.model)
     thinking = "" if conductor.thinking == "off" else f", thinking {conductor.thinking}"
     used, window = conductor.context_tokens, conductor.context_window
     full = f" of {tokens(window)}" if window else ""
     spent = spent_on(conductor.usage.all.models, prices)
-    cost = f" · {spent}" if spent.cost or spent.unpriced else ""
+    cost = f" · {spent.words}" if spent.cost or spent.unpriced else ""
     session = conductor.session
     name = session.title or ("not kept" if session.file is None else f"session {session.id[:8]}")
     return make_line(
@@ -113,7 +121,7 @@ def status_line(conductor: Conductor, prices: PriceList) -> Line:
 
 
 def _meter(share: float | None) -> Line:
-    """How full the context is, as a bar; nothing where the size of the window is unknown."""
+    """Return the context use as a bar; empty if the size of the window is unknown."""
     if share is None:
         return ()
     filled = max(0, min(_METER, round(share * _METER)))

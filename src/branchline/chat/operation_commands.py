@@ -1,12 +1,12 @@
-"""The commands that reshape the tree: named branches, graft, squash, undo, redo, the log, a comparison."""
+"""The commands that reshape the tree: named branches, graft, squash, undo, redo, log and diff."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from branchline.actions.graft import GraftResult
@@ -16,6 +16,7 @@ from branchline.actions.named_branches import name_branch, named_branches
 from branchline.actions.operations import Operation, last_undoable, operations, record_rewind
 from branchline.actions.operations import redo as redo_operation
 from branchline.actions.operations import undo as undo_operation
+from branchline.chat.arguments import split_words
 from branchline.chat.tree_commands import (
     branch_to_new_session,
     described,
@@ -23,17 +24,16 @@ from branchline.chat.tree_commands import (
     go_to,
     navigate_to,
 )
-from branchline.context import milliseconds
 from branchline.errors import EntryNotFound, NotSupported
 from branchline.library.branch_count import other_tip
 from branchline.library.turns import prior_turns
 from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.views.compare import compare_view
-from branchline.views.compare_lines import side_by_side, totals_table, unified
-from branchline.views.humanize import age, count
-from branchline.views.operation_lines import operation_words
-from branchline.views.spans import Span
+from branchline.views.compare_lines import head_lines, side_by_side, totals_table, unified
+from branchline.views.humanize import count
+from branchline.views.operation_lines import START, branch_line, operation_line, operation_words
+from branchline.views.spans import Line, cut_line
 from branchline.views.text import one_line
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _SHOWN = 30
 
 
 async def branch(chat: Chat, words: str) -> None:
-    """Rephrase a prompt in a new session; a word that is no entry names a branch that begins here."""
+    """Rephrase a prompt in a new session, or name a branch that begins here if the word is not an entry."""
     if not words:
         await branch_to_new_session(chat, "")
         return
@@ -62,7 +62,7 @@ async def branch(chat: Chat, words: str) -> None:
 
 
 def _entry_named(chat: Chat, words: str) -> str | None:
-    """The entry of this id, label or position; a few letters that begin an id are a name all the same."""
+    """Return the entry with this id, label or position; a very short id prefix is a name instead."""
     session = chat.conductor.session
     if any(known.name == words for known in named_branches(session)):
         return None
@@ -87,19 +87,13 @@ async def branches(chat: Chat, words: str) -> None:
         await navigate_to(chat, found.tip)
         return
     for one in known:
-        when = milliseconds(one.timestamp)
-        chat.front.line(
-            Span(f"{'' if when is None else age(when, time.time()):>5}  ", "time"),
-            Span(one_line(one.name), "label"),
-            f"  {count(one.entries, 'entry', 'entries')}, ends at {described(session, one.tip)}",
-            Span("  ← you are here" if one.is_current else "", "dim"),
-        )
+        _row(chat, branch_line(one, partial(described, session), time.time()))
     if not known:
         chat.front.notice("no named branches; /branch NAME begins one here")
 
 
 async def graft(chat: Chat, words: str) -> None:
-    """Copy a turn or a range, of this session or another one, behind the leaf or another entry."""
+    """Copy a turn or a range of this or another session after the leaf or another entry."""
     part, options = _options(words, "--from", "--onto")
     if not part:
         raise ValueError("which turn? Write /graft ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]")
@@ -116,7 +110,7 @@ async def graft(chat: Chat, words: str) -> None:
 
 
 async def squash(chat: Chat, words: str) -> None:
-    """Put a summary, given or written by the model, in the place of a range of the path."""
+    """Replace a range of the path by a summary, which is given or written by the model."""
     part, _, summary = words.partition(" ")
     if not part:
         raise ValueError(
@@ -136,7 +130,7 @@ async def squash(chat: Chat, words: str) -> None:
 
 
 async def undo(chat: Chat, words: str) -> None:
-    """Take back the last operation, or the last turn where nothing was done since."""
+    """Undo the last operation, or the last turn if that is newer."""
     del words
     session = chat.conductor.session
     operation = last_undoable(session)
@@ -155,7 +149,7 @@ async def undo(chat: Chat, words: str) -> None:
 
 
 def _is_newest(session: Session, operation: Operation) -> bool:
-    """Whether nothing was said on the path since an operation."""
+    """Whether the path has no message after an operation."""
     tree = session.index
     said = (
         position
@@ -166,25 +160,18 @@ def _is_newest(session: Session, operation: Operation) -> bool:
 
 
 async def redo(chat: Chat, words: str) -> None:
-    """Do again what was undone last."""
+    """Redo what was undone last."""
     del words
     _say_inverted(chat, "redid", _apply(chat, "redo", redo_operation))
 
 
 async def log(chat: Chat, words: str) -> None:
-    """The operations on this session, newest first."""
+    """List the operations on this session, newest first."""
     del words
     session = chat.conductor.session
     done = operations(session)
     for each in list(reversed(done))[:_SHOWN]:
-        when = milliseconds(each.timestamp)
-        over = each.undone or each.verb in ("undo", "redo", "rewind")
-        text = operation_words(each, lambda entry: described(session, entry))
-        chat.front.line(
-            Span(f"{'' if when is None else age(when, time.time()):>5}  ", "time"),
-            Span(f"{each.verb:<11}", "label"),
-            Span(text + ("  (undone)" if each.undone else ""), "dim" if over else "plain"),
-        )
+        _row(chat, operation_line(each, partial(described, session), time.time()))
     if len(done) > _SHOWN:
         chat.front.notice(f"{count(len(done) - _SHOWN, 'older operation')}: `branchline log` lists all")
     if not done:
@@ -194,7 +181,7 @@ async def log(chat: Chat, words: str) -> None:
 async def diff(chat: Chat, words: str) -> None:
     """Compare the current branch with another one, or two branches: files touched and text."""
     session = chat.conductor.session
-    names = shlex.split(words) if words else []
+    names = split_words(words)
     match [chat.services.entry(session, name) for name in names]:
         case []:
             left, right = session.leaf, other_tip(session)
@@ -210,8 +197,9 @@ async def diff(chat: Chat, words: str) -> None:
         chat.front.notice("nothing to compare: both are the same path")
         return
     home, columns = _HOME, chat.front.columns
-    chat.front.line(Span(f"--- {described(session, left)}", "removed"))
-    chat.front.line(Span(f"+++ {described(session, right)}", "added"))
+    common = described(session, view.common_ancestor) if view.common_ancestor else ""
+    for line in head_lines(view, described(session, left), described(session, right), common):
+        _row(chat, line)
     lines = side_by_side(view, columns, home=home) if (columns or 0) >= _WIDE else unified(view, home=home)  # type: ignore[arg-type]
     for line in lines:
         chat.front.line(*line)
@@ -221,7 +209,7 @@ async def diff(chat: Chat, words: str) -> None:
 
 def _name(session: Session, entry: str | None) -> str:
     if entry is None:
-        return "the beginning"
+        return START
     named = next((one.name for one in named_branches(session) if one.tip == entry), None)
     return one_line(session.label(entry) or named or entry)
 
@@ -229,15 +217,21 @@ def _name(session: Session, entry: str | None) -> str:
 # -- inside -----------------------------------------------------------------------------------------------
 
 
+def _row(chat: Chat, line: Line) -> None:
+    """Show one line, cut to the width of the screen."""
+    columns = chat.front.columns
+    chat.front.line(*(line if columns is None else cut_line(line, columns - 1)))
+
+
 def _apply(chat: Chat, verb: str, work: Callable[[Session], T]) -> T:
     return chat.conductor.apply(verb, work)
 
 
 def _options(words: str, *known: str) -> tuple[str, dict[str, str]]:
-    """The first word, and the options behind it."""
+    """Return the first word and the options after it."""
     found: dict[str, str] = {}
     rest: list[str] = []
-    parts = iter(shlex.split(words))
+    parts = iter(split_words(words))
     for part in parts:
         if part in known:
             value = next(parts, None)
@@ -271,5 +265,5 @@ def _say_inverted(chat: Chat, verb: str, operation: Operation) -> None:
     if operation.verb == "rewind":
         what = "the turn"
     else:
-        what = f"{operation.verb} ({operation_words(operation, lambda entry: described(session, entry))})"
+        what = f"{operation.verb} ({operation_words(operation, partial(described, session))})"
     chat.front.notice(f"{verb} {what}; now at {described_leaf(session)}")

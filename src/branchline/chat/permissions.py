@@ -1,7 +1,7 @@
-"""Permissions for tools in a chat: each call is asked about, unless its tool was allowed or denied by name.
+"""Tool permissions of a chat: the user confirms each call, unless its tool was allowed or denied by name.
 
 A model follows what it reads, and it reads files, web pages and sessions by other authors, so a call of an
-MCP tool is only a proposal. The file tools are asked about once per session, all together. Other tools that
+MCP tool is only a proposal. One question per session covers all file tools. Other tools that
 are functions of this program run without a question.
 """
 
@@ -141,12 +141,12 @@ class ChatPermissions:
 
 
 def _key(tool: Tool) -> tuple[str, str]:
-    """What an answer is about: a tool, or all tools that share a permission."""
+    """Return what an answer covers: one tool, or all tools that share a permission."""
     return ("", f"permission {tool.permission}") if tool.permission else (tool.server, tool.name)
 
 
 def _question(name: str, *, long: bool) -> Picker:
-    """Denying is under the cursor: a line that was typed ahead allows nothing."""
+    """Return the question. The cursor is on denial, so that text typed ahead allows nothing."""
     answers = {
         "deny": "Deny this call",
         "once": "Allow this call",
@@ -169,7 +169,7 @@ def _json(call: ToolCall) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The beginning and the end of a long text, which may hide what matters in the middle and says so."""
+    """Return the beginning and end of a long text, with a note about the omitted middle."""
     if len(text) <= _SHOWN:
         return text
     half = _SHOWN // 2

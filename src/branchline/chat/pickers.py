@@ -1,4 +1,4 @@
-"""What can be picked in a chat: entries of the tree, turns of the path, sessions, choices of a flow."""
+"""The pickers of a chat: entries of the tree, turns of the path, sessions, models, choices of a flow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MODEL_COLUMNS = 44
 
 
 class _LazyOptions(Sequence[PickerOption]):
-    """Options of which each is made when somebody looks at it."""
+    """Options that are created on demand."""
 
     @overload
     def __getitem__(self, index: int) -> PickerOption: ...
@@ -58,7 +58,7 @@ class _LazyOptions(Sequence[PickerOption]):
 
 
 class _Rows(_LazyOptions):
-    """The rows of an outline as options, each made when somebody looks at it."""
+    """The rows of an outline as options, created on demand."""
 
     def __init__(self, session: Session, outline: Outline) -> None:
         self._session = session
@@ -89,7 +89,7 @@ def tree_picker(
     *,
     label: Callable[[str, str | None], object] | None = None,
 ) -> Picker:
-    """All branches of a session; typing searches in all that was said. ``label`` names an entry."""
+    """Pick from all branches of a session; typing searches all messages. ``label`` labels an entry."""
     search = Search(session.transcript, session.transcript.reading.labels)
     whole = session.outline(filter)
 
@@ -112,7 +112,7 @@ def tree_picker(
 
 
 def turn_picker(session: Session, question: str) -> Picker | None:
-    """What the person said on the path, the last turn under the cursor; None when nothing was said."""
+    """Pick a prompt of the path, at first the last one; None if there are none."""
     turns: list[Prompt] = list(prior_turns(session))
     labels = session.labels
     options = [
@@ -129,20 +129,20 @@ def turn_picker(session: Session, question: str) -> Picker | None:
 
 
 def session_picker(rows: Iterable[SessionRow], question: str, *, current: str | None = None) -> Picker:
-    """Sessions, in the order in which they are given; the key is the file, ``current`` that of this chat."""
+    """Pick a session, in the given order; the key is the file, ``current`` the file of this chat."""
     listed = [(row, "") for row in rows if row.problem is None]
     return _session_picker(listed, question, current)
 
 
 def forest_picker(forest: Sequence[ForestRow], question: str, *, current: str | None = None) -> Picker:
-    """Sessions below those that they were forked from; the key is the file, ``current`` that of this chat."""
+    """Pick a session from a forest of forks; the key is the file, ``current`` that of this chat."""
     drawn = zip(forest, drawn_branches(forest), strict=True)
     listed = [(item.row, branches) for item, branches in drawn if item.row.problem is None]
     return _session_picker(listed, question, current)
 
 
 def _session_picker(listed: list[tuple[SessionRow, str]], question: str, current: str | None) -> Picker:
-    """Sessions as every list shows them, each with what is drawn before its name."""
+    """Show sessions as in every list, each with the tree lines before its name."""
     now, home = time.time(), os.path.expanduser("~")
     columns = list_columns([row for row, _ in listed], own_agent=NATIVE_AGENT)
     options = [
@@ -164,7 +164,7 @@ def _is_current(row: SessionRow, current: str | None) -> bool:
 
 
 class _Models(_LazyOptions):
-    """Models with their prices, which are looked up when somebody sees the row."""
+    """Models with their prices, which are looked up on demand."""
 
     def __init__(self, names: Sequence[str], prices: PriceList) -> None:
         self._names = names
@@ -196,7 +196,7 @@ class _Models(_LazyOptions):
 
 
 def model_picker(providers: Iterable[ProviderStatus], current: str | None, prices: PriceList) -> Picker:
-    """The models that can be used, the current one under the cursor; then providers that need something.
+    """Pick a model, at first the current one; providers that need something come last.
 
     Prices are for a million tokens of input and output. The key of a provider whose models cannot be picked
     is its name alone.
@@ -227,7 +227,7 @@ def model_picker(providers: Iterable[ProviderStatus], current: str | None, price
 
 
 class _Joined(Sequence[PickerOption]):
-    """Two sequences, one behind the other."""
+    """The concatenation of two sequences."""
 
     def __init__(self, first: Sequence[PickerOption], second: Sequence[PickerOption]) -> None:
         self._first = first
@@ -249,21 +249,21 @@ class _Joined(Sequence[PickerOption]):
 
 
 def unpickable(provider: ProviderStatus) -> str | None:
-    """Why no model of a provider can be picked, and what helps; None when some can."""
+    """Return why no model of a provider can be picked, and the way out; None if some can."""
     if provider.ready and not provider.models:
         return f"name a model of it: /model {provider.name}:MODEL"
     return provider.needs
 
 
 def choice_picker(step: Choose) -> Picker:
-    """The choices of a flow; the cursor stands on what is done where nobody is asked."""
+    """Pick a choice of a flow; the cursor is on the one that is taken where no question can be asked."""
     options = [PickerOption(key=choice.key, line=make_line(choice.label)) for choice in step.choices]
     at = next((number for number, choice in enumerate(step.choices) if choice.key == step.default), 0)
     return _picker(step.question, options, at=at)
 
 
 def yes_or_no(question: str, yes: str) -> Picker:
-    """A question with the key ``yes``; No is under the cursor."""
+    """Ask a question that is answered with ``yes`` or not; the cursor is on No."""
     options = [
         PickerOption(key="no", line=make_line("No")),
         PickerOption(key="yes", line=make_line(yes)),

@@ -1,4 +1,4 @@
-"""The end of a conversation, shown when it is resumed: its last turns, and how many came before them."""
+"""The last turns of a conversation, shown when it is resumed, and the number of earlier ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = frozenset(
 
 
 def show_recent_turns(front: Frontend, session: Session) -> None:
-    """Show the last turns of the active path, the last one in full and those before it in a few lines."""
+    """Show the last turns of the active path: the last one in full, the others in a few lines."""
     talk = Conversation(session, session.leaf, home=os.path.expanduser("~"))
     prompts = list(talk.prompts(len(talk), -1))
     starts = list(itertools.islice(prompts, _TURNS))

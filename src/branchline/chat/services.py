@@ -1,4 +1,4 @@
-"""What a chat asks of the program around it: other sessions, entries by name, models."""
+"""The services that a chat needs: other sessions, entries by name, models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Services"]
 
 
 class Services(Protocol):
-    """The world of one chat."""
+    """Access to sessions, models and settings."""
 
     @property
     def cwd(self) -> str:
@@ -25,37 +25,37 @@ class Services(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """What the person has set: what double Escape opens, which entries a tree shows first."""
+        """The user's settings."""
         ...
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
-        """The sessions of this working directory, or of all, newest first; with those without a reply yet."""
+        """List the sessions of this or every working directory, newest first, drafts included."""
         ...
 
     def forest(self) -> Sequence[ForestRow]:
-        """The sessions of this working directory, each below the one that it was forked from."""
+        """Return the sessions of this working directory as a forest of forks."""
         ...
 
     def open(self, name: str, /) -> Session:
-        """The session that a person means: a file, an id, the beginning of one, a title, ``@last``."""
+        """Open a session by file, id, id prefix, title or ``@last``."""
         ...
 
     def entry(self, session: Session, name: str, /) -> str:
-        """The id of the entry that a person means: an id, its beginning, a label, ``@leaf``, ``~2``."""
+        """Return the id of an entry by id, id prefix, label, ``@leaf`` or ``~2``."""
         ...
 
     def directory(self, session: Session, /) -> str:
-        """Where commands of a session run: its own directory, or the one of this chat where that is gone."""
+        """Return the directory of a session, or the one of this chat if that no longer exists."""
         ...
 
     def model(self, name: str, /) -> Model:
-        """The model with this name. A ModelError when it cannot be had."""
+        """Return the model with this name. Raises ModelError if it is unavailable."""
         ...
 
     def search(self, words: str, /) -> Hits:
-        """The entries of all sessions that hold some words, best first."""
+        """Search the entries of all sessions, best match first."""
         ...
 
     def providers(self) -> Sequence[ProviderStatus]:
-        """The providers of models: which can be used now, and what the others still need."""
+        """Return the model providers, and what is missing for those that cannot be used yet."""
         ...

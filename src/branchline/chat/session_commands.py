@@ -1,4 +1,4 @@
-"""The commands about sessions: this one, others, a fresh one."""
+"""The session commands: title, facts, switching, forks, export, import."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def name(chat: Chat, words: str) -> None:
 
 
 async def facts(chat: Chat, words: str) -> None:
-    """What there is to know about this session."""
+    """Return the facts about this session."""
     del words
     conductor = chat.conductor
     session, usage = conductor.session, conductor.usage
@@ -45,7 +45,7 @@ async def facts(chat: Chat, words: str) -> None:
         ("title", session.title or "(none)"),
         ("file", session.file or "(not kept)"),
         ("directory", session.cwd),
-        ("forked from", session.parent_session or "(nothing)"),
+        ("forked from", session.parent_session or "(none)"),
         ("entries", f"{len(session):,}, {count(count_branches(session.index), 'branch', 'branches')}"),
         ("turns", f"{sum(1 for _ in prior_turns(session))} on this path"),
         ("model", "(none)" if conductor.model is None else model_name(conductor.model)),
@@ -73,13 +73,13 @@ def _spent_words(models: Mapping[str, UsageSum], prices: PriceList) -> str:
 
 
 async def session(chat: Chat, words: str) -> None:
-    """The facts about this session, or one of the operations on sessions."""
+    """Show the facts about this session, or run an operation on it."""
     name, _, rest = words.partition(" ")
     operation = OPERATIONS.get(name)
     if not words:
         await facts(chat, "")
     elif operation is None:
-        raise ValueError(f"there is no /session {name}; there are {', '.join(OPERATIONS)}")
+        raise ValueError(f"unknown operation {name!r}; /session takes {', '.join(OPERATIONS)}")
     else:
         await operation(chat, rest.strip())
 
@@ -90,7 +90,7 @@ async def sessions(chat: Chat, words: str) -> None:
 
 
 async def forest(chat: Chat, words: str) -> None:
-    """Pick a session among those of this directory, each below the one that it was forked from."""
+    """Pick a session from the forest of forks of this directory."""
     del words
     picker = forest_picker(
         chat.services.forest(), "Continue which session?", current=chat.conductor.session.file
@@ -107,7 +107,7 @@ async def resume(chat: Chat, words: str) -> None:
 
 
 async def export(chat: Chat, words: str) -> None:
-    """Write the session to a portable file, without its working directory and its secrets."""
+    """Export the session to a portable file without its working directory and secrets."""
     from branchline.actions.export import ENDINGS, ExportRequest  # noqa: PLC0415
     from branchline.actions.export import export as export_session  # noqa: PLC0415
 
@@ -137,7 +137,7 @@ def _expanded(file: str) -> str:
 
 
 async def switch_to(chat: Chat, wanted: str | None, *, entry: str | None = None) -> None:
-    """Leave this session for the one that is named, at an entry of it; None stays."""
+    """Switch to a session, at an entry of it; None stays here."""
     if wanted is None:
         chat.front.notice("nothing selected; you stay in this session")
         return
@@ -163,7 +163,7 @@ async def switch_to(chat: Chat, wanted: str | None, *, entry: str | None = None)
 
 
 async def new(chat: Chat, words: str) -> None:
-    """Leave this session for a fresh one."""
+    """Start a new session."""
     del words
     with chat.working():
         done = await chat.conductor.new_session()
@@ -174,7 +174,7 @@ async def new(chat: Chat, words: str) -> None:
 
 
 def say_where(chat: Chat) -> None:
-    """Which session this is, and where it stopped."""
+    """Show which session this is, and its last prompt where turns are not shown."""
     session = chat.conductor.session
     turns = list(prior_turns(session))
     title = f" ({session.title})" if session.title else ""

@@ -1,4 +1,4 @@
-"""The picker of sessions in a chat: this directory or all, with renaming, deleting and undoing."""
+"""The session picker of a chat: this directory or all, with rename, delete and undo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUESTION = "Continue which session?"
 
 
 class SessionSwitcher:
-    """What is shown, and what was deleted last. ``conductor`` runs this chat's session, once it has one."""
+    """State of the session picker. ``conductor`` runs the session of this chat, if it has one."""
 
     def __init__(self, front: Frontend, services: Services, conductor: Conductor | None = None) -> None:
         self._front = front
@@ -29,7 +29,7 @@ class SessionSwitcher:
         self._removed: list[RemovedSession] = []
 
     async def pick(self) -> str | None:
-        """The session that the person picks; None when they leave."""
+        """Return the picked session; None if the user cancels."""
         return await self._front.pick(self._picker())
 
     @property
@@ -52,7 +52,7 @@ class SessionSwitcher:
     def _safely(
         self, action: Callable[[str | None], Awaitable[None]]
     ) -> Callable[[str | None], Awaitable[Picker | None]]:
-        """Do something and show the list again; what goes wrong is said."""
+        """Run an action and show the list again; errors are reported."""
 
         async def run(key: str | None) -> Picker | None:
             try:

@@ -1,4 +1,4 @@
-"""A shell command that the person runs: its output as it comes, its end, and how to stop it."""
+"""Shell commands of the user: streaming output, exit code, and stopping them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GRACE = 2.0  # seconds between asking a command to end and making it
 
 
 class ShellCommand:
-    """One command. :meth:`run` gives what becomes of it as a message; :meth:`stop` ends it early."""
+    """A shell command. :meth:`run` returns the message for the session; :meth:`stop` ends it early."""
 
     def __init__(self, command: str, cwd: str | None) -> None:
         self._command = command
@@ -30,7 +30,7 @@ class ShellCommand:
         self._stopped = False
 
     async def run(self, show: Callable[[str], object], *, in_context: bool) -> BashExecution:
-        """Run it; ``show`` gets the output line by line. OSError when there is no shell or no directory."""
+        """Run it; ``show`` gets the output line by line. Raises OSError without a shell or the directory."""
         process = self._process = await asyncio.create_subprocess_shell(
             self._command,
             stdin=asyncio.subprocess.DEVNULL,
@@ -58,7 +58,7 @@ class ShellCommand:
         )
 
     def stop(self) -> None:
-        """Ask it to end, and see to it that it does."""
+        """Terminate it, and kill it if it does not end."""
         if self._stopped:
             self._end(signal.SIGKILL)
             return
@@ -70,7 +70,7 @@ class ShellCommand:
     async def _output(
         self, process: asyncio.subprocess.Process, show: Callable[[str], object]
     ) -> tuple[str, bool]:
-        """All that it says, or its end where that is long; and whether something was left out."""
+        """Return the output, or its end if it is long, and whether it was truncated."""
         assert process.stdout is not None
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         kept, line, truncated = "", "", False
@@ -96,7 +96,7 @@ class ShellCommand:
 
 
 def _environment(cwd: str | None) -> dict[str, str] | None:
-    """The environment of a command; in another directory a relative ``PATH`` entry means that directory."""
+    """Return the environment; relative ``PATH`` entries would mean another directory there."""
     if cwd is None or os.path.realpath(cwd) == os.path.realpath(os.getcwd()):
         return None
     return safe_environment()

@@ -1,4 +1,4 @@
-"""Which session a chat begins with, and what must be settled before it can go on in one."""
+"""The session that a chat begins with, and the questions before it can be continued."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["StartOptions", "ensure_writable", "split_entry_ref", "start_session"
 
 
 class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a chat begins: with the newest session, one that is named or (empty) picked, a fork, or afresh."""
+    """How a chat begins: the newest session, a named or (empty) picked one, a fork, or a new one."""
 
     newest: bool = False
     resume: str | None = None
@@ -28,7 +28,7 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def start_session(beginning: StartOptions, front: Frontend, services: Services) -> Session:
-    """The session to begin with. Who picks nothing gets a fresh one."""
+    """Return the session to begin with; a new one if nothing is picked."""
     session: Session | None = None
     if beginning.fork is not None:
         session = _forked(beginning.fork, services)
@@ -40,7 +40,7 @@ async def start_session(beginning: StartOptions, front: Frontend, services: Serv
         return session
     if session is None:
         return Session.create(services.cwd) if beginning.save else Session.in_memory(services.cwd)
-    with session:  # what is said in a chat that is not kept changes no file
+    with session:  # a chat that is not kept writes no file
         return Session.in_memory(data=session.transcript.bytes_between(0, None))
 
 
@@ -69,12 +69,12 @@ def _forked(name: str, services: Services) -> Session:
     session_name, entry_name = split_entry_ref(name)
     with services.open(session_name) as source:
         entry = None if entry_name is None else services.entry(source, entry_name)
-        # One of our own: its parent may lie in the folders of another program.
+        # A native session: its parent may be in the directory of another agent.
         return source.fork(entry, cwd=services.cwd, to=NATIVE_AGENT)
 
 
 def split_entry_ref(name: str) -> tuple[str, str | None]:
-    """``SESSION@ENTRY`` in its two parts; a file whose name has an ``@`` stays whole."""
+    """Split ``SESSION@ENTRY``; a file name with an ``@`` is not split."""
     if os.path.exists(os.path.expanduser(name)):
         return name, None
     session, at, entry = name.rpartition("@")
@@ -88,10 +88,10 @@ def split_entry_ref(name: str) -> tuple[str, str | None]:
 async def ensure_writable(
     session: Session, front: Frontend, services: Services, *, entry: str | None = None
 ) -> Session | None:
-    """The session, or the fork of it that one can go on in; None when the person would rather not.
+    """Return the session, or a writable fork of it; None if the user declines.
 
-    What may not be appended to is forked, up to ``entry`` if that is given. Where its directory is gone the
-    person says what to do.
+    A read-only session is forked, up to ``entry`` if given. If its directory no longer exists, the user
+    decides.
     """
     try:
         if session.read_only is not None:

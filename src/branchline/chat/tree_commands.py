@@ -1,4 +1,4 @@
-"""The commands that go elsewhere in the tree, or change what the model sees of it."""
+"""The commands that move in the tree, or change what the model sees of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from branchline.places import NATIVE_AGENT
 from branchline.session import Session
 from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import tokens
+from branchline.views.operation_lines import entry_words
 from branchline.views.short_ids import short_ids
 from branchline.views.spans import Span
 
@@ -37,7 +38,7 @@ _STAYED = "nothing selected; position unchanged"
 
 
 async def tree(chat: Chat, words: str) -> None:
-    """Any entry of any branch."""
+    """Go to any entry of any branch."""
     session, shown = chat.conductor.session, chat.services.settings.filter
     picker = tree_picker(session, "Go where?", shown, label=chat.conductor.label) if len(session) else None
     if (entry := await _picked(chat, words, picker)) is not None:
@@ -45,14 +46,14 @@ async def tree(chat: Chat, words: str) -> None:
 
 
 async def jump(chat: Chat, words: str) -> None:
-    """A prompt of the path, in this session."""
+    """Go back to a prompt of the path, in this session."""
     picker = turn_picker(chat.conductor.session, "Go back to which prompt?")
     if (entry := await _picked(chat, words, picker)) is not None:
         await navigate_to(chat, entry)
 
 
 async def branch_to_new_session(chat: Chat, words: str) -> None:
-    """A prompt, in a new session: of the whole tree or of the path, as double Escape shows them."""
+    """Rephrase a prompt in a new session; the setting of double Escape selects the picker."""
     session, question = chat.conductor.session, "Rephrase which prompt in a new session?"
     if chat.services.settings.double_escape == "tree":
         picker = tree_picker(session, question, chat.services.settings.filter) if len(session) else None
@@ -70,7 +71,7 @@ async def branch_to_new_session(chat: Chat, words: str) -> None:
 
 
 async def fork(chat: Chat, words: str) -> None:
-    """The path up to an entry, or up to the end of a turn, as a new session; ``--native``: one of our own."""
+    """Fork the path up to an entry or the end of a turn; ``--native`` makes a native session."""
     session = chat.conductor.session
     option, _, rest = words.partition(" ")
     native = option == "--native"
@@ -90,7 +91,7 @@ async def fork(chat: Chat, words: str) -> None:
 
 
 async def retry(chat: Chat, words: str) -> None:
-    """Another answer to what the path ends with."""
+    """Get another answer to the last prompt of the path."""
     del words
     before = chat.conductor.session
     await chat.show(chat.conductor.retry())
@@ -100,7 +101,7 @@ async def retry(chat: Chat, words: str) -> None:
 
 
 async def label(chat: Chat, words: str) -> None:
-    """Name the leaf, take its name away, or list all names."""
+    """Label the leaf, remove its label, or list all labels."""
     session = chat.conductor.session
     if not words:
         texts = RowTexts(session.transcript)
@@ -122,7 +123,7 @@ async def label(chat: Chat, words: str) -> None:
 
 
 async def compact(chat: Chat, words: str) -> None:
-    """Sum up the older part of the context."""
+    """Summarize the older part of the context."""
     with chat.working():
         done = await chat.conductor.compact(words or None, on_progress=chat.front.progress)
     if done.status != "done":
@@ -136,7 +137,7 @@ async def compact(chat: Chat, words: str) -> None:
 
 
 async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
-    """The entry that is named, or else the one that the person picks."""
+    """Return the named entry, or let the user pick one."""
     if words:
         return chat.services.entry(chat.conductor.session, words)
     if picker is None:
@@ -149,12 +150,12 @@ async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
 
 
 async def navigate_to(chat: Chat, entry: str) -> None:
-    """Go to an entry; whether the branch that is left is summarized, the user says."""
+    """Go to an entry; the user decides whether the abandoned branch is summarized."""
     await go_to(chat, entry, summarize=None)
 
 
 async def go_to(chat: Chat, entry: str, *, summarize: bool | None) -> bool:
-    """Go to an entry and say where that is; whether it was done."""
+    """Go to an entry and report the new position; return whether it was done."""
     before = chat.conductor.session
     with chat.working():
         done = await chat.conductor.navigate(
@@ -177,7 +178,7 @@ async def go_to(chat: Chat, entry: str, *, summarize: bool | None) -> bool:
 
 
 def _end_of_turn(session: Session, prompt: str) -> str:
-    """The last entry of the path before the next prompt."""
+    """Return the last entry of the path before the next prompt."""
     path, index = session.path(), session.index
     last = prompt
     for entry in path[path.index(prompt) + 1 :]:
@@ -188,7 +189,7 @@ def _end_of_turn(session: Session, prompt: str) -> str:
 
 
 def described_leaf(session: Session) -> str:
-    """Where the conversation stands: the last thing that was said, whatever was set after it."""
+    """Describe the current position: the last message of the path, ignoring settings after it."""
     index = session.index
     said = (
         entry for entry in reversed(session.path()) if index.types[index.position(entry)] not in _SETTINGS
@@ -197,10 +198,6 @@ def described_leaf(session: Session) -> str:
 
 
 def described(session: Session, entry: str | None) -> str:
-    """An entry in a few words."""
-    if entry is None:
-        return "the beginning"
-    index = session.index
-    text = RowTexts(session.transcript)(index.position(entry))
-    name = short_ids([entry], index.keys)[entry]
-    return f"{name} ({text[:60].strip()}{'…' if len(text) > 60 else ''})"
+    """Describe an entry in a few words."""
+    name = "" if entry is None else short_ids([entry], session.index.keys)[entry]
+    return entry_words(session.transcript, entry, name)

@@ -26,7 +26,6 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
 from branchline.chat import Chat
-from branchline.chat.attachments import with_mentions
 from branchline.chat.completion import suggestions
 from branchline.chat.costs import price_list
 from branchline.chat.frontend import SUMMARIZING, Picker
@@ -45,6 +44,7 @@ from branchline.library.turns import prior_turns
 from branchline.places import data_directory
 from branchline.views.call_lines import call_row, diff_lines, short_diff
 from branchline.views.cards import Card, cards
+from branchline.views.file_mentions import with_mentions
 from branchline.views.humanize import count, duration, format_size
 from branchline.views.spans import Line, Span, cut_line, line_width, make_line, shown_line
 from branchline.views.text import one_line

@@ -104,12 +104,9 @@ def damage_on_path(session: Session) -> list[Finding]:
 
 def described(session: Session, entry_id: str | None) -> str:
     """Return a short description of an entry."""
-    if entry_id is None:
-        return "before the first entry"
-    from branchline.views.entry_rows import RowTexts
+    from branchline.views.operation_lines import entry_words
 
-    text = RowTexts(session.transcript)(session.index.position(entry_id))
-    return f"{entry_id} ({text[:60].strip()}{'…' if len(text) > 60 else ''})" if text else entry_id
+    return entry_words(session.transcript, entry_id, entry_id or "")
 
 
 def position_fields(session: Session) -> dict[str, Any]:

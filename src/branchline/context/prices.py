@@ -69,7 +69,7 @@ def parse_price(text: str) -> tuple[str, Rates]:
     except ValueError:
         values = []
     if not equals or not model or not 2 <= len(values) <= 4 or min(values) < 0:
-        raise ValueError(f"{text!r} is no price; write provider/model=input:output:cache_read:cache_write")
+        raise ValueError(f"{text!r} is not a price; write provider/model=input:output:cache_read:cache_write")
     given, spent, *cached = values
     read = cached[0] if cached else given
     write = cached[1] if len(cached) > 1 else given

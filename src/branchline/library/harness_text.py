@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from branchline.views.file_mentions import without_files
+
 __all__ = ["spoken_text"]
 
 _LOOKED_AT = 100_000
@@ -37,5 +39,5 @@ def spoken_text(text: str) -> str:
         if found.re is _AGENTS and "<INSTRUCTIONS>" not in found[0]:
             return ""  # nothing marks the end of the instructions
         text = text[found.end() :]
-    text = text.lstrip()
+    text = without_files(text.lstrip()) or text.lstrip()
     return "" if text.startswith(_WHOLE) or _UNCLOSED.match(text) else text

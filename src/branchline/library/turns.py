@@ -19,6 +19,7 @@ from branchline.library.rows import BranchNode, Prompt
 from branchline.session import Session
 from branchline.tree import ROOT, walk_nodes
 from branchline.views.entry_rows import row_text
+from branchline.views.file_mentions import with_mentions
 from branchline.views.turns import turns_of
 
 __all__ = ["branch_nodes", "prior_turns"]
@@ -43,7 +44,7 @@ def branch_nodes(session: Session) -> Iterator[BranchNode]:
 def prior_turns(session: Session) -> Iterator[Prompt]:
     """Yield the prompts with text on the active path, oldest first."""
     for turn in turns_of(session):
-        yield Prompt(id=turn.key, text=turn.text, preview=one_line(turn.text))
+        yield Prompt(id=turn.key, text=turn.text, preview=one_line(with_mentions(turn.text)))
 
 
 def _labels(session: Session) -> Iterator[str]:

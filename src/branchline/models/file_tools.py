@@ -18,6 +18,7 @@ from branchline.models.contained_directory import ContainedDirectory, DirectoryI
 from branchline.models.protocol import Tool
 from branchline.models.tools import tool
 from branchline.programs import safe_environment
+from branchline.views.humanize import count
 
 __all__ = ["READ_FILES", "file_tools"]
 
@@ -83,7 +84,7 @@ class _FileTools:
 def _item_line(item: DirectoryItem) -> str:
     name = item.path if item.path.isprintable() else repr(item.path)
     marks = {"directory": "/", "symlink": "@", "other": " (not a file)"}
-    return name + marks.get(item.kind, "" if item.size is None else f"  {item.size:,} bytes")
+    return name + marks.get(item.kind, "" if item.size is None else f"  {count(item.size, 'byte')}")
 
 
 def _read_lines(file: BinaryIO, path: str, start: int, count: int) -> str:

@@ -128,6 +128,8 @@ class ModelRegistry:
         return provider == COMPATIBLE
 
     def _split(self, name: str) -> _Name:
+        if any(character.isspace() for character in name):
+            raise UnknownModel(f"{name!r} is not a model name: model names have no spaces")
         for mark in ":/":
             provider, found, model = name.partition(mark)
             if found and (provider in (OFFLINE, COMPATIBLE) or provider in self._own):

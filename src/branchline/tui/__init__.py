@@ -1,7 +1,7 @@
 """The full-screen browser (extra ``tui``): screens over the same views that the plain commands print.
 
-Nothing here imports Textual before :func:`run` or :func:`pick` is called; modules of the screens do, those of
-the views that they show do not.
+Textual is imported when :func:`run` or :func:`pick` is called: by the screens, not by the views that they
+show.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The app: which screen is open on which session. What a screen does is its own business."""
+"""The app: opens screens on sessions, and reports errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["BranchlineApp"]
 
 
 class BranchlineApp(App[int]):
-    """Screens over sessions."""
+    """The full-screen app."""
 
     TITLE = "branchline"
     ENABLE_COMMAND_PALETTE = False
@@ -77,7 +77,7 @@ class BranchlineApp(App[int]):
         """Whether single letters act."""
         self.demo = state.demo
         self.picking = picking
-        """What a session is picked for, where that is all that Enter does."""
+        """The purpose of picking a session, if Enter only picks."""
         self.picked: SessionRow | None = None
         self.filter: Filter = filter
         self._load_hooks = hooks
@@ -93,12 +93,12 @@ class BranchlineApp(App[int]):
 
     @cached_property
     def hooks(self) -> Hooks:
-        """The plugins of this person, loaded when the first of them is to be asked."""
+        """The user's plugins, loaded on first use."""
         return self._load_hooks()
 
     @cached_property
     def pictures(self) -> PictureFiles:
-        """The pictures that were opened; they are removed when the app exits, also by a signal."""
+        """The opened images as files, which are removed when the app exits, even by a signal."""
         with suppress(RuntimeError, ValueError, NotImplementedError):  # not in the main thread
             for number in (signal.SIGHUP, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
@@ -109,7 +109,7 @@ class BranchlineApp(App[int]):
             self.pictures.close()
 
     def get_default_screen(self) -> BrowserScreen:
-        """The browser is there from the beginning: no other screen is drawn before it, or takes its keys."""
+        """Return the browser, so that no other screen is drawn before it or takes its keys."""
         return self.browser
 
     def on_mount(self) -> None:
@@ -125,7 +125,7 @@ class BranchlineApp(App[int]):
             self.tell(self.pins.problem)
 
     def tell(self, words: str) -> None:
-        """Say that something went wrong, on the screen that is seen below all questions."""
+        """Report an error on the screen below all dialogs."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, KeyedScreen):
                 screen.tell(words, wrong=True)
@@ -133,7 +133,7 @@ class BranchlineApp(App[int]):
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Say what a file has done to us, for the length of a ``with`` block; nothing of it ends the app."""
+        """Report errors of a ``with`` block; none of them ends the app."""
         try:
             yield
         except (BranchlineError, OSError, ValueError) as problem:
@@ -145,7 +145,7 @@ class BranchlineApp(App[int]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Do what a key stands for. The file that it is about may be gone, shorter, or another one by now."""
+        """Run the action of a key. Its file may have been deleted, truncated or replaced meanwhile."""
         if isinstance(self.screen, KeyedScreen):
             self.screen.forget_message()
         with self.telling():
@@ -157,7 +157,7 @@ class BranchlineApp(App[int]):
         self.theme = theme_name("light" if dark else "dark", palette=self._palette)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Say so when there is too little room, and go on when there is enough."""
+        """Show a message while the terminal is too small."""
         small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
         if small and not isinstance(self.screen, TooSmallScreen):
             self.push_screen(TooSmallScreen(*SMALLEST))
@@ -167,11 +167,11 @@ class BranchlineApp(App[int]):
     # -- opening sessions -----------------------------------------------------------------------------
 
     def with_session(self, row: SessionRow, use: Callable[[Session], None]) -> None:
-        """Open a session in a worker, and use it when it is there; what cannot be opened is said."""
+        """Open a session in a worker, then use it; errors are reported."""
         self._opening(partial(self.source.open, row), use)
 
     def reopen(self, session: Session, use: Callable[[Session], None]) -> None:
-        """Open the file of a session once more, so that two screens never share one."""
+        """Open the file of a session again, so that two screens never share a session."""
         path = session.file
         if path is None:
             self.tell("this session has no file")
@@ -190,11 +190,11 @@ class BranchlineApp(App[int]):
         self.run_worker(work, thread=True, exclusive=True, group="opening", description="opening")
 
     def forked(self) -> None:
-        """A new session was made: the list should show it."""
+        """Let the list show a new session."""
         self.browser.reload_later()
 
     def open_tree(self, row: SessionRow, at: str | None = None) -> None:
-        """The tree of a session, at an entry."""
+        """Open the tree of a session, at an entry."""
         self.with_session(row, lambda session: self.show_tree(session, at))
 
     def show_tree(self, session: Session, at: str | None = None) -> None:
@@ -203,19 +203,19 @@ class BranchlineApp(App[int]):
         self.push_screen(TreeScreen(session, at=at, filter=self.filter))
 
     def open_transcript(self, row: SessionRow, *, at: str | None = None, words: str = "") -> None:
-        """The conversation of a session; with an entry at that place, on its branch, with words marked."""
+        """Open the conversation of a session; at an entry, on its branch, with words highlighted."""
         self.with_session(row, lambda session: self.show_transcript(session, place=at, words=words))
 
     def show_transcript(
         self, session: Session, at: str | None = None, *, place: str | None = None, words: str = ""
     ) -> None:
-        """The path to ``at``, or the branch of ``place``, at that place."""
+        """Show the path to ``at``, or the branch of ``place`` at that entry."""
         from branchline.tui.screens.transcript import TranscriptScreen  # noqa: PLC0415
 
         self.push_screen(TranscriptScreen(session, at=at, place=place, words=words))
 
     def show_files(self, session: Session, at: str | None = None) -> None:
-        """The files that a branch or a session touched."""
+        """Show the files that a branch or a session touched."""
         from branchline.tui.screens.files import FilesScreen  # noqa: PLC0415
 
         def chosen(place: str | None) -> None:
@@ -225,7 +225,7 @@ class BranchlineApp(App[int]):
         self.push_screen(FilesScreen(session, at=at), chosen)
 
     def open_statistics(self, scope: Scope) -> None:
-        """What was said and spent."""
+        """Open the statistics."""
         from branchline.tui.screens.statistics import StatisticsScreen  # noqa: PLC0415
 
         def chosen(words: str | None) -> None:
@@ -235,7 +235,7 @@ class BranchlineApp(App[int]):
         self.push_screen(StatisticsScreen(self.source, scope), chosen)
 
     def open_forest(self, row: SessionRow | None, scope: Scope) -> None:
-        """Which sessions were forked from which."""
+        """Open the forest of forks."""
         from branchline.tui.screens.forest import ForestScreen  # noqa: PLC0415
 
         def chosen(picked: SessionRow | None) -> None:
@@ -245,7 +245,7 @@ class BranchlineApp(App[int]):
         self.push_screen(ForestScreen(self.source, scope, current=row), chosen)
 
     def compare_sessions(self, one: SessionRow, other: SessionRow) -> None:
-        """Two sessions side by side."""
+        """Compare two sessions side by side."""
         self.with_session(
             one, lambda left: self.with_session(other, lambda right: self.show_comparison(left, right))
         )
@@ -260,7 +260,7 @@ class BranchlineApp(App[int]):
     # -- going on elsewhere ---------------------------------------------------------------------------
 
     def go_on(self, going: ResumePlan, *, cwd: str | None) -> None:
-        """Run the command that continues a session, and come back when it has ended."""
+        """Run the command that continues a session, then return to the browser."""
         try:
             with self.suspend():
                 self._give_back()

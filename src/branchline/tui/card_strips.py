@@ -1,7 +1,7 @@
-"""Cards of a conversation as strips of the screen: words as Markdown, thoughts and results folded.
+"""Cards of a conversation as screen lines: text as Markdown, thinking and results folded.
 
-Markdown is rendered by Rich. What it makes of a text is filtered once more, because Markdown can name
-characters (``&#27;``) that were not in it; links stay words.
+Rich renders the Markdown. Its output is filtered again, because Markdown can name characters (``&#27;``) that
+were not in the text; links stay text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOLDED_MOST = 4_000
 _SUMMARY_MOST = 1_000
 _LINES_MOST = 400
 _OPENED_MOST = 40_000
-"""Characters that are broken into lines: nobody waits here for a megabyte, the tree shows it whole."""
+"""Characters that are wrapped; the tree shows longer texts in full."""
 _MEASURE = 80
 _MARGIN = 24
 _NAMES: dict[str, tuple[str, StyleRole]] = {
@@ -50,7 +50,7 @@ _NAMES: dict[str, tuple[str, StyleRole]] = {
 
 
 class RenderOptions(NamedTuple):
-    """How strips are made: width, ground, styles of the roles."""
+    """Width, background and role styles of the strips."""
 
     columns: int
     ground: Style
@@ -59,12 +59,12 @@ class RenderOptions(NamedTuple):
 
     @property
     def measure(self) -> int:
-        """How wide a text is: longer lines are hard to read."""
+        """The width of text: longer lines are hard to read."""
         return max(10, min(self.columns - 3, _MEASURE))
 
 
 class CardLine(NamedTuple):
-    """A line of the screen and the card it belongs to; ``head`` is the line that folds."""
+    """A screen line and its card; ``head`` is the line that folds it."""
 
     strip: Strip
     card: int
@@ -72,7 +72,7 @@ class CardLine(NamedTuple):
 
 
 def foldable(card: Card) -> bool:
-    """Whether a card has more than is shown at first."""
+    """Whether a card has more than is shown when it is folded."""
     if card.kind in ("thinking", "tool", "bash", "compaction", "branch", "unknown", "system", "note"):
         return bool(card.body.strip() or (card.call is not None and card.call.arguments))
     return len(card.body) > _FOLDED_MOST
@@ -81,7 +81,7 @@ def foldable(card: Card) -> bool:
 def card_rows(
     card: Card, number: int, look: RenderOptions, *, opened: bool, selected: bool, after: str | None
 ) -> list[CardLine]:
-    """The lines of a card; ``after`` is the kind of the card before it in the same part."""
+    """Return the lines of a card; ``after`` is the kind of the previous card in the same part."""
     mark = Span("▌", "active") if selected else Span(" ")
     rows: list[CardLine] = []
     if card.kind in ("user", "assistant", "custom", "system", "compaction", "branch", "damage", "unknown"):
@@ -112,7 +112,7 @@ def card_rows(
 def _spoken(
     card: Card, number: int, mark: Span, look: RenderOptions, *, opened: bool, first: bool
 ) -> list[CardLine]:
-    """What a person or a model said: prompts on a ground of their own, facts beside the first line."""
+    """Return the lines of a prompt or answer: prompts on a tinted background, facts beside the first line."""
     told = [] if card.title in ("", "User", "Assistant") else [card.title]
     rows = [
         CardLine(
@@ -142,7 +142,7 @@ def _spoken(
 
 
 def _margin(card: Card, look: RenderOptions, *, first: bool) -> list[Line]:
-    """Facts in the margin: when, by which model, at what cost; on a narrow screen the time of a prompt.
+    """Return the margin: time, model and cost; on a narrow screen only the time of a prompt.
 
     Lines are broken between facts.
     """
@@ -168,7 +168,7 @@ def _strip(line: Line, look: RenderOptions) -> Strip:
 
 
 def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
-    """The line that says what a card is."""
+    """Return the heading of a card."""
     arrow = ("▾ " if opened else "▸ ") if foldable(card) else "  "
     label = Span(f"  [{card.label}]" if card.label else "", "label")
     match card.kind:
@@ -195,12 +195,12 @@ def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
 
 
 def cut_line_text(text: str, columns: int) -> str:
-    """The beginning of a text that fits a line."""
+    """Cut a text to one line."""
     return cut(one_line(text[: 4 * max(1, columns)]), max(1, columns))
 
 
 def _inside(card: Card, look: RenderOptions) -> list[Line]:
-    """What a folded card holds."""
+    """Return the lines inside a folded card."""
     room = look.measure - 4
     lines: list[Line] = []
     for section in card.sections():
@@ -241,7 +241,7 @@ def _words(card: Card, mark: Span, look: RenderOptions, *, opened: bool) -> list
 
 
 def _beginning(card: Card, body: str, room: int) -> list[Line]:
-    """As much of a folded card as tells what it is about."""
+    """Return the first lines of a folded card."""
     if card.kind in ("user", "assistant", "custom"):
         short, role, most = body[:_FOLDED_MOST], "plain", 1000
     else:
@@ -253,7 +253,7 @@ def _beginning(card: Card, body: str, room: int) -> list[Line]:
 
 
 def _limited(body: str, room: int, role: StyleRole, *, most: int) -> list[Line]:
-    """A text in lines, so many at most; what is left out is said."""
+    """Return a text as at most ``most`` lines, with a note about the omitted ones."""
     lines = text_lines(body[:_OPENED_MOST], room, role)
     left = len(body) - _OPENED_MOST
     if len(lines) > most:

@@ -1,8 +1,8 @@
-"""The browser as it looks at first, known without Textual: its lines, each on its ground.
+"""The first frame of the browser, drawn without Textual.
 
-Textual is larger than everything else together and takes most of the time of a start. What it will show first
-is known before it is there, so that a person can read while it is loaded. The same lines are drawn by the
-same state at the same places: when the screens take over, nothing moves.
+Loading Textual takes most of the startup time. The first frame is drawn before, so that the user can read
+meanwhile. The same state draws the same lines at the same positions, so nothing moves when Textual takes
+over.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Area(NamedTuple):
 
 
 def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]]:
-    """Every row of the screen; the preview is still empty."""
+    """Return every row of the screen; the preview is empty."""
     if state.height != height:
         state.height = height
         state.lay()
@@ -77,7 +77,8 @@ def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]
         first = index == state.line_of(0)
         row = Area(with_cursor(line), room, "cursor-ground") if first else Area(line, room)
     else:
-        row = Area((Span(state.empty_words() if index == 0 and not len(state) else "", "dim"),), room)
+        empty = state.empty_lines() if not len(state) else []
+        row = Area(empty[index] if index < len(empty) else (), room)
     return [row, *([Area((), columns - room)] if columns > room else [])]
 
 
@@ -86,7 +87,7 @@ def _pane(columns: int) -> list[Area]:
 
 
 def to_ansi(picture: list[list[Area]], theme: str, system: ColorSystem | None) -> str:
-    """A picture as a terminal takes it, from its upper left corner; every row is filled to its end."""
+    """Return a frame as terminal output, from the upper left corner; every row is padded."""
     grounds, styles = GROUNDS[theme], styles_for(theme)
     words = []
     for number, row in enumerate(picture, 1):
@@ -100,7 +101,7 @@ def to_ansi(picture: list[list[Area]], theme: str, system: ColorSystem | None) -
 
 
 def color_system(environment: Mapping[str, str] | None = None) -> ColorSystem | None:
-    """What colours a terminal has, by what it says about itself; None for none."""
+    """Return the colour support that the environment announces; None without colours."""
     environment = os.environ if environment is None else environment
     if environment.get("NO_COLOR"):
         return None

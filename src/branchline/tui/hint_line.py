@@ -1,4 +1,4 @@
-"""The line of keys that all screens share: those that matter most, as many as fit."""
+"""The key line of all screens: the most useful keys, as many as fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GAP = "   "
 
 
 class Hint(NamedTuple):
-    """A piece of the line, and the action that its key does; None between two of them."""
+    """A piece of the line with the action of its key; None for a separator."""
 
     line: Line
     action: str | None = None
@@ -23,9 +23,9 @@ class Hint(NamedTuple):
 def hints(
     screen: str, width: int, *, letters: bool = False, words: Mapping[str, str] | None = None
 ) -> list[Hint]:
-    """The line for a screen of this width, piece by piece; how to see all keys is always its end.
+    """Return the key line of a screen in pieces; the help key is always last.
 
-    ``words`` say what a key does here and now, by its action; an empty one leaves the key out.
+    ``words`` override the text of a key by its action; an empty text omits the key.
     """
     told: list[Hint] = []
     last: Hint | None = None

@@ -1,7 +1,7 @@
-"""Pictures of a session in private files, shown by the system's own viewer.
+"""Images of a session in private files, shown by the system's viewer.
 
-A session says what its pictures are, and may lie. Only data that begins as a PNG, JPEG, GIF or WebP file is
-written, with the file name extension of that type; no part of the name comes from the session.
+The type that a session states may be wrong. Only data that begins as a PNG, JPEG, GIF or WebP file is
+written, with the extension of that type; no part of the name comes from the session.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MAGIC = {
 
 
 def picture_extension(data: bytes) -> str | None:
-    """Return the file name extension of the picture type that the data begins with, or None."""
+    """Return the file name extension of an image by its first bytes, or None."""
     return next((extension for extension, magic in _MAGIC.items() if magic.match(data)), None)
 
 
 class PictureFiles:
-    """Pictures as files that only this user can read, until :meth:`close` or the end of the process."""
+    """Image files that only this user can read, until :meth:`close` or the end of the process."""
 
     def __init__(self) -> None:
         self._directory = os.path.abspath(tempfile.mkdtemp(prefix="branchline-"))
@@ -41,7 +41,7 @@ class PictureFiles:
         self._remove = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
 
     def save(self, data: bytes) -> str | None:
-        """Write a picture and return its absolute path; None if the data is not of a known picture type."""
+        """Write an image and return its absolute path; None if its type is unknown."""
         extension = picture_extension(data)
         if extension is None:
             return None
@@ -59,7 +59,7 @@ class PictureFiles:
 
 
 def open_picture(path: str) -> bool:
-    """Show a picture in the system's viewer; return False if there is none."""
+    """Show an image in the system's viewer; return False if there is none."""
     program = find_program("xdg-open") or find_program("open")
     if program is None:
         return False

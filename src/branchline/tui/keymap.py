@@ -1,8 +1,8 @@
 """The key map: one table per screen, from which bindings, the help screen, hints and docs are made.
 
-A letter never acts: letters are searched for, and actions are on Enter, arrows, Ctrl, Alt and function keys.
-With the setting ``keys = "letters"`` the single letters of the tables act as well, wherever nothing is being
-typed, and ``/`` begins a search. Ctrl with A, E, U, W, K, B, F, D, H and Y edits what is typed.
+Letters search; actions are on Enter, arrows, Ctrl, Alt and function keys. With the setting
+``keys = "letters"`` the single letters of the tables act as well, except in a search, which ``/`` begins.
+Ctrl with A, E, U, W, K, B, F, D, H and Y edits the search.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _HELP = Key("f1", "help", "all keys", "keys", "question_mark")
 
 BROWSER = (
     Key("enter", "open", "the best action here: open at the hit, continue, or read", "open"),
+    Key("f3,ctrl+n", "hit(1)", "next hit of the search"),
+    Key("ctrl+p,shift+f3", "hit(-1)", "previous hit"),
     Key("right", "transcript", "read the conversation", "read", "o"),
     Key("ctrl+t", "tree", "its tree: branches, labels, forks", "tree", "t"),
     Key("ctrl+o", "actions", "all actions that work here, best first", "actions", "x"),
     Key("alt+i", "hand_over", "continue in another agent: convert it, install it there, start it", "", "i"),
     Key("tab", "filter", "filter by agent, directory, time or shape", "filter", "a"),
-    Key("f3,ctrl+n", "hit(1)", "next hit of the search"),
-    Key("ctrl+p,shift+f3", "hit(-1)", "previous hit"),
     Key("ctrl+s", "sort", "sort: recent, created, threaded by forks, relevance", "sort", "s"),
     Key("ctrl+g", "group", "group by project", "group", "g"),
     Key("f2", "rename", "set the title", "rename", "r"),
@@ -83,7 +83,7 @@ TRANSCRIPT = (
     Key("enter", "open_part", "open or fold the part under the cursor; next match of a search", "unfold"),
     *_SCROLL,
     Key("home", "top", "to the beginning", "", "g"),
-    Key("end", "end", "to the end, and follow what is appended", "", "G"),
+    Key("end", "end", "to the end, and follow new entries", "", "G"),
     Key("ctrl+down,alt+down", "prompt(1)", "to the next prompt", "next prompt", "n"),
     Key("ctrl+up,alt+up", "prompt(-1)", "to the previous prompt", "", "p"),
     Key("tab", "select(1)", "to the next foldable part"),
@@ -186,21 +186,21 @@ _NAMES = {
     "insert": "Ins",
 }
 _ALIASES = frozenset({"ctrl+@"})
-"""What some terminals send for a key that is named already."""
+"""Keys that some terminals send for another one, which is shown."""
 
 
 def keys_of(screen: str) -> tuple[Key, ...]:
-    """All keys of a screen, those of every screen included."""
+    """Return all keys of a screen, including the global ones."""
     return (*SCREENS[screen], *_EVERYWHERE)
 
 
 def letter_name(letter: str) -> str:
-    """A single letter as a person reads it."""
+    """Return the shown name of a single-letter key."""
     return _NAMES.get(letter, letter)
 
 
 def shown_key(keys: str) -> str:
-    """Keys as a person reads them: ``Ctrl+←``, ``Shift+L``; the ways to say one thing are shown once."""
+    """Return the shown names of keys: ``Ctrl+←``, ``Shift+L``; equal names appear once."""
     shown = []
     for key in keys.split(","):
         if not key or key in _ALIASES:

@@ -1,4 +1,4 @@
-"""The way into the app: whether it can be opened, and opening it on some screen."""
+"""Start the app on one of its screens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(
     model: str | None = None,
     base_url: str | None = None,
 ) -> int:
-    """Open the app and return an exit code when the person leaves it."""
+    """Run the app and return its exit code."""
     options = {"view": view, "row": row, "filter": filter, "notice": notice}
     summary = None if model is None else (model, base_url)
     return _open(state, theme=theme, mouse=mouse, summary=summary, **options).return_code or 0
@@ -39,7 +39,7 @@ def run(
 def pick(
     state: BrowserState, verb: str, *, theme: Literal["dark", "light"] = "dark", mouse: bool = True
 ) -> SessionRow | None:
-    """Open the app to pick one session, for what the verb says; None when the person leaves."""
+    """Run the app to pick a session for a verb; None if the user quits."""
     return _open(state, theme=theme, mouse=mouse, picking=verb).picked
 
 
@@ -51,9 +51,9 @@ def _open(
     summary: tuple[str, str | None] | None = None,
     **options: Any,
 ) -> BranchlineApp:
-    """Run the app until the person leaves it.
+    """Run the app until the user quits.
 
-    Where it opens with the list, the first screenful is drawn here, before Textual is loaded.
+    If it opens with the list, the first frame is drawn here, before Textual is loaded.
     """
     view = options.get("view", "sessions")
     from branchline.tui.terminal_handover import first_screen  # noqa: PLC0415

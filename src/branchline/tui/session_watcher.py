@@ -1,6 +1,6 @@
-"""A session that others write to while it is shown: what is new, and what is wrong.
+"""Watches an open session for changes made by other writers.
 
-Looking costs one question to the file system when nothing has happened.
+A poll costs one system call if nothing has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["SessionUpdate", "SessionWatcher"]
 
 
 class SessionUpdate(NamedTuple):
-    """What a look has brought: entries, words to say, or another session in the place of the old one."""
+    """The result of a poll: new entries, a message, or a reloaded session."""
 
     entries: int = 0
     words: str | None = None
@@ -23,14 +23,14 @@ class SessionUpdate(NamedTuple):
 
 
 class SessionWatcher:
-    """Looks at a session again and again; says each thing once."""
+    """Polls a session; each message is returned once."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._said: str | None = None
 
     def poll(self) -> SessionUpdate:
-        """What happened since the last look. Never fails."""
+        """Return what happened since the last poll. Never raises."""
         path = self.session.file
         try:
             if path is not None and not self.session.is_draft and stored_at(path) is None:

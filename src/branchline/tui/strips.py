@@ -1,6 +1,6 @@
-"""Lines of spans as strips of the screen: the only place where words of a session meet Textual.
+"""Lines of spans as Textual strips: the only place where session text reaches Textual.
 
-Every text is filtered here, also when a view did it before: nothing that reaches the screen can act on it.
+Every text is filtered here, even if a view did it before: control characters never reach the terminal.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["highlight", "to_strip"]
 
 
 def to_strip(line: Iterable[Piece], columns: int, styles: Mapping[StyleRole, Style], ground: Style) -> Strip:
-    """A line cut and filled to exactly this width, on its ground."""
+    """Return a line as a strip of exactly this width, on a background."""
     segments = [Segment(text, ground + styles[role]) for text, role in cut_line(line, columns)]
     return Strip(segments).adjust_cell_length(columns, ground)
 
 
 def highlight(strip: Strip, words: Sequence[str], style: Style) -> Strip:
-    """A strip in which some words are marked wherever they stand."""
+    """Highlight words in a strip."""
     text = strip.text
     places = find_ranges(text, words)
     if not places:

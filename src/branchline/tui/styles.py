@@ -1,8 +1,8 @@
-"""What the roles of a line look like, on dark and on light ground. Every look is told by more than colour.
+"""The styles of the roles of a line, for dark and light backgrounds. No meaning depends on colour alone.
 
-One accent stands for where one is; weight and dimming do the rest. Terminals with 256 colours get colours of
-their own palette: rounding the others would turn soft grounds into loud ones. Known without Textual, so that
-the first screenful can be drawn before it is there.
+One accent marks the position; weight and dimming do the rest. Terminals with 256 colours get colours of their
+palette, because rounding would make soft backgrounds loud. Does not import Textual, so that the first frame
+can be drawn before it is loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Tokens = Mapping[str, str]
 
 
 def _indexed(number: int) -> str:
-    """A colour of the palette of 256, as hexadecimal digits."""
+    """Return a colour of the 256-colour palette in hexadecimal."""
     if number >= 232:
         level = 8 + 10 * (number - 232)
         return f"#{level:02x}{level:02x}{level:02x}"
@@ -143,13 +143,13 @@ _LOOKS: dict[StyleRole, str] = {
 
 
 def theme_name(choice: Literal["dark", "light"], *, palette: bool = False) -> str:
-    """The theme for a ground; ``palette`` is a terminal with 256 colours or fewer."""
+    """Return the theme for a background; ``palette`` is for terminals with at most 256 colours."""
     return (LIGHT if choice == "light" else DARK) + (_256 if palette else "")
 
 
 @cache
 def styles_for(theme: str) -> Mapping[StyleRole, Style]:
-    """A style for every role. Themes of other makers get the looks for dark ground."""
+    """Return a style for every role. Other themes get the styles for a dark background."""
     tokens = _TOKENS.get(theme, _TOKENS[DARK])
     return {
         role: Style.parse(look.format_map(tokens)) if (look := _LOOKS.get(role, "")) else Style()

@@ -1,4 +1,4 @@
-"""A terminal that shows something before the app is loaded, and keeps what is typed meanwhile for it."""
+"""Shows the first frame before the app is loaded, and keeps typed keys for the app."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 
 class Terminal:
-    """The terminal while the app has it, and how it was before."""
+    """The terminal during the app, with its original settings."""
 
     def __init__(self, attributes: list[Any] | None = None) -> None:
         self._attributes = attributes
         self.handed_over = False
 
     def hand_over(self) -> None:
-        """Leave the screen to the app, which also cleans it up."""
+        """Hand the screen to the app, which also restores it."""
         self.handed_over = True
 
     def give_back(self) -> None:
-        """Let the terminal behave as it was found: for the shell, or for a program that it is lent to.
+        """Restore the original terminal settings, for the shell or another program.
 
-        The app cannot do that, because what it finds is what was set here.
+        The app cannot do it, because it finds the settings made here.
         """
         if self._attributes is not None:
             import termios  # noqa: PLC0415  there is none on every system
@@ -38,10 +38,10 @@ class Terminal:
 
 @contextmanager
 def first_screen(draw: Callable[[int, int], str | None]) -> Iterator[Terminal]:
-    """Show what ``draw`` makes for this many columns and rows; None shows nothing.
+    """Show the frame that ``draw`` returns for columns and rows; None shows nothing.
 
-    What is typed by the time that the app takes over is not echoed and waits in the terminal, which is given
-    back as it was found in the end.
+    Keys typed before the app takes over are not echoed and stay in the input buffer. The terminal settings
+    are restored at the end.
     """
     text = _drawn(draw)
     if text is None:
@@ -75,7 +75,7 @@ def _drawn(draw: Callable[[int, int], str | None]) -> str | None:
 
 
 def _write(text: str) -> None:
-    """Write to the terminal where Textual writes, and as it does."""
+    """Write to the stream that Textual writes to."""
     encoding = "utf-8" if sys.__stderr__ is None else sys.__stderr__.encoding
     data = text.encode(encoding, "replace")
     while data:
@@ -83,7 +83,7 @@ def _write(text: str) -> None:
 
 
 def _quiet(attributes: list[Any]) -> list[Any]:
-    """Keys come as they are and show nothing, as the app will have them; Ctrl+C still ends the program."""
+    """Turn off echo and line mode, as the app will; Ctrl+C still ends the program."""
     import termios  # noqa: PLC0415
 
     inputs, outputs, control, local, *rest = attributes

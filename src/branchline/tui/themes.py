@@ -1,4 +1,4 @@
-"""The themes as Textual wants them, and the colours of code."""
+"""The Textual themes, and the theme of code blocks."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ THEMES = tuple(map(_theme, GROUNDS))
 
 
 def code_theme(*, dark: bool) -> str:
-    """The colours of code in Markdown."""
+    """Return the theme of code blocks in Markdown."""
     return "nord" if dark else "xcode"

@@ -13,11 +13,30 @@ from branchline.views.text import clusters, one_line, safe, width
 from branchline.views.text_difference import Difference
 from branchline.views.tool_calls import short_path
 
-__all__ = ["near", "side_by_side", "totals_table", "unified"]
+__all__ = ["head_lines", "near", "shared_words", "side_by_side", "totals_table", "unified"]
 
 _ROLES: dict[Literal[" ", "-", "+"], StyleRole] = {" ": "plain", "-": "removed", "+": "added"}
 _AROUND = 2  # context lines around a difference
 _FILES = 6
+
+
+def head_lines(
+    view: CompareView, left: str, right: str, common: str = "", *, plain: bool = False
+) -> Iterator[Line]:
+    """Yield the two ends and what they share, up to the entry ``common``; ``plain`` names the sides."""
+    first, second = ("first:", "second:") if plain else ("---", "+++")
+    yield make_line(Span(f"{first} {left}", "removed"))
+    yield make_line(Span(f"{second} {right}", "added"))
+    yield make_line(Span(shared_words(view) + (f", up to {common}" if common else ""), "dim"))
+    yield ()
+
+
+def shared_words(view: CompareView) -> str:
+    """Say how much two paths share."""
+    if not view.shared:
+        return "nothing shared"
+    how = ", matched by text" if view.by == "text" else ""
+    return f"{count(view.shared, 'entry', 'entries')} shared{how}"
 
 
 def unified(view: CompareView, *, home: str = "") -> Iterator[Line]:

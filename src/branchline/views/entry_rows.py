@@ -36,6 +36,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.tree import EntrySource
+from branchline.views.file_mentions import with_mentions
 from branchline.views.humanize import as_float
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.tool_calls import Call, ToolCallLookup, single_line
@@ -132,11 +133,11 @@ def _foreign_text(entry: Entry) -> str:
 def _message_row(message: Message, call: Call | None, home: str) -> str:
     match message:
         case UserMessage():
-            return f"user: {_beginning(message)}".strip()
+            return f"user: {_beginning(with_mentions(message_text(message)))}".strip()
         case AssistantMessage() if _failed_silently(message):
             return f"error: {utf16_cut(single_line(message.error_message or ''), _ERROR_LENGTH)}"
         case AssistantMessage():
-            return f"assistant: {_beginning(message) or _silence(message)}"
+            return f"assistant: {_beginning(message_text(message)) or _silence(message)}"
         case ToolResult():
             return f"[{message.tool_name}]" if call is None else call_text(call, home)
         case BashExecution():
@@ -147,8 +148,8 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
             return f"[{message.role}]"
 
 
-def _beginning(message: Message) -> str:
-    return single_line(utf16_cut(message_text(message), _MESSAGE_LENGTH))
+def _beginning(text: str) -> str:
+    return single_line(utf16_cut(text, _MESSAGE_LENGTH))
 
 
 def _silence(message: AssistantMessage) -> str:

@@ -83,8 +83,10 @@ class FileList:
         what = count(file.changes, "change") if file.changes else "read"
         calls = count(len(file.entries), "call")
         tail = make_line(
-            Span(f"{plus:>7}", "added" if plus else "dim"),
-            Span(f"{minus:>7}", "removed" if minus else "dim"),
+            " " * (7 - len(plus)),
+            Span(plus, "added"),
+            " " * (7 - len(minus)),
+            Span(minus, "removed"),
             Span(f"  {what:>10}  {calls:>9}", "dim"),
         )
         path = file.path.removeprefix(self._cwd) if self._cwd else file.path

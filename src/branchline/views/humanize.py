@@ -16,6 +16,7 @@ __all__ = [
 ]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_LEAST = 0.0001  # dollars
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
@@ -81,9 +82,11 @@ def cost_words(amount: float, unpriced: float = 0) -> str:
 
 
 def money(amount: float, unpriced: float = 0) -> str:
-    """``$0.0031``, ``$1.25``; with tokens whose cost is not recorded ``unknown``, or at least ``$1.25+``."""
-    if unpriced and not amount:
-        return "unknown"
+    """``$0.0031``, ``$1.25``, ``<$0.0001``; ``unknown`` or ``$1.25+`` if some tokens have no known price."""
+    if not amount:
+        return "unknown" if unpriced else "$0"
     amount = as_float(amount)
     more = "+" if unpriced else ""
+    if 0 < amount < _LEAST / 2:
+        return f"<${_LEAST:.4f}{more}"
     return f"${amount:.4f}{more}" if -1 < amount < 1 else f"${amount:,.2f}{more}"

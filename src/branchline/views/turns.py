@@ -27,7 +27,7 @@ class TurnRow(NamedTuple):
 
 
 def turns_of(session: SessionSource) -> list[TurnRow]:
-    """What the person said on the active path, oldest first; prompts without words are left out."""
+    """Return the prompts on the active path, oldest first; prompts without text are left out."""
     tree = session.index
     positions = [tree.positions[key] for key in session.path()]
     prompts = [place for place, position in enumerate(positions) if tree.roles[position] == "user"]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
-from branchline.cli.output import Output, paint, remark
+from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
-from branchline.views.humanize import age, count
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from branchline.session import ForkAt, Session
@@ -67,7 +68,7 @@ def branch_command(
 
 def _list_branches(out: Output, session: str, directory: str | None) -> None:
     from branchline.actions.named_branches import named_branches
-    from branchline.context import milliseconds
+    from branchline.views.operation_lines import branch_line
 
     with resolve_session(session, directory) as live:
         found = named_branches(live)
@@ -76,15 +77,7 @@ def _list_branches(out: Output, session: str, directory: str | None) -> None:
             out.result("branch", {**position_fields(live), "branches": branches})
             return
         for branch in found:
-            when = milliseconds(branch.timestamp)
-            ago = "" if when is None else age(when, time.time())
-            size = count(branch.entries, "entry", "entries")
-            mark = " ← you are here" if branch.is_current else ""
-            out.row(
-                paint("dim", f"{ago:>5}  "),
-                paint("label", branch.name),
-                paint("plain", f"  {size}, ends at {described(live, branch.tip)}{mark}"),
-            )
+            out.row(*branch_line(branch, partial(described, live), time.time()))
         if not found:
             remark(
                 f"{live.id} has no named branches; `branchline branch SESSION ENTRY --name NAME` makes one"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output, paint, remark
+from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.errors import EntryNotFound, SessionNotFound
-from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,20 +118,16 @@ def _print_turns(out: Output, view: CompareView, *, two: bool) -> None:
 
 
 def _print_head(out: Output, left: _End, right: _End, view: CompareView) -> None:
-    first, second = ("first: ", "second: ") if out.plain else ("--- ", "+++ ")
-    out.row(paint("removed", f"{first}{_described(left)}"))
-    out.row(paint("added", f"{second}{_described(right)}"))
-    shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
-    how = ", matched by text" if view.shared and view.by == "text" else ""
-    upto = f", up to {_entry_words(left.session, view.common_ancestor)}" if view.common_ancestor else ""
-    out.row(paint("dim", f"{shared}{how}{upto}"))
-    out.line()
+    from branchline.views.compare_lines import head_lines
+
+    common = _entry_words(left.session, view.common_ancestor) if view.common_ancestor else ""
+    for line in head_lines(view, _described(left), _described(right), common, plain=out.plain):
+        out.row(*line)
 
 
 def _described(end: _End) -> str:
     title = end.session.title or ""
-    where = "before the first entry" if end.entry is None else _entry_words(end.session, end.entry)
-    return " ".join(filter(None, [end.session.id, title, "at", where]))
+    return " ".join(filter(None, [end.session.id, title, "at", _entry_words(end.session, end.entry)]))
 
 
 def _entry_words(session: Session, entry: str | None) -> str:
@@ -144,9 +139,11 @@ def _entry_words(session: Session, entry: str | None) -> str:
 
 def _name(end: _End, other: _End) -> str:
     """The name of a side: the session, or the end of the branch."""
+    from branchline.views.operation_lines import START
+
     if end.session is not other.session:
         return end.session.title or end.session.id
-    return (end.session.label(end.entry) if end.entry else None) or end.entry or "the beginning"
+    return (end.session.label(end.entry) if end.entry else None) or end.entry or START
 
 
 # -- which two --------------------------------------------------------------------------------------------

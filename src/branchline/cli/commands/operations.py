@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from branchline.cli.options import command, directory_option, session_argument
-from branchline.cli.output import Output, paint, remark
+from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
-from branchline.views.humanize import age, count
+from branchline.views.humanize import count
 
 if TYPE_CHECKING:
     from branchline.actions.graft import GraftResult
     from branchline.actions.operations import Operation
     from branchline.session import Session
-    from branchline.views.spans import StyleRole
 
 __all__ = ["graft_command", "log_command", "redo_command", "squash_command", "undo_command"]
 
@@ -33,7 +33,7 @@ def log_command(out: Output, session: str, directory: str | None) -> None:
     Messages are not operations; `branchline show` prints them. Undone operations are marked.
     """
     from branchline.actions.operations import operations
-    from branchline.context import milliseconds
+    from branchline.views.operation_lines import operation_line
 
     with resolve_session(session, directory) as live:
         done = operations(live)
@@ -43,22 +43,15 @@ def log_command(out: Output, session: str, directory: str | None) -> None:
             )
             return
         for each in reversed(done):
-            when = milliseconds(each.timestamp)
-            ago = "" if when is None else age(when, time.time())
-            role: StyleRole = "dim" if each.undone or each.verb in ("undo", "redo") else "plain"
-            out.row(
-                paint("dim", f"{ago:>5}  "),
-                paint("label", f"{each.verb:<11}"),
-                paint(role, _words(live, each) + ("  (undone)" if each.undone else "")),
-            )
+            out.row(*operation_line(each, partial(described, live), time.time()))
         if not done:
-            remark(f"{live.id} has only been talked in: no operations")
+            remark(f"{live.id} has no operations, only messages")
 
 
 def _words(session: Session, operation: Operation) -> str:
     from branchline.views.operation_lines import operation_words
 
-    return operation_words(operation, lambda entry: described(session, entry))
+    return operation_words(operation, partial(described, session))
 
 
 @command("undo", examples="branchline undo @last")
@@ -91,11 +84,8 @@ def _tell(out: Output, name: str, session: Session, operation: Operation) -> Non
         out.result(name, {**position_fields(session), "operation": msgspec.to_builtins(operation)})
         return
     verb = {"undo": "undid", "redo": "redid"}[name]
-    out.line(f"{verb} {operation.verb} ({_words(session, operation)}); the leaf is {_here(session)}")
-
-
-def _here(session: Session) -> str:
-    return "the start" if session.leaf is None else described(session, session.leaf)
+    where = described(session, session.leaf)
+    out.line(f"{verb} {operation.verb} ({_words(session, operation)}); the leaf is {where}")
 
 
 @command(
@@ -140,7 +130,7 @@ def graft_command(
 )
 @session_argument()
 @click.argument("part", metavar="ENTRY..ENTRY")
-@click.option("--summary", metavar="TEXT", help="What stands for the range; - reads stdin.")
+@click.option("--summary", metavar="TEXT", help="Summary of the range; - reads stdin.")
 @click.option("--model", metavar="MODEL", help="Write the summary with MODEL (default: the setting).")
 @directory_option
 def squash_command(

@@ -1,8 +1,9 @@
-"""What all screens share: keys from the table, hints and help, a search that is typed, messages."""
+"""The base of all screens: keys from the key map, hints, help, search and messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -19,13 +20,15 @@ from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.layout import PaneLayout
+from branchline.views.browser.layout import PaneLayout, air_of
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
-from branchline.views.spans import Line, Piece, Span, make_line
-from branchline.views.text import one_line, safe
+from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
+from branchline.views.text import cut, one_line, safe
+from branchline.views.text import width as text_width
 
 if TYPE_CHECKING:
+    from branchline.session import Session
     from branchline.tui.app import BranchlineApp
 
 __all__ = ["KeyedScreen", "ListScreen", "PanelScreen", "bindings"]
@@ -35,10 +38,11 @@ _Read = TypeVar("_Read")
 _DEBOUNCE = 0.03
 """Seconds after a key before a search begins: more keys may follow."""
 _LONGEST_NOTICE = 500
+_LEAST_TITLE = 8
 
 
 def bindings(screen: str) -> list[BindingType]:
-    """The bindings of a screen, from its table. Letters are bound too; a search that is typed takes them."""
+    """Return the bindings of a screen from its table. Letters are bound too; a search takes them first."""
     return [
         Binding(keys, key.action, key.words, show=False)
         for key in SCREENS[screen]
@@ -48,12 +52,16 @@ def bindings(screen: str) -> list[BindingType]:
 
 
 class KeyedScreen(Screen[Any]):
-    """A screen whose keys are in the table."""
+    """A screen with the keys of a table."""
 
     table: ClassVar[str]
+    air_below: ClassVar[str] = ""
+    """The bar that a blank line follows on high screens."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._location: Callable[[], Line] | None = None
+        self._untitled: tuple[Session, str] | None = None  # a session, and its name without a title
         self.message: Line = ()
         self.own: Line = ()
 
@@ -69,33 +77,33 @@ class KeyedScreen(Screen[Any]):
     # -- messages -------------------------------------------------------------------------------------
 
     def tell(self, words: str, *, wrong: bool = False) -> None:
-        """Say something above the keys, until the next action. Words of sessions may be in it."""
+        """Show a message above the key line until the next action. It may contain session text."""
         shown = safe(one_line(words))[:_LONGEST_NOTICE]
         self.message = make_line(Span(f" {shown}", "error" if wrong else "tool"))
         self.show_message()
 
     def show_message(self) -> None:
-        """Show what was told last, else what the screen has to say by itself."""
+        """Show the last message, else the status of the screen."""
         if self.query("#seen"):
             self.query_one("#seen", LineBar).say_lines([self.message or self.own_message()])
 
     def own_message(self) -> Line:
-        """What stands above the keys while nothing was told."""
+        """Return the status line, which is shown while there is no message."""
         return self.own
 
     def say_own(self, *pieces: Piece) -> None:
-        """Say what stands above the keys while nothing was told."""
+        """Set the status line, which is shown while there is no message."""
         self.own = make_line(*pieces)
         self.show_message()
 
     def forget_message(self) -> None:
-        """Whatever was told has been seen: something else is done now."""
+        """Clear the message before the next action."""
         if self.message:
             self.message = ()
             self.show_message()
 
     def ask(self, question: Screen[_Answer], then: Callable[[_Answer | None], None]) -> None:
-        """Show a question, and do something with its answer; what goes wrong then is told."""
+        """Show a dialog and call ``then`` with its answer; errors are reported."""
 
         def answered(answer: _Answer | None) -> None:
             with self.branchline.telling():
@@ -104,20 +112,19 @@ class KeyedScreen(Screen[Any]):
         self.app.push_screen(question, answered)
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = False) -> None:
-        """Do something in a worker thread.
+        """Run ``work`` in a worker thread.
 
-        It has a description, because without one Textual writes out everything that the work was given: two
-        thousand rows at each key.
+        The description is set, because otherwise Textual formats all arguments: thousands of rows per key.
         """
         self.run_worker(work, thread=True, group=group, exclusive=exclusive, description=group)
 
     def read_in_thread(
         self, read: Callable[[], _Read], take: Callable[[_Read], None], group: str, *, failed: str
     ) -> None:
-        """Read something in a worker thread and take it here, unless another reading of the group began.
+        """Call ``read`` in a worker thread, then ``take`` with its result unless a newer read began.
 
-        ``failed`` begins the message if reading fails, for whatever reason: formats come from many packages,
-        and none of them may end the app.
+        ``failed`` begins the message if reading fails. Every exception is caught: formats come from many
+        packages, and none of them may end the app.
         """
 
         def work() -> None:
@@ -133,11 +140,11 @@ class KeyedScreen(Screen[Any]):
         self.in_thread(work, group, exclusive=True)
 
     def hint_words(self) -> Mapping[str, str]:
-        """What keys do here and now, where that is not what the table says."""
+        """Return texts for the key line that differ from the table, by action."""
         return {}
 
     def hints(self) -> list[BarItem]:
-        """The keys that matter most; a click does what the key does."""
+        """Return the key line; a click runs the action of a key."""
         told = hints(self.table, self.size.width, letters=self.letters, words=self.hint_words())
         return [
             BarItem(hint.line, None if hint.action is None else partial(self._press, hint.action))
@@ -151,6 +158,10 @@ class KeyedScreen(Screen[Any]):
         self.query_one("#hints", LineBar).say_parts(self.hints())
 
     def on_resize(self) -> None:
+        if self.air_below:
+            self.query_one(self.air_below).styles.margin = (0, 0, air_of(self.size.height).search, 0)
+        if self._location is not None:
+            self.query_one("#top", LineBar).say_lines([self._location()])
         if self.query("#hints"):
             self.show_hints()
 
@@ -160,21 +171,50 @@ class KeyedScreen(Screen[Any]):
         self.app.push_screen(HelpScreen(self.table, letters=self.letters))
 
     def copy(self, text: str, what: str) -> None:
-        """Put text on the clipboard (the terminal does it, if it can) and show what was copied."""
+        """Copy text to the clipboard, if the terminal supports it, and show what was copied."""
         self.app.copy_to_clipboard(text.encode("utf-8", "replace").decode())
         self.tell(f"{what} copied: {one_line(text)[:120]}")
 
-    def place_line(self, *crumbs: str, facts: str = "") -> Line:
-        """The first line of a screen: where one is, and at its end facts and whether this is the demo."""
+    def show_place(self, *crumbs: str, facts: str = "") -> None:
+        """Show the first line of a screen: the location; at its end facts, and whether this is the demo."""
+        self._location = partial(self._location_line, crumbs, facts)
+        self.query_one("#top", LineBar).say_lines([self._location()])
+
+    def show_session_place(self, session: Session, *screen: str, facts: str = "") -> None:
+        """Show the first line of a screen about one session: project, title and screen.
+
+        A session without a title is called by its first prompt. Where the line is too long, the title is cut.
+        """
+        from branchline.library.row_reader import first_prompt_line  # noqa: PLC0415
+        from branchline.views.browser.list_rows import TITLE  # noqa: PLC0415
+
+        project = os.path.basename(session.cwd or "")
+        if self._untitled is None or self._untitled[0] is not session:
+            self._untitled = (session, first_prompt_line(session.transcript) or session.id)
+        title = session.title or self._untitled[1]
+        before = (project,) if project else ()
+        self._location = partial(
+            self._location_line, (*before, cut(one_line(title), TITLE), *screen), facts, cutting=len(before)
+        )
+        self.query_one("#top", LineBar).say_lines([self._location()])
+
+    def _location_line(self, crumbs: Sequence[str], facts: str, *, cutting: int | None = None) -> Line:
+        """Return the first line for the current width; ``cutting`` is the crumb that is cut if needed."""
         from branchline.views.browser.list_rows import spread  # noqa: PLC0415
 
-        pieces = [Span(" branchline", "active")]
-        for number, crumb in enumerate(crumbs):
-            last = number == len(crumbs) - 1
-            pieces += [Span(" / ", "dim"), Span(one_line(crumb), "title" if last else "tool")]
+        width = self.size.width
         demo = Span(" demo " if self.branchline.demo else "", "prompt")
         right = make_line(Span(f"  {facts}" if facts else "", "dim"), "  " if demo.text else "", demo)
-        return spread(make_line(*pieces), right, self.size.width)
+        shown = [one_line(crumb) for crumb in crumbs]
+        if cutting is not None:
+            others = sum(text_width(crumb) for place, crumb in enumerate(shown) if place != cutting)
+            room = width - 12 - 3 * len(shown) - others - line_width(shown_line(right))
+            shown[cutting] = cut(shown[cutting], max(_LEAST_TITLE, room))
+        pieces = [Span(" branchline", "active")]
+        for number, crumb in enumerate(shown):
+            last = number == len(shown) - 1
+            pieces += [Span(" / ", "dim"), Span(crumb, "title" if last else "tool")]
+        return spread(make_line(*pieces), right, width)
 
 
 class PanelScreen(KeyedScreen):
@@ -198,7 +238,7 @@ class PanelScreen(KeyedScreen):
 
 
 class ListScreen(KeyedScreen):
-    """A screen that is searched by typing: at any time, or with the letters that act, after ``/``."""
+    """A screen that is searched by typing: at any time, or after ``/`` where letters act."""
 
     always_typing: ClassVar[bool] = False
     """Whether letters search here also where they act on other screens."""
@@ -212,7 +252,7 @@ class ListScreen(KeyedScreen):
 
     @property
     def words(self) -> str:
-        """What is searched for."""
+        """The text of the search line."""
         return self.edit.text
 
     @words.setter
@@ -221,24 +261,24 @@ class ListScreen(KeyedScreen):
 
     @property
     def typing(self) -> bool:
-        """Whether a letter is searched for now."""
+        """Whether letters go to the search line now."""
         return self._begun or self.always_typing or not self.letters
 
     # -- for the screens that are one -----------------------------------------------------------------
 
     def search_changed(self) -> None:
-        """Show what the words in the search line find."""
+        """Show the matches of the search line."""
         raise NotImplementedError
 
     def search_line(self) -> Line:
-        """The search line, when it says anything else than the words."""
+        """Return the search line."""
         return search_line(self.edit, self.search_hint(), typing=self.typing)
 
     def search_hint(self) -> str:
         return TYPE_TO_SEARCH if self.typing else PRESS_TO_SEARCH
 
     def fit_pane(self, pane: Widget, layout: PaneLayout) -> None:
-        """Put the pane beside the list, below it, or nowhere, as the layout says."""
+        """Place the pane beside or below the list, or hide it, by the layout."""
         self.query_one("#body").set_class(bool(layout.beside), "wide")
         self.list.styles.width = layout.columns
         pane.display = layout.has_pane
@@ -269,7 +309,7 @@ class ListScreen(KeyedScreen):
         self.search_changed()
 
     def stop_typing(self) -> bool:
-        """Leave the search line and clear it; whether there was anything to leave."""
+        """Leave and clear the search line; return whether it was in use."""
         if not self._begun and not self.words:
             return False
         self._begun = False
@@ -294,14 +334,14 @@ class ListScreen(KeyedScreen):
         event.prevent_default()
 
     def _search_now(self) -> None:
-        """Do the search that waits: a key that acts means the row that the words lead to."""
+        """Run a delayed search now, so that an action applies to its first match."""
         if self._waiting is not None:
             self._waiting.stop()
             self._waiting = None
             self.search_changed()
 
     def _typed(self, event: events.Key) -> bool:
-        """Whether the search line has a use for a key."""
+        """Give a key to the search line; return whether it was used."""
         key, character = event.key, event.character if event.is_printable else None
         if not self._begun:
             if character is not None and character in self.letters_that_act:
@@ -338,7 +378,7 @@ class ListScreen(KeyedScreen):
         self.action_choose()
 
     def action_back(self) -> None:
-        """Clear the search; without one, leave without a choice."""
+        """Clear the search; without one, close the screen without a choice."""
         if not self.stop_typing():
             self.dismiss(None)
 

@@ -1,4 +1,4 @@
-"""The session browser: every session, found as one types, with what was said last beside it."""
+"""The session browser: all sessions, search as you type, and a preview."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LOOK = 1.0
 
 
 class BrowserScreen(SessionListScreen):
-    """All sessions of this directory, or of every one."""
+    """The sessions of this directory, or of all directories."""
 
     table = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
@@ -93,7 +93,7 @@ class BrowserScreen(SessionListScreen):
         self.set_interval(_LOOK, self._look)
 
     def _look(self) -> None:
-        """See whether the session under the cursor is as it was: what is shown beside it should be true."""
+        """Check the session under the cursor for changes, so that the preview is up to date."""
         row = self.row
         if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
             self._look_again([row])
@@ -101,7 +101,7 @@ class BrowserScreen(SessionListScreen):
     # -- the pane beside ------------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        """Put the preview beside the list, below it, or nowhere, as there is room."""
+        """Place the preview beside or below the list, or hide it."""
         air = air_of(self.size.height)
         for name, lines in (("#search", air.search), ("#filters", air.filters), ("#columns", air.columns)):
             self.query_one(name).styles.margin = (lines, 0, 0, 0)
@@ -155,10 +155,10 @@ class BrowserScreen(SessionListScreen):
             self._show_lines(self.state.line_of(self.item or 0))
 
     def action_filter(self, words: str = "") -> None:
-        """Pick a filter out of all there are; what is typed narrows them."""
+        """Pick a filter."""
         titles = {"agent": "Agent", "scope": "Directory", "period": "Time", "shape": "Shape", "hide": "Hide"}
         options = [
-            MenuItem(f"{kind}={value}", f"{titles[kind]}: {value if kind != 'scope' else about}", about)
+            MenuItem(f"{kind}={value}", f"{titles[kind]}: {value}", about)
             for kind, value, about in self.state.filter_choices()
         ]
 
@@ -311,7 +311,7 @@ class BrowserScreen(SessionListScreen):
             self._look_again(back, back=True)
 
     def _look_again(self, rows: list[SessionRow], *, back: bool = False) -> None:
-        """Show sessions as they are now; they are read in a worker."""
+        """Read sessions again in a worker and show them."""
         self.in_thread(partial(self._read_again, rows, back=back), "again")
 
     def _read_again(self, rows: list[SessionRow], *, back: bool) -> None:
@@ -332,7 +332,7 @@ class BrowserScreen(SessionListScreen):
                 if now.problem is not None:
                     self.tell(f"{row.title or row.id} can no longer be read: {reason_words(now)}", wrong=True)
                 elif now.id != row.id:
-                    self.tell(f"another session has taken the place of {row.title or row.id}", wrong=True)
+                    self.tell(f"{row.title or row.id} was replaced by another session", wrong=True)
                 elif now.size < row.size:
                     self.tell(f"{row.title or row.id} was truncated", wrong=True)
             elif row_name(row) in self.state.loaded.rows:  # else it was removed here while it was read
@@ -341,14 +341,14 @@ class BrowserScreen(SessionListScreen):
         self.show_everything()
 
     def reload_later(self) -> None:
-        """Read the list again when it is next shown: there are new sessions."""
+        """Reload the list when it is shown next: there are new sessions."""
         self._stale = True
 
     def on_screen_suspend(self) -> None:
         self._away = True
 
     def on_screen_resume(self) -> None:
-        """Back from another screen: the session may have grown, or be gone."""
+        """Check the session again after another screen: it may have changed or been deleted."""
         if not self._away:  # shown for the first time
             return
         self._away = False
@@ -364,10 +364,11 @@ class BrowserScreen(SessionListScreen):
         self.action_open()
 
     def hint_words(self) -> dict[str, str]:
-        """What keys do for the session under the cursor."""
+        """Return the texts of keys for the session under the cursor."""
         row = self.row
         if row is None:
-            return {"open": "", "transcript": "", "tree": "", "actions": "", "rename": ""}
+            words = {"open": "", "transcript": "", "tree": "", "actions": "", "rename": ""}
+            return words | {"back": "clear"} if self.words else words
         words = {"open": self.branchline.picking or best_words(self._facts(row))}
         if words["open"] == "read":
             words["transcript"] = ""
@@ -380,7 +381,7 @@ class BrowserScreen(SessionListScreen):
         return words
 
     def _plan(self, row: SessionRow, *, here: bool = False, tell: bool = False) -> ResumePlan | None:
-        """How a session is continued; None where it cannot be, with the reason if ``tell`` is set."""
+        """Return how to continue a session, or None; ``tell`` reports the reason."""
         if row.problem is not None:
             return None
         try:
@@ -411,7 +412,7 @@ class BrowserScreen(SessionListScreen):
         )
 
     def action_open(self) -> None:
-        """Do the best that can be done with the session under the cursor."""
+        """Run the best action for the session under the cursor."""
         row, hit = self.row, self.hit
         if row is None:
             return
@@ -454,7 +455,7 @@ class BrowserScreen(SessionListScreen):
             self.copy(going.shell_command, "command")
 
     def _go_on_here(self, row: SessionRow, *, asked: bool = False) -> None:
-        """Continue a fork in our own chat, after a question that says so."""
+        """Continue a fork in branchline chat after a question."""
         going = self._plan(row, here=asked, tell=True)
         if going is None:
             return
@@ -569,11 +570,11 @@ class BrowserScreen(SessionListScreen):
         self.branchline.compare_sessions(*chosen)
 
     def search_for(self, words: str) -> None:
-        """Search for something that another screen has come upon."""
+        """Search for words from another screen."""
         self.set_words(words)
 
     def go_to(self, row: SessionRow) -> None:
-        """Put the cursor on a session, wherever it is; what hides it is cleared."""
+        """Put the cursor on a session; filters that hide it are cleared."""
         state, name = self.state, row_name(row)
         if name not in state.loaded.rows:
             state.scope = "all"
@@ -588,7 +589,7 @@ class BrowserScreen(SessionListScreen):
 
 @cache
 def _is_writable(format_: str | None) -> bool:
-    """Whether we write sessions of a format."""
+    """Whether branchline can write sessions of a format."""
     try:
         return format_ is not None and format_named(format_).writer is not None
     except (BranchlineError, LookupError, ValueError):

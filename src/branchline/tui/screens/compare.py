@@ -1,4 +1,4 @@
-"""Two branches, or two sessions, side by side from where they part."""
+"""Two branches or two sessions side by side, from their common ancestor on."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from branchline.session import Session
 from branchline.tree import ROOT
 from branchline.tui.screens.base import PanelScreen, bindings
 from branchline.tui.session_watcher import SessionWatcher
-from branchline.tui.widgets.line_bar import LineBar
 from branchline.views.compare import CompareView, compare_view
-from branchline.views.compare_lines import side_by_side, totals_table, unified
+from branchline.views.compare_lines import shared_words, side_by_side, totals_table, unified
 from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import count
+from branchline.views.operation_lines import START
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.text import cut, one_line
 from branchline.views.wrap import wrap_line
@@ -29,9 +29,10 @@ _TWO_COLUMNS = 72
 
 
 class CompareScreen(PanelScreen):
-    """What two paths share, then turn by turn how they differ, and what each of them took."""
+    """What two paths share, their differences turn by turn, and their totals."""
 
     table = "compare"
+    air_below = "#top"
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
     DEFAULT_CSS = """
     CompareScreen TextPanel { height: 1fr; padding: 0 1; }
@@ -59,7 +60,7 @@ class CompareScreen(PanelScreen):
         self.set_interval(_LOOK, self._look)
 
     def _look(self) -> None:
-        """Say what happens to the files while they are compared; who was read again is compared again."""
+        """Report changes of the files, and compare again if a session was reloaded."""
         for living in self._living:
             before, news = living.session, living.poll()
             if news.words is not None:
@@ -91,13 +92,14 @@ class CompareScreen(PanelScreen):
 
     def _show(self, view: CompareView) -> None:
         self.view = view
-        left, right = self._names()
-        self.query_one("#top", LineBar).say_lines([self.place_line("Compare", f"{left}  and  {right}")])
-        shared = f"{count(view.shared, 'entry', 'entries')} shared" if view.shared else "nothing shared"
-        how = ", matched by text" if view.shared and view.by == "text" else ""
+        (left, _), (right, _) = self.sides
+        if left is right:
+            self.show_session_place(left, "Compare two branches")
+        else:
+            self.show_place("Compare two sessions")
         self.say_own(
             Span(
-                f" {shared}{how} · then {count(len(view.left.turns), 'turn')}"
+                f" {shared_words(view)} · then {count(len(view.left.turns), 'turn')}"
                 f" and {count(len(view.right.turns), 'turn')}",
                 "dim",
             )
@@ -111,7 +113,7 @@ class CompareScreen(PanelScreen):
         return _end_name(left, left_leaf), _end_name(right, right_leaf)
 
     def lines(self, columns: int) -> list[Line]:
-        """The comparison for a width."""
+        """Return the lines of the comparison for a width."""
         view = self.view
         if view is None:
             return []
@@ -160,8 +162,8 @@ def _position(session: Session, leaf: str | None) -> int:
 
 
 def _end_name(session: Session, leaf: str | None) -> str:
-    """What tells one end of a branch from another: its label, else its words."""
+    """Return the name of a branch end: its label, else its text."""
     if leaf is None:
-        return "the beginning"
+        return START
     label = session.label(leaf)
     return label or cut(one_line(RowTexts(session.transcript)(session.index.position(leaf))), _NAME)

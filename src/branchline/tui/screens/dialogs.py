@@ -1,4 +1,4 @@
-"""Small questions: yes or no, a line of text, one of several things."""
+"""Dialogs: yes or no, a line of text, a choice."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ BOX = """
 
 
 _AROUND = 6
-"""Rows that the frame, a blank and the hints take, and one of what is below on either side."""
+"""Rows of the frame, the empty line and the hints, and one row of the screen below on either side."""
 
 
 class ConfirmDialog(ModalScreen[bool]):
-    """A question that Enter answers with yes and Escape with no. No letter does: it may be typed by habit."""
+    """A question: Enter is yes, Escape is no. Letters do nothing, because they may be typed by accident."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("enter", "dismiss(True)", "yes"),
@@ -71,7 +71,7 @@ class ConfirmDialog(ModalScreen[bool]):
 
 
 class InputDialog(ModalScreen["str | None"]):
-    """A line of text; None when the person left."""
+    """Asks for a line of text; returns None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape", "dismiss(None)", "leave"),
@@ -91,9 +91,9 @@ class InputDialog(ModalScreen["str | None"]):
             yield Field(one_line(self._value))
             yield LineBar(
                 Span("Enter", "title"),
-                Span(" keeps it   ", "dim"),
+                Span(" save   ", "dim"),
                 Span("Esc", "title"),
-                Span(f" leaves   {self._hint}", "dim"),
+                Span(f" cancel   {self._hint}", "dim"),
             )
 
     def on_mount(self) -> None:
@@ -120,9 +120,9 @@ class _Options:
 
 
 class SelectDialog(ModalScreen["str | None"]):
-    """One of several things, filtered by typing; its name, or None when the person left.
+    """A list of choices, filtered by typing; returns the name of the chosen one, None if cancelled.
 
-    ``note`` is a sentence below them.
+    ``note`` is a sentence below the list.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -159,7 +159,7 @@ class SelectDialog(ModalScreen["str | None"]):
                 Span("Enter", "title"),
                 Span(" choose   ", "dim"),
                 Span("Esc", "title"),
-                Span(" leave", "dim"),
+                Span(" close", "dim"),
             )
 
     def on_mount(self) -> None:

@@ -1,4 +1,4 @@
-"""What is done with an entry of a tree: go there, fork, label, copy, export, compare."""
+"""Actions on an entry of a tree: go there, fork, label, copy, export, compare."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNDO = "Ctrl+Z undoes it"
 
 
 class EntryActionsScreen(ListScreen):
-    """A list of entries that acts on the one under the cursor; the screen shows them."""
+    """The actions for the entry under the cursor; subclasses show the entries."""
 
     def __init__(self, session: Session, *, at: str | None = None) -> None:
         super().__init__()
@@ -65,14 +65,14 @@ class EntryActionsScreen(ListScreen):
         self.ask(SelectDialog("This entry", options), picked)
 
     def entry_facts(self, key: str) -> EntryFacts:
-        """What decides about what can be done with an entry."""
+        """Return the facts that decide which actions an entry has."""
         index, model = self.session.index, self.branchline.summary_model
         return EntryFacts(
             prompt=index.roles[index.position(key)] == "user", model=None if model is None else model.name
         )
 
     def entry_actions(self) -> dict[str, Callable[[str], None]]:
-        """What the things of the menu do with an entry, by their names."""
+        """Return the functions of the menu items for an entry, by name."""
         return {
             "navigate": self._navigate,
             "summary": self._navigate_with_summary,
@@ -88,7 +88,7 @@ class EntryActionsScreen(ListScreen):
         }
 
     def attempt(self, work: Callable[[], Awaitable[str | None]]) -> None:
-        """Do something that may fail, and say what came of it."""
+        """Run an action that may fail, and report the result."""
 
         async def attempt() -> None:
             self.acting = True
@@ -116,7 +116,7 @@ class EntryActionsScreen(ListScreen):
         self.attempt(go)
 
     def _moved(self, done: NavigateResult) -> str:
-        """Stand where navigating has led, and say what came of it."""
+        """Show the new position after navigating, and report the result."""
         if done.status != "done":
             return "you are already there" if done.status == "unchanged" else f"not moved: {done.reason}"
         self.words = self.tree_state.words = ""  # the new place may be none that the search finds
@@ -141,7 +141,7 @@ class EntryActionsScreen(ListScreen):
         )
 
     def ask_focus(self, hint: str, then: Callable[[SummaryModel, str], None]) -> None:
-        """Ask what a generated summary should look at; without a model, say so."""
+        """Ask for the focus of a generated summary; report it if no model is configured."""
         model = self.branchline.summary_model
         if model is None:
             self.tell(NO_MODEL, wrong=True)
@@ -155,7 +155,7 @@ class EntryActionsScreen(ListScreen):
 
     @asynccontextmanager
     async def writing(self, heading: str) -> AsyncIterator[StreamingDialog]:
-        """Show what a model is writing, for the length of a ``with`` block."""
+        """Show the text that a model writes during a ``with`` block."""
         dialog = StreamingDialog(heading)
         await self.app.push_screen(dialog)
         try:

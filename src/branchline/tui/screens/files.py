@@ -1,4 +1,4 @@
-"""The files that a branch or a whole session touched; one of them leads to the calls that did it."""
+"""The files that a branch or a session touched, with the calls that touched them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ __all__ = ["FilesScreen"]
 
 
 class FilesScreen(ListScreen):
-    """Gives back the entry that was chosen, or None. ``at`` is the end of the branch, the leaf by default."""
+    """Returns the chosen entry or None. ``at`` is the end of the branch (default: the leaf)."""
 
     table = "files"
+    air_below = "#search"
     always_typing = True
     BINDINGS: ClassVar[list[BindingType]] = bindings("files")
     DEFAULT_CSS = "FilesScreen #detail { height: 50%; border-top: solid $border; padding: 0 1; }"
@@ -58,7 +59,7 @@ class FilesScreen(ListScreen):
 
     def _read(self) -> None:
         session = self._session
-        self.query_one("#top", LineBar).say_lines([self.place_line(session.title or session.id, "Files")])
+        self.show_session_place(session, "Files")
         tree = session.index
         path = [] if self._at is None else tree.path_positions(tree.position(self._at))
         positions = range(len(tree)) if self._is_whole else path
@@ -67,7 +68,7 @@ class FilesScreen(ListScreen):
 
     def _take(self, files: list[TouchedFile]) -> None:
         self._all = files
-        self.list.empty = " no file was touched"
+        self.list.empty = [make_line(Span(" no file was touched", "dim"))]
         self.search_changed()
 
     def search_changed(self) -> None:
@@ -91,7 +92,7 @@ class FilesScreen(ListScreen):
         self._show_call()
 
     def _show_call(self) -> None:
-        """Show what the chosen call did, as the tree would."""
+        """Show the selected call as the tree shows it."""
         file, session = self._file, self._session
         panel = self.query_one("#detail", TextPanel)
         if file is None:

@@ -1,4 +1,4 @@
-"""The forest: sessions below the sessions they were forked from, across files and programs."""
+"""The forest: sessions below the sessions that they were forked from, across agents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOOK = 1.0
 
 
 class _Rows:
-    """The rows of the screen. Not the screen itself: one of no length would be taken for no screen at all."""
+    """The rows of the screen; not the screen itself, because an empty one would be falsy."""
 
     def __init__(self, screen: ForestScreen) -> None:
         self._screen = screen
@@ -50,9 +50,10 @@ class _Rows:
 
 
 class ForestScreen(ListScreen):
-    """Gives back the session that was chosen, or None; ``current`` is marked."""
+    """Returns the chosen session or None; ``current`` is marked."""
 
     table = "forest"
+    air_below = "#search"
     BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
 
     def __init__(self, source: Source[Session], scope: Scope, *, current: SessionRow | None = None) -> None:
@@ -81,7 +82,7 @@ class ForestScreen(ListScreen):
         self.set_interval(_LOOK, self._look)
 
     def _look(self) -> None:
-        """See whether the session under the cursor is as it was; if not, all are read again."""
+        """Reload the forest if the session under the cursor has changed."""
         row = self.row
         if self.is_current and row is not None and row.problem is None and self.source.is_changed(row):
             self.tell(f"{row.title or row.id} has changed; the forest was reloaded")
@@ -102,7 +103,7 @@ class ForestScreen(ListScreen):
             self.list.move_to(place)
 
     def search_changed(self) -> None:
-        """All sessions in their places; with a search, those that are found, one below the other."""
+        """Show the whole forest, or a flat list of matches."""
         query = parse_query(self.words, now=datetime.now().astimezone())
         forest, agent = self._forest or Forest(), self.source.agent
         if query.pattern is not None and query != self._tried:
@@ -119,12 +120,13 @@ class ForestScreen(ListScreen):
             ).items
         else:
             self.items = threads(forest, agent=agent)
-        self.list.empty = "   reading …" if self._forest is None else "   no matches"
+        words = "reading …" if self._forest is None else "no matches"
+        self.list.empty = [make_line(Span(f"   {words}", "dim"))]
         self.list.show(_Rows(self))
         self.call_after_refresh(self._show_columns)
         roots = sum(not item.branch for item in self.items)
         where = "this directory" if self.scope == "here" else "all directories"
-        self.query_one("#top", LineBar).say_lines([self.place_line("Forest", facts=where)])
+        self.show_place("Forest", facts=where)
         self.say_own(
             Span(f" {count(len(self.items), 'session')}, {count(roots, 'root')}", "dim"),
             Span(f"   {query.problem}" if query.problem else "", "warning"),
@@ -135,7 +137,7 @@ class ForestScreen(ListScreen):
         return face_of(row, self.source.agent(row))
 
     def _try(self, query: Query, rows: list[SessionRow]) -> None:
-        """Look for a pattern in a worker; then the list shows what it has found."""
+        """Search for a pattern in a worker, then show its matches."""
         decided: dict[str, Match] = {}
         why = ""
         try:
@@ -168,7 +170,7 @@ class ForestScreen(ListScreen):
         self.query_one("#columns", LineBar).say_lines([header_line(self._columns(self.list.columns))])
 
     def row_line(self, index: int, columns: int) -> Line:
-        """One row of the forest."""
+        """Return one row of the forest."""
         item = self.items[index]
         current = row_name(item.row) == self.current
         look = RowLook(

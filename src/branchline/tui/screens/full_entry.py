@@ -1,4 +1,4 @@
-"""One entry, all of it, page by page."""
+"""One whole entry, page by page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["FullEntryScreen"]
 
 
 class FullEntryScreen(TextScreen):
-    """All of one entry, however long: only the page that is read is laid out."""
+    """One entry of any length; only the current page is laid out."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("home,g", "page_to(0)", "to the beginning"),
@@ -52,7 +52,7 @@ class FullEntryScreen(TextScreen):
         self._turn_to(page % len(self._pages), at_end=page < 0)
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll; beyond the end of a page is the next one."""
+        """Scroll; the next page follows the end of a page."""
         panel = self.query_one(TextPanel)
         if by > 0 and panel.scroll_offset.y >= panel.max_scroll_y and self._page + 1 < len(self._pages):
             self._turn_to(self._page + 1)

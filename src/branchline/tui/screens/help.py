@@ -27,7 +27,7 @@ _AROUND = 6
 
 
 class TextScreen(ModalScreen[None]):
-    """Something to read over what one was doing; any of the usual keys ends it."""
+    """Text over another screen; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q,enter,f1,question_mark", "dismiss", "close"),
@@ -52,7 +52,7 @@ class TextScreen(ModalScreen[None]):
             yield LineBar(Span(self.title_words, "heading"))
             yield TextPanel()
             yield LineBar(
-                Span("Esc", "title"), Span(" closes   ", "dim"), Span("↑↓", "title"), Span(" scroll", "dim")
+                Span("Esc", "title"), Span(" close   ", "dim"), Span("↑↓", "title"), Span(" scroll", "dim")
             )
 
     def on_mount(self) -> None:
@@ -63,7 +63,7 @@ class TextScreen(ModalScreen[None]):
         self.call_after_refresh(self._fit)
 
     def show_lines(self, *, at_end: bool = False) -> None:
-        """Show what there is to read, from its beginning or at its end."""
+        """Show the text, from its beginning or at its end."""
         self.query_one(TextPanel).show(self.lines, at_end=at_end)
         self.call_after_refresh(self._fit)
 
@@ -71,11 +71,11 @@ class TextScreen(ModalScreen[None]):
         self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
     def lines(self, columns: int) -> list[Line]:
-        """What there is to read."""
+        """Return the text for a width."""
         raise NotImplementedError
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll by so many lines."""
+        """Scroll by a number of lines."""
         self.query_one(TextPanel).scroll_relative(y=by, animate=False)
 
     def action_scroll(self, by: int) -> None:

@@ -1,4 +1,4 @@
-"""Why something is hidden, unreadable or strange: each with its reason."""
+"""Hidden, unreadable and damaged things, each with its reason."""
 
 from __future__ import annotations
 

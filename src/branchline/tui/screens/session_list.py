@@ -1,4 +1,4 @@
-"""Sessions read in workers while a list shows them: rows, costs, what a search finds, the preview."""
+"""A session list that is filled by workers: rows, costs, search results, preview."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _PLACES = 100
 
 
 class _Question(NamedTuple):
-    """A search that is asked for; answers to another one are dropped."""
+    """A running search; results of older ones are dropped."""
 
     query: Query
     scope: Scope
 
 
 class SessionListScreen(ListScreen):
-    """A list of sessions that fills itself. What a person does with them is the screen's business."""
+    """A list of sessions that is filled in the background; subclasses add the actions."""
 
     def __init__(self, state: BrowserState) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class SessionListScreen(ListScreen):
 
     @property
     def item(self) -> int | None:
-        """The number of the session under the cursor."""
+        """The index of the session under the cursor."""
         return self.state.item_at(self.list.cursor)
 
     @property
@@ -71,11 +71,11 @@ class SessionListScreen(ListScreen):
 
     @property
     def hit(self) -> Hit | None:
-        """The place under the cursor, where something is searched for."""
+        """The match under the cursor, if there is a search."""
         return self.state.hit_of(self.item)
 
     def show_everything(self, *, keep: bool = True) -> None:
-        """Arrange the rows anew, and say what is seen; the cursor stays on its session."""
+        """Arrange and show the rows again; the cursor stays on its session."""
         before, cursor = self.row, max(0, self.list.cursor)
         self.state.height = self.size.height
         self.state.arrange()
@@ -86,7 +86,7 @@ class SessionListScreen(ListScreen):
         self._show_lines(cursor if keep else 0)
 
     def _show_lines(self, cursor: int) -> None:
-        self.list.empty = self.state.empty_words()
+        self.list.empty = self.state.empty_lines()
         self.list.show(self.state, cursor, stops=self.state.stops)
         self._show_bars()
 
@@ -105,7 +105,7 @@ class SessionListScreen(ListScreen):
         return self.state.message_line()
 
     def pane_layout(self) -> PaneLayout:
-        """How the list and the preview share the screen now."""
+        """Return how the list and the preview share the screen."""
         width, height = self.size
         return layout_for(width, height, bars=BROWSER_BARS + sum(air_of(height)), wanted=self.wants_preview)
 
@@ -116,7 +116,7 @@ class SessionListScreen(ListScreen):
         ]
 
     def choose_pill(self, pill: Pill) -> None:
-        """Somebody clicked on a choice."""
+        """Apply a filter that was clicked."""
         raise NotImplementedError
 
     def search_line(self) -> Line:
@@ -155,7 +155,7 @@ class SessionListScreen(ListScreen):
         self.show_everything()
 
     def count_costs(self) -> None:
-        """Add up what the sessions have cost; one worker at a time."""
+        """Add up the cost of the sessions; one worker at a time."""
         if not self._counting and self.state.loaded.done:
             self._counting = True
             self.in_thread(partial(self._count_costs, self.state.scope), "costs")
@@ -189,7 +189,7 @@ class SessionListScreen(ListScreen):
         self.ask_inside()
 
     def ask_inside(self) -> None:
-        """Ask what is inside sessions; a worker asks one question at a time, and only the last one."""
+        """Search the text of sessions; a worker runs one search at a time, and only the last one."""
         query = self.state.query
         if not query or query.problem is not None:
             self._question = None

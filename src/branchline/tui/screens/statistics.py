@@ -1,4 +1,4 @@
-"""The statistics screen: what was said and spent, day by day, by model, project, agent and tool."""
+"""The statistics screen: messages, tokens and cost by day, model, project, agent and tool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["StatisticsScreen"]
 
 
 class StatisticsScreen(PanelScreen):
-    """Gives back words to search for, or None."""
+    """Returns words to search for, or None."""
 
     table = "statistics"
     BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
@@ -88,7 +88,7 @@ class StatisticsScreen(PanelScreen):
         self._show_bars()
 
     def lines(self, columns: int) -> list[Line]:
-        """All there is to read, for a width."""
+        """Return all lines for a width."""
         if self._data is None:
             return []
         return statistics_lines(
@@ -110,7 +110,7 @@ class StatisticsScreen(PanelScreen):
 
     @property
     def _chosen(self) -> date:
-        """The day that is looked at: the last one on which something happened, until another is chosen."""
+        """Return the selected day, by default the last active one."""
         if self._day is not None:
             return self._day
         days = [] if self._data is None else [group.name for group in self._data.days if group.name]

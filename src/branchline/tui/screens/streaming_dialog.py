@@ -1,4 +1,4 @@
-"""What a model is writing, while one waits for it: Escape stops it."""
+"""The text that a model is writing; Escape stops it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = 4000
 
 
 class StreamingDialog(ModalScreen[None]):
-    """Shows the end of a text that grows. Escape sets ``abort``; the work ends the screen by :meth:`end`."""
+    """Shows the end of a growing text. Escape sets ``abort``; :meth:`end` closes the dialog."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "stop", "stop")]
     DEFAULT_CSS = BOX.format(name="StreamingDialog") + f"StreamingDialog TextPanel {{ height: {_ROWS}; }}"
@@ -45,7 +45,7 @@ class StreamingDialog(ModalScreen[None]):
             )
 
     async def told(self, words: str) -> None:
-        """Some more words have come."""
+        """Add text."""
         self._text += words
         if self.is_mounted:
             self.query_one(TextPanel).show(self._lines)
@@ -61,7 +61,7 @@ class StreamingDialog(ModalScreen[None]):
         self.abort.set("cancelled")
 
     def end(self) -> None:
-        """The work is over; the screen goes as soon as it is on top."""
+        """Close the dialog as soon as it is on top."""
         self._ended = True
         self._leave()
 

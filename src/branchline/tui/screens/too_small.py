@@ -1,4 +1,4 @@
-"""What a terminal says in which nothing else fits."""
+"""The message of a terminal that is too small."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TooSmallScreen"]
 
 
 class TooSmallScreen(Screen[None]):
-    """Says how much room is needed; goes away by itself when there is enough."""
+    """Shows the size that is needed, until the terminal is large enough."""
 
     DEFAULT_CSS = "TooSmallScreen LineBar { height: 3; }"
 

@@ -1,4 +1,4 @@
-"""The transcript: a conversation to be read, thoughts and results folded, that follows a live session."""
+"""The transcript: a conversation with folded thinking and results, which follows a live session."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _STEP = 2048
 
 
 class TranscriptScreen(ListScreen):
-    """The path to an entry. Reading another branch changes nothing in the session.
+    """Shows the path to an entry. Reading another branch changes nothing in the session.
 
-    ``at`` is the entry that the path leads to; or ``place`` is one to begin with, on its branch, with
-    ``words`` marked.
+    ``at`` is the end of the path; or ``place`` is the entry to begin at, on its branch, with ``words``
+    highlighted.
     """
 
     table = "transcript"
@@ -122,11 +122,9 @@ class TranscriptScreen(ListScreen):
 
     def _show_bars(self) -> None:
         session, conversation = self.session, self.conversation
-        project = os.path.basename(session.cwd or "")
-        crumbs = [*([project] if project else []), session.title or session.id]
         where = _PLACES[conversation.place]
         facts = ", ".join(filter(None, (where, count(len(conversation.path), "entry", "entries"))))
-        self.query_one("#top", LineBar).say_lines([self.place_line(*crumbs, facts=facts)])
+        self.show_session_place(session, facts=facts)
         self.show_message()
         self.show_search()
         self.show_hints()
@@ -136,11 +134,11 @@ class TranscriptScreen(ListScreen):
         live = self._follows_leaf and self.view.at_end
         return make_line(
             Span(f" part {part:,} of {len(self.conversation):,}", "dim"),
-            Span("   following what is appended" if live else "", "dim"),
+            Span("   following new entries" if live else "", "dim"),
         )
 
     def hint_words(self) -> dict[str, str]:
-        """Keys that find, while words are looked for; branches only where there are some."""
+        """Return search keys during a search, and branch keys only where there are branches."""
         words = {} if self.conversation.branches_above(self.view.selected[0]) else {"branch(1)": ""}
         if self.words:
             words |= {"open_part": "next match", "find(-1)": "previous", "back": "clear"}
@@ -151,6 +149,7 @@ class TranscriptScreen(ListScreen):
         self._follow_in_overview()
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._fit()
         self._show_bars()
         self.call_after_refresh(self._show_overview)
@@ -158,7 +157,7 @@ class TranscriptScreen(ListScreen):
     # -- the tree beside it ---------------------------------------------------------------------------
 
     def _fit(self) -> None:
-        """Show the tree where the screen is wide enough for both."""
+        """Show the tree if the screen is wide enough for both."""
         columns = overview_columns(self.size.width)
         self.list.display = bool(columns)
         self.list.styles.width = columns
@@ -171,7 +170,7 @@ class TranscriptScreen(ListScreen):
         self._follow_in_overview()
 
     def _follow_in_overview(self) -> None:
-        """Mark the part that is read; the tree leads back here only when it is clicked on."""
+        """Select the current part in the tree beside the text."""
         rows = self._overview
         if rows is None or not self.list.display:
             return
@@ -197,7 +196,7 @@ class TranscriptScreen(ListScreen):
             self._follow(before)
 
     def _follow(self, before: str | None) -> None:
-        """Show the session as it is now, at the place where one reads."""
+        """Show new entries without moving the reading position."""
         session = self.living.session
         leaf = self.conversation.leaf
         if self._follows_leaf:
@@ -283,7 +282,7 @@ class TranscriptScreen(ListScreen):
         self._look_for(parts, "no more matches on this path", beyond=by > 0)
 
     def _look_for(self, parts: Iterator[int | None], missed: str, *, beyond: bool = False) -> None:
-        """Go to the next part that was found; long conversations are gone through in slices."""
+        """Go to the next match; long conversations are searched in slices."""
         hunt = self._hunt
 
         def look() -> None:
@@ -310,7 +309,7 @@ class TranscriptScreen(ListScreen):
         self.show_search()
 
     def _look_elsewhere(self, hunt: int) -> None:
-        """Go to the next match on another branch; changes nothing in the session."""
+        """Go to the next match on another branch without changing the session."""
         session = self.session
         search = Search(session.transcript, session.transcript.reading.labels)
         own = set(self.conversation.path)
@@ -335,7 +334,7 @@ class TranscriptScreen(ListScreen):
         look()
 
     def _read_branch(self, key: str) -> None:
-        """Read the branch of an entry, from there on."""
+        """Show the branch of an entry, from there on."""
         conversation = Conversation(self.session, branch_end(self.session, key), home=self._home)
         self._follows_leaf = conversation.leaf == self.session.leaf
         self._show(conversation, at_end=False, part=conversation.part_of(key) or 0)
@@ -438,5 +437,5 @@ class TranscriptScreen(ListScreen):
 
 
 def _newest_below(session: Session, leaf: str | None, before: str | None) -> str | None:
-    """Where a reader who follows goes: to where the file stands now."""
+    """Return the newest end below an entry, for following."""
     return leaf if leaf is not None and leaf in session.index else before

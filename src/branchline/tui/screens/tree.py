@@ -1,8 +1,7 @@
-"""The tree navigator: every branch of a session, one line per entry, and the whole entry beside it."""
+"""The tree navigator: all branches of a session, one line per entry, with a detail pane."""
 
 from __future__ import annotations
 
-import os
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -19,7 +18,7 @@ from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import detail_lines
-from branchline.views.browser.layout import TREE_BARS, PaneLayout, layout_for
+from branchline.views.browser.layout import TREE_BARS, PaneLayout, air_of, layout_for
 from branchline.views.browser.tree_keys import TREE_LETTERS
 from branchline.views.humanize import count
 from branchline.views.outline import counter
@@ -34,9 +33,10 @@ _STEP = 2048
 
 
 class TreeScreen(TreeOperationsScreen):
-    """The branches of one session. Nothing is written before something is chosen."""
+    """Shows the branches of a session. Nothing is written before an action is chosen."""
 
     table = "tree"
+    air_below = "#search"
     always_typing = True
     letters_that_act: ClassVar[frozenset[str]] = TREE_LETTERS
     BINDINGS: ClassVar[list[BindingType]] = bindings("tree")
@@ -85,12 +85,15 @@ class TreeScreen(TreeOperationsScreen):
         facts = f"{self._program}, {count(len(session), 'entry', 'entries')}"
         if session.read_only:
             facts += ", read-only"
-        project = os.path.basename(session.cwd or "")
-        crumbs = [*([project] if project else []), session.title or session.id, "Tree"]
-        self.query_one("#top", LineBar).say_lines([self.place_line(*crumbs, facts=facts)])
+        self.show_session_place(session, "Tree", facts=facts)
         self.show_message()
         self.show_search()
         self.show_hints()
+
+    def hint_words(self) -> dict[str, str]:
+        """Omit keys that write from read-only sessions; Escape clears a search first."""
+        words = {"label": "", "undo": ""} if self.session.read_only else {}
+        return words | {"back": "clear"} if self.words else words
 
     def own_message(self) -> Line:
         session, state = self.session, self.tree_state
@@ -121,14 +124,15 @@ class TreeScreen(TreeOperationsScreen):
 
     @property
     def _pane(self) -> PaneLayout:
-        return layout_for(*self.size, bars=TREE_BARS, wanted=self._wants_detail)
+        bars = TREE_BARS + air_of(self.size.height).search
+        return layout_for(*self.size, bars=bars, wanted=self._wants_detail)
 
     def _fit(self) -> None:
         self.fit_pane(self.query_one("#detail"), self._pane)
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._fit()
-        self.show_hints()
         self.call_after_refresh(self._show_detail)
 
     def action_detail(self) -> None:

@@ -1,7 +1,6 @@
-"""What reshapes a tree: named branches, grafts, squashes, and taking any of it back.
+"""Operations that reshape a tree: named branches, graft, squash, undo and redo.
 
-Everything here appends to the session, and Ctrl+Z undoes it. What cannot be done is told, and nothing is
-written.
+Every operation appends to the session, and Ctrl+Z undoes it. If one is refused, nothing is written.
 """
 
 from __future__ import annotations
@@ -19,19 +18,16 @@ from branchline.tree import ROOT
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.entry_actions import UNDO, EntryActionsScreen
 from branchline.views.browser.entry_menu import EntryFacts, MenuItem, refusal
-from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import age, count
-from branchline.views.operation_lines import operation_words
-from branchline.views.text import cut, one_line
+from branchline.views.operation_lines import entry_words, operation_words
 
 __all__ = ["TreeOperationsScreen"]
 
-_WORDS = 48
 _SQUASHED = "squashed; the original path stays in the tree; appended"
 
 
 class TreeOperationsScreen(EntryActionsScreen):
-    """A list of entries in which branches are named, grafted, squashed and undone."""
+    """Adds the tree operations to a list of entries."""
 
     def entry_facts(self, key: str) -> EntryFacts:
         marked = self._marked
@@ -64,7 +60,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         }
 
     def _refused(self, what: str) -> bool:
-        """Say why a session cannot record an operation, if it cannot."""
+        """Report why a session cannot record an operation; return whether it is refused."""
         transcript = self.session.transcript
         why = refusal(transcript, "branch") or refusal(transcript, "custom")
         if why is not None:
@@ -87,7 +83,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self.tell("marked; Enter on another entry offers what can be done with both, Esc unmarks it")
 
     def unmark(self) -> bool:
-        """Forget the mark; whether there was one."""
+        """Remove the mark; return whether there was one."""
         if self.tree_state.marked == ROOT:
             return False
         self.tree_state.marked = ROOT
@@ -99,7 +95,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self._mark(self.key)
 
     def _in_order(self, one: str, other: str) -> tuple[str, str]:
-        """Two entries, the earlier first."""
+        """Return two entries, the earlier first."""
         position = self.session.index.position
         return (one, other) if position(one) <= position(other) else (other, one)
 
@@ -167,7 +163,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         self.attempt(write)
 
     def _grafted(self, made: GraftResult, done: str) -> str:
-        """Stand behind what was appended, and say what it is."""
+        """Show the position after the appended entries, and describe them."""
         self.tree_state.marked = ROOT
         self._stand()
         left_out = "".join(f"; left out: {reason}" for reason in made.left_out)
@@ -224,10 +220,10 @@ class TreeOperationsScreen(EntryActionsScreen):
             if summary is not None:
                 self._graft(lambda: squash(self.session, *part, summary), _SQUASHED)
 
-        self.ask(InputDialog("What stands for the range?", hint="the range stays on its own branch"), said)
+        self.ask(InputDialog("Summary of the range", hint="the range stays on its own branch"), said)
 
     def _squash_summed_up(self, key: str) -> None:
-        """Let the model write the summary, and squash the range when it is there."""
+        """Let the model write the summary, then squash the range."""
         part = self._range_to(key)
 
         def written(model: SummaryModel, focus: str) -> None:
@@ -247,7 +243,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self.ask_focus("empty: the whole range", written)
 
     def _range_to(self, key: str) -> tuple[str, str] | None:
-        """The mark and an entry, the earlier first; None where nothing is marked."""
+        """Return the mark and an entry, the earlier first; None without a mark."""
         return None if (marked := self._marked) is None else self._in_order(marked, key)
 
     # -- undoing --------------------------------------------------------------------------------------
@@ -273,7 +269,7 @@ class TreeOperationsScreen(EntryActionsScreen):
     def action_log(self) -> None:
         done = operations(self.session)
         if not done:
-            self.tell("no operations: this session has only been talked in")
+            self.tell("no operations yet: this session has only messages")
             return
         options = [
             MenuItem(
@@ -283,13 +279,13 @@ class TreeOperationsScreen(EntryActionsScreen):
             )
             for each in reversed(done)
         ]
-        note = "Enter shows where the session stood after it. In the tree, Ctrl+Z undoes and Alt+Z redoes."
+        note = "Enter shows the position after it. In the tree, Ctrl+Z undoes and Alt+Z redoes."
         self.ask(SelectDialog("Operations, newest first", options, note=note), self._go_to)
 
     # -- words ----------------------------------------------------------------------------------------
 
     def _stand(self) -> None:
-        """Put the cursor where the session is now, whatever was searched for."""
+        """Put the cursor on the leaf and clear the search."""
         self.words = self.tree_state.words = ""
         if self.session.leaf is not None:
             self.tree_state.position = self.session.index.position(self.session.leaf)
@@ -297,7 +293,7 @@ class TreeOperationsScreen(EntryActionsScreen):
     def _described(self, key: str) -> str:
         if key not in self.session.index:
             return key
-        return cut(one_line(RowTexts(self.session.transcript)(self.session.index.position(key))), _WORDS)
+        return entry_words(self.session.transcript, key)
 
     def _age(self, timestamp: str) -> str:
         moment = milliseconds(timestamp)

@@ -1,4 +1,4 @@
-"""The turn picker: what the person said, to jump there or to fork before it. Leaving it does nothing."""
+"""The turn picker: prompts of the path, to go back to or to fork before."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ __all__ = ["TurnPickerScreen"]
 
 
 class TurnPickerScreen(ListScreen):
-    """Gives back ``("jump", id)``, ``("fork", id)`` or None."""
+    """Returns ``("jump", id)``, ``("fork", id)`` or None."""
 
     table = "turns"
+    air_below = "#search"
     always_typing = True
     BINDINGS: ClassVar[list[BindingType]] = bindings("turns")
     DEFAULT_CSS = """
@@ -32,7 +33,7 @@ class TurnPickerScreen(ListScreen):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._title = session.title or session.id
+        self._session = session
         self._turns = turns_of(session)
         self.shown = TurnList(self._turns)
 
@@ -45,7 +46,7 @@ class TurnPickerScreen(ListScreen):
         yield LineBar(id="hints")
 
     def on_mount(self) -> None:
-        self.query_one("#top", LineBar).say_lines([self.place_line(self._title, "Turns")])
+        self.show_session_place(self._session, "Turns")
         self.list.focus()
         self.show_hints()
         self._show(len(self._turns) - 1)

@@ -1,1 +1,1 @@
-"""The widgets that screens are made of: each draws lines that a view gives it."""
+"""The widgets: each draws lines from a view."""

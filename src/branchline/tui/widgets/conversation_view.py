@@ -1,4 +1,4 @@
-"""A conversation of any length, laid out as it is read: heights of parts not seen yet are guesses."""
+"""A conversation of any length, laid out on demand; heights of unseen parts are estimates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ConversationView(LineView):
         self.refresh()
 
     def mark(self, words: Iterable[str]) -> None:
-        """Mark these words wherever they stand."""
+        """Highlight these words."""
         wanted = tuple(word for word in words if word)
         if wanted != self._words:
             self._words = wanted
@@ -107,7 +107,7 @@ class ConversationView(LineView):
         self.scroll_to(y=max(0, line), animate=False, immediate=True, force=True)
 
     def _mark(self, part: int, card: int) -> None:
-        """Select a card; both parts that change are drawn anew."""
+        """Select a card and redraw both parts that change."""
         self._rows.pop(self.selected[0], None)
         self._rows.pop(part, None)
         self.selected = (part, card)
@@ -119,7 +119,7 @@ class ConversationView(LineView):
         self._changed(part)
 
     def toggle_all(self) -> None:
-        """Open all that is folded, or fold it again."""
+        """Open all folded cards, or fold them again."""
         self.all_open = not self.all_open
         self.opened.clear()
         part = self.top_part
@@ -127,7 +127,7 @@ class ConversationView(LineView):
         self.go_to(part)
 
     def step(self, by: int) -> None:
-        """Select the next card that can be opened, in one direction."""
+        """Select the next foldable card in a direction."""
         conversation = self.conversation
         if conversation is None or not len(conversation):
             return
@@ -201,7 +201,7 @@ class ConversationView(LineView):
         return height
 
     def _fill(self, part: int) -> None:
-        """Measure the parts that a screen beginning with this one shows."""
+        """Measure the parts that a screen shows from this one on."""
         lines = 0
         while part < len(self._heights) and lines < self.size.height:
             lines += self._measure(part)
@@ -264,7 +264,7 @@ class ConversationView(LineView):
             self._scroll(self._heights.start(part) if len(self._heights) else 0)
 
     def theme_changed(self) -> None:
-        """Draw everything in other colours."""
+        """Redraw everything with the new theme."""
         self._rows.clear()
         self.refresh()
 

@@ -1,4 +1,4 @@
-"""A line in which text is typed, with the keys of readline."""
+"""A text field with readline keys."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Field"]
 
 
 class Field(Widget, can_focus=True):
-    """One line of text. Keys that it has no use for go on to the screen."""
+    """One line of text. Unused keys go to the screen."""
 
     DEFAULT_CSS = "Field { height: 1; }"
 
     class Changed(Message):
-        """The text is another one now."""
+        """The text was changed."""
 
     def __init__(self, text: str = "", *, hint: str = "") -> None:
         super().__init__()

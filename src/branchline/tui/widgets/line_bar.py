@@ -1,4 +1,4 @@
-"""One line of the screen: a heading, a search, what was seen, which keys there are."""
+"""A line of the screen: heading, search, messages, keys."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["BarItem", "LineBar"]
 
 
 class BarItem(NamedTuple):
-    """A piece of a bar, and what a click on it does."""
+    """A piece of a bar, with an optional click handler."""
 
     line: Line
     press: Callable[[], object] | None = None
 
 
 class LineBar(Widget):
-    """Shows the lines it is given, cut to its width."""
+    """Shows lines, cut to its width."""
 
     DEFAULT_CSS = "LineBar { height: 1; }"
 
@@ -38,12 +38,12 @@ class LineBar(Widget):
         self.say_lines([make_line(*pieces)])
 
     def say_parts(self, parts: Sequence[BarItem]) -> None:
-        """Show one line of parts that can be clicked on."""
+        """Show one line of clickable parts."""
         self.say(*(span for part in parts for span in part.line))
         self._parts = parts
 
     def say_lines(self, lines: Sequence[Line]) -> None:
-        """Show several lines, as many as there is room for."""
+        """Show as many lines as fit."""
         self._parts = ()
         if self._lines != list(lines):
             self._lines = list(lines)
@@ -51,7 +51,7 @@ class LineBar(Widget):
 
     @property
     def words(self) -> str:
-        """What is shown, without its looks."""
+        """The shown text without styles."""
         return "\n".join("".join(span.text for span in line) for line in self._lines)
 
     def render_line(self, y: int) -> Strip:

@@ -1,4 +1,4 @@
-"""What all widgets that scroll over lines share: width, ground, looks, and no keys of their own."""
+"""The base of widgets that scroll lines: width, background and styles, without keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["LineView"]
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Draws lines. Keys are the screen's: a widget that scrolls by itself would leave the cursor behind."""
+    """Draws lines. The screen handles the keys: a widget that scrolls itself would lose the cursor."""
 
     DEFAULT_CSS = """
     LineView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; overflow-x: hidden;
@@ -33,7 +33,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def columns(self) -> int:
-        """How wide a line is: all but the scroll bar."""
+        """The width of a line without the scroll bar."""
         return self.scrollable_content_region.width
 
     @property
@@ -41,5 +41,5 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return styles_for(self.app.theme)
 
     def draw(self, line: Line, ground: Style | None = None) -> Strip:
-        """A line of spans as a strip of the width of this widget."""
+        """Return a line as a strip of the width of this widget."""
         return to_strip(line, self.columns, self.styles_of_roles, self.ground if ground is None else ground)

@@ -1,4 +1,4 @@
-"""A list of any length with a cursor: only the rows that are seen are ever asked for."""
+"""A list of any length with a cursor; only visible rows are requested."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from textual.strip import Strip
 from branchline.errors import BranchlineError
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.outline import window
-from branchline.views.spans import Line, Span, with_cursor
+from branchline.views.spans import Line, Span, make_line, with_cursor
 
 __all__ = ["RowList", "RowSource"]
 
 
 class RowSource(Protocol):
-    """What a list shows."""
+    """The rows of a list."""
 
     def __len__(self) -> int: ...
 
     def line(self, index: int, columns: int) -> Line:
-        """One row, for a width. Asked for each time it is drawn."""
+        """Return a row for a width. Called whenever the row is drawn."""
         ...
 
 
 class RowList(LineView):
-    """Rows under a cursor. Moving it tells ``Moved``, choosing a row tells ``Chosen``.
+    """Rows with a cursor. Posts ``Moved`` when it moves and ``Chosen`` when a row is chosen.
 
-    ``centred`` keeps the cursor in the middle, as trees are read; ``wrapping`` goes around at the ends. A
-    list that is not ``lit`` follows another one: its rows themselves say which is the current one.
+    ``centred`` keeps the cursor in the middle, for trees; ``wrapping`` continues at the other end. A list
+    that is not ``lit`` follows another one: its rows show which of them is current.
     """
 
     DEFAULT_CSS = "RowList { height: 1fr; }"
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """The cursor moved to another row."""
 
         def __init__(self, sender: RowList, index: int) -> None:
             super().__init__()
@@ -48,7 +48,7 @@ class RowList(LineView):
             self.index = index
 
     class Chosen(Message):
-        """A row was chosen, with Enter or by a second click."""
+        """A row was chosen, with Enter or a second click."""
 
         def __init__(self, sender: RowList, index: int) -> None:
             super().__init__()
@@ -67,16 +67,17 @@ class RowList(LineView):
         super().__init__(id=id)
         self.rows: RowSource | None = None
         self.cursor = -1
-        self.empty = empty
+        self.empty: Sequence[Line] = [make_line(Span(empty, "dim"))]
+        """The lines that are shown if there are no rows."""
         self._stops: Sequence[int] | None = None
         self._centred = centred
         self._wrapping = wrapping
         self._lit = lit
 
     def show(self, rows: RowSource, cursor: int | None = None, *, stops: Sequence[int] | None = None) -> None:
-        """Show other rows; the cursor goes to a given one, or stays as near as it can.
+        """Show other rows; the cursor goes to a given row, or stays as near as possible.
 
-        ``stops`` are the rows on which the cursor can stand, in order; None for all of them.
+        ``stops`` are the rows where the cursor can be, in order; None for all.
         """
         self.rows = rows
         self._stops = stops
@@ -88,11 +89,11 @@ class RowList(LineView):
         self.post_message(self.Moved(self, self.cursor))
 
     def redraw(self) -> None:
-        """Draw again what is seen: the rows say something else now."""
+        """Redraw the visible rows, because their text has changed."""
         self.refresh()
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a row; beyond the ends, on the last one there."""
+        """Put the cursor on a row, limited to the first and last one."""
         size = 0 if self.rows is None else len(self.rows)
         index = self._stop(min(max(index, 0), size - 1))
         if index != self.cursor:
@@ -103,7 +104,7 @@ class RowList(LineView):
             self.post_message(self.Moved(self, index))
 
     def step(self, by: int) -> None:
-        """Move the cursor by so many rows."""
+        """Move the cursor by a number of rows."""
         size = 0 if self.rows is None else len(self.rows)
         if self._stops:
             at = bisect_right(self._stops, self.cursor) - 1 + by
@@ -114,13 +115,13 @@ class RowList(LineView):
             self.move_to(self.cursor + by)
 
     def _stop(self, index: int) -> int:
-        """The row at or above an index on which the cursor can stand."""
+        """Return the nearest stop at or above an index."""
         if not self._stops or index < 0:
             return index
         return self._stops[max(0, bisect_right(self._stops, index) - 1)]
 
     def page(self, by: int) -> None:
-        """Move the cursor by so many screenfuls."""
+        """Move the cursor by a number of pages."""
         self.move_to(self.cursor + by * max(1, self.size.height - 1))
 
     def choose(self) -> None:
@@ -131,8 +132,8 @@ class RowList(LineView):
     def render_line(self, y: int) -> Strip:
         index = int(self.scroll_offset.y) + y
         if self.rows is None or index >= len(self.rows):
-            words = self.empty if y == 0 and (self.rows is None or not len(self.rows)) else ""
-            return self.draw((Span(words, "dim"),))
+            has_rows = self.rows is not None and len(self.rows)
+            return self.draw(() if has_rows or y >= len(self.empty) else self.empty[y])
         ground = self.ground
         lit = self._lit and index == self.cursor
         if lit:
@@ -153,7 +154,7 @@ class RowList(LineView):
             self.refresh(Region(0, y, self.size.width, 1))
 
     def _last_of_cursor(self) -> int:
-        """The last row that belongs to the one under the cursor: those up to the next stop."""
+        """Return the last row that belongs to the cursor row, before the next stop."""
         if not self._stops:
             return self.cursor
         at = bisect_right(self._stops, self.cursor)

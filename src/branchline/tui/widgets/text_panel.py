@@ -1,4 +1,4 @@
-"""A text to be read and scrolled: lines broken to the width, drawn as they come into view."""
+"""A scrollable text, wrapped to the width and drawn on demand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MakeLines = Callable[[int], Sequence[Line]]
 
 
 class TextPanel(LineView):
-    """Shows what a function gives for its width; asked again when the width changes."""
+    """Shows the lines that a function returns for its width; called again when the width changes."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -39,7 +39,7 @@ class TextPanel(LineView):
 
     @property
     def words(self) -> str:
-        """What can be read here, without looks."""
+        """The text without styles."""
         return "\n".join(map(line_text, self._lines))
 
     def _lay(self) -> None:

@@ -54,7 +54,7 @@ def entry_options(transcript: EntryLog, facts: EntryFacts) -> list[MenuItem]:
     if refusal(transcript, "label") is None:
         items.insert(2, MenuItem("label", "Label it", "Shift+L"))
     if refusal(transcript, "branch") is None:
-        given = "the prompt is copied for editing" if facts.prompt else "the next message continues here"
+        given = "copies the prompt for editing" if facts.prompt else "the next message continues here"
         moves = [MenuItem("navigate", "Go back to here", given)]
         if refusal(transcript, "branch_summary") is None:
             by_model = "no model configured" if facts.model is None else f"by {facts.model}"

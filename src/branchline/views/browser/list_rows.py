@@ -196,7 +196,7 @@ def cost_cell(cost: float | None, *, estimated: bool = False) -> str:
         return "–"
     cost = as_float(cost)
     sign = "≈" if estimated else ""
-    return f"{sign}${cost:,.0f}" if cost >= 1000 else f"{sign}${cost:.{2 if cost >= 0.00995 else 3}f}"
+    return f"{sign}${cost:,.0f}" if cost >= 1000 else f"{sign}${cost:.{2 if cost >= 0.0095 else 3}f}"
 
 
 def second_line(row: SessionRow, columns: ScreenColumns, *, home: str, path: bool = False) -> Line:

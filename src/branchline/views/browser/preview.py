@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from branchline.views.browser.branch_end import branch_end
 from branchline.views.browser.conversation import Conversation
 from branchline.views.call_lines import call_row, diff_lines, short_diff
 from branchline.views.cards import Card, cards
+from branchline.views.file_mentions import with_mentions
 from branchline.views.hits import find_ranges
 from branchline.views.humanize import count
 from branchline.views.session_source import SessionSource
@@ -63,7 +66,8 @@ def preview_lines(
     if room < _FEWEST:
         return head[:rows]
     width = min(columns - 2, _MEASURE)
-    said = _said(deck, width, spare=from_top or rows > _ENTRIES)
+    shown = deck if from_top else [_shortened(card) for card in deck if "hidden" not in card.meta]
+    said = _said(shown, width, spare=from_top or rows > _ENTRIES)
     while said and not line_text(said[0]).strip():
         said.pop(0)
     if words:
@@ -72,6 +76,11 @@ def preview_lines(
     while said and not line_text(said[0]).strip():
         said.pop(0)
     return [*head, *said]
+
+
+def _shortened(card: Card) -> Card:
+    """Mention the files of a prompt instead of showing their text."""
+    return msgspec.structs.replace(card, body=with_mentions(card.body)) if card.kind == "user" else card
 
 
 def _said(deck: Sequence[Card], width: int, *, spare: bool) -> list[Line]:

@@ -64,7 +64,7 @@ def session_options(facts: ActionFacts) -> list[MenuItem]:
     items = [
         MenuItem("transcript", "Read the conversation", "→"),
         MenuItem("tree", "Show its tree", "Ctrl+T"),
-        MenuItem("fork", "Continue a fork here", "in branchline chat; this session stays as it is"),
+        MenuItem("fork", "Continue a fork here", "this session stays unchanged"),
         MenuItem("export", "Export", "as Markdown, HTML or JSON Lines"),
         MenuItem("files", "Files that it touched", "F7"),
     ]
@@ -80,7 +80,7 @@ def session_options(facts: ActionFacts) -> list[MenuItem]:
         case "ask":
             items.insert(0, items.pop(2))
         case _ if facts.demo and facts.program is not None:
-            items.insert(3, MenuItem("go_on", f"Continue in {facts.program}", "a session of the demo"))
+            items.insert(3, MenuItem("go_on", f"Continue in {facts.program}", "this is a demo session"))
         case _:
             pass
     if facts.writable:

@@ -40,6 +40,7 @@ from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
 from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line
+from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
 
 __all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "SessionCost", "top_bar"]
@@ -281,12 +282,11 @@ class BrowserState:
                 self.hide = "nothing" if self.hide == value else value  # type: ignore[assignment]
 
     def filter_choices(self) -> list[tuple[str, str, str]]:
-        """Return all filters: their kind, their value, and the number of sessions."""
+        """Return all filters: their kind, their value, and the number of sessions or the key."""
         rows = [row for row in self.loaded.rows.values() if row.problem is None]
         found = [("agent", name, f"{number:,}") for name, number in self.agents()]
-        where = "all" if self.scope == "here" else "here"
-        words = {"all": "all directories", "here": f"only {short_path(self.source.cwd, self.home)}"}
-        found.append(("scope", where, words[where]))
+        here = short_path(self.source.cwd, self.home)
+        found.append(("scope", "all directories" if self.scope == "here" else f"only {here}", "Shift+Tab"))
         for period, days in _PERIODS.items():
             since = self.now() * 1000 - days * _DAY_MS
             number = (
@@ -609,21 +609,35 @@ class BrowserState:
             )
         return make_line(Span(f" {self.given_up}" if self.given_up else "", "dim"))
 
-    def empty_words(self) -> str:
-        """Return the text of an empty list."""
+    def empty_lines(self) -> list[Line]:
+        """Return the lines of an empty list: why it is empty, and the keys that change it."""
         if self.query.problem is not None:
-            return f" {self.query.problem}"
+            return [make_line(Span(f" {self.query.problem}", "dim"))]
         if not self.loaded.done or (self.query and self.answer is None):
-            return " reading …"
+            return [make_line(Span(" reading …", "dim"))]
+        filtered = bool(self.agent or self.shape or self.period != "any time")
         if self.query:
-            return (
-                f" No session matches {self.words.strip()}.  Esc clears the search, Tab changes the filters"
-            )
-        if self.agent or self.shape or self.period != "any time":
-            return " No session matches these filters.  Esc clears them"
+            words = one_line(self.words)
+            lines = [make_line(Span(" No session matches ", "tool"), Span(words, "title"), Span(".", "tool"))]
+            keys = [("Esc", "clear the search")]
+            if found := self._agents_like(words):
+                keys.insert(0, ("type", f"agent:{found[0][0]}, {count(found[0][1], 'session')}"))
+        elif filtered:
+            lines = [make_line(Span(" No session matches these filters.", "tool"))]
+            keys = [("Esc", "clear the filters")]
+        else:
+            where = " in this directory" if self.scope == "here" else ""
+            lines = [make_line(Span(f" No sessions{where} yet.", "tool"))]
+            keys = []
+        if filtered and self.query:
+            keys.append(("Tab", "change the filters"))
         if self.scope == "here":
-            return " No sessions in this directory yet.  Shift+Tab shows those of all directories"
-        return " No sessions yet."
+            keys.append(("Shift+Tab", "search all directories" if self.query else "show all directories"))
+        return [*lines, *(make_line(Span(f" {key:<12}", "title"), Span(what, "dim")) for key, what in keys)]
+
+    def _agents_like(self, words: str) -> list[tuple[str, int]]:
+        """Return the agents that a search without matches may have meant."""
+        return [found for found in self.agents() if len(words) > 1 and found[0].startswith(words.lower())]
 
 
 def _pills_width(pills: list[Pill]) -> int:

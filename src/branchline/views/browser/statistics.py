@@ -196,7 +196,7 @@ def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, da
         legend.append(Span("■ ", _SHADES[place]))
         legend.append(Span(f"{one_line(_model_name(name)) or '(not said)'}   ", "dim"))
     if len(ranked) > _STACKED:
-        legend += [Span("■ ", "dim"), Span(f"{len(ranked) - _STACKED} others", "dim")]
+        legend += [Span("■ ", "dim"), Span(count(len(ranked) - _STACKED, "other"), "dim")]
     return [*lines, make_line(*legend)]
 
 
@@ -248,7 +248,7 @@ def _table(
         if others := ranked[_TOP:]:
             rows.append(
                 (
-                    f"{len(others):,} others",
+                    count(len(others), "other"),
                     sum(value(group.figures) for group in others),
                     sum(group.figures.sessions for group in others),
                 )
