@@ -478,4 +478,38 @@ KINDS: dict[str, Kind] = {
     "table": Kind(parts((AN, 32)), ("| API key | `{}` |\n", "| **access token** | {} |\n")),
     "curl -b": Kind(parts((AN, 32)), ('curl -b "session={}" host', "curl -s -b 'auth={}' host")),
     "Gmail": Kind(parts((LOWER, 4), " ", (LOWER, 4), " ", (LOWER, 4), " ", (LOWER, 4)), ('SMTP_PASSWORD="{}"', "app password: {}\n")),
+    "Stripe, organization": Kind(parts("sk_org_live_", (AN, 60))),
+    "Modal": Kind(parts("as-", (AN, 22))),
+    "Weights & Biases, new": Kind(parts("wandb_v1_", (URL64, 77))),
+    "Buildkite, cluster": Kind(parts("bkct_", (URL64, 80))),
+    "New Relic, insert": Kind(parts("NRII-", (URL64, 32))),
+    "Polar": Kind(parts("polar_oat_", (URL64, 43))),
+    "MailerSend": Kind(parts("mlsn.", (HEX, 64))),
+    "Convex": Kind(parts("prod:happy-animal-123|", (B64, 80))),
+    "Statsig": Kind(parts("secret-", (AN, 43))),
+    "Liveblocks": Kind(parts("sk_dev_", (URL64, 64))),
+    "Knock": Kind(parts("sk_test_", (URL64, 43))),
+    "Cal.com": Kind(parts("cal_live_", (HEX, 32))),
+    "Anyscale": Kind(parts("esecret_", (LOWER + DIGITS, 26))),
+    "key with signs": Kind(
+        parts((AN, 1), "(", (AN + "!@#%^&*()-_", 60)),
+        ("WORDPRESS_AUTH_KEY={}\n", "docker run -e WORDPRESS_AUTH_KEY={} image", "WORDPRESS_AUTH_KEY: {}\n"),
+    ),
+    "password in SQL": Kind(
+        parts((LOWER, 6), "!", (DIGITS, 3), (LOWER, 2)),
+        (
+            "create user x identified by '{}';",
+            "CREATE USER 'a'@'%' IDENTIFIED WITH mysql_native_password BY '{}';",
+            "SET PASSWORD FOR 'root'@'localhost' = PASSWORD('{}');",
+        ),
+    ),
+    "password in other places": Kind(
+        parts((LOWER, 6), "!", (DIGITS, 3), (LOWER, 2)),
+        (
+            "jdbc:oracle:thin:scott/{}@host:1521:db",
+            "WIFI:S:home;T:WPA;P:{};;",
+            "echo {} | docker login -u me --password-stdin",
+            'variable "db_password" {{\n  type = string\n  default = "{}"\n}}',
+        ),
+    ),
 }  # fmt: skip

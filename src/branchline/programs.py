@@ -9,6 +9,7 @@ working directory on the module path.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from branchline.formats.resume_commands import directory_problem
 
 __all__ = [
     "ProgramOutput",
+    "command_words",
     "find_program",
     "is_usable_directory",
     "own_command",
@@ -49,6 +51,19 @@ def find_program(name: str) -> str | None:
         return None
     path = os.environ.get("PATH")
     return shutil.which(name, path=_absolute_entries(os.defpath if path is None else path))
+
+
+def command_words(command: str) -> list[str] | None:
+    """Return a command of the person, such as ``$PAGER``, as words; None if there is no such program.
+
+    The program is looked up as in :func:`find_program`.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote without an end
+        return None
+    program = find_program(words[0]) if words else None
+    return None if program is None else [program, *words[1:]]
 
 
 def safe_environment() -> dict[str, str]:

@@ -118,3 +118,25 @@ def test_edit_opens_an_editor_on_a_file_that_explains_every_setting(run, file, t
     assert "unknown setting 'mystery'" in result.stderr
     assert run("config", "get", "theme").stdout == "light\n"
     assert all(f"# {name} = " in file.read_text() for name in names())
+
+
+@pytest.mark.parametrize("variables", [{}, {"EDITOR": "nano -w"}, {"VISUAL": "vi"}])
+def test_edit_finds_no_editor_in_the_present_directory(run, file, tmp_path, monkeypatch, variables):
+    for name in ("sensible-editor", "vim", "nano", "vi"):
+        (tmp_path / name).write_text('#!/bin/sh\necho \'theme = "light"\' >> "$1"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", ".:")
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.setenv(name, variables.get(name, ""))
+
+    result = run("config", "edit", code=1)
+
+    assert "set EDITOR" in result.stderr
+    assert 'theme = "light"' not in file.read_text().splitlines()
+
+
+def test_edit_reports_an_editor_that_fails(run, file, monkeypatch):
+    monkeypatch.setenv("VISUAL", "false")
+
+    assert "ended with exit code 1" in run("config", "edit", code=1).stderr

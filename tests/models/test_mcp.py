@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,40 @@ def test_servers_of_a_file_have_as_much_time_to_start_as_all_others(tmp_path):
     *_, from_file, by_command = mcp_toolsets(config=str(config), commands=[[sys.executable, SERVER]])
 
     assert from_file.wrapped.client._init_timeout == by_command.client._init_timeout == 30
+
+
+@pytest.mark.parametrize("way", ["file", "command", "settings"])
+def test_a_server_runs_nothing_that_is_in_the_present_directory(tmp_path, monkeypatch, way):
+    """Neither its program nor the interpreter that the program names is looked up there."""
+    here, tools = tmp_path / "here", tmp_path / "tools"
+    for folder in (here, tools):
+        folder.mkdir()
+    (tools / "server").write_text(f"#!/usr/bin/env node\n{Path(SERVER).read_text()}")
+    for name in ("node", "server"):
+        (here / name).write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+    for program in (tools / "server", here / "node", here / "server"):
+        program.chmod(0o755)
+    (tools / "node").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tools / "node").chmod(0o755)
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"loud": {"command": "server"}}}))
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("PATH", os.pathsep.join([".", "", str(tools), "/usr/bin", "/bin"]))
+    started: dict[str, Any] = {
+        "file": {"config": str(config)},
+        "command": {"commands": [["server"]]},
+        "settings": {"servers": {"loud": McpServerSettings(command="server")}},
+    }[way]
+
+    tools_found, _results = use([], **started)
+
+    assert any(name.endswith("shout") for name in tools_found)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_command_that_is_not_installed_is_named():
+    with pytest.raises(NotSupported, match="no program 'no-such-program' on PATH"):
+        use([], commands=[["no-such-program"]])
 
 
 def test_servers_of_the_settings_are_started_and_one_that_fails_is_reported(monkeypatch):

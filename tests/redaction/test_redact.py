@@ -523,3 +523,18 @@ def test_many_lines_take_seconds_for_a_hundred_megabytes() -> None:
 
     assert time.process_time() - start < 10
     assert count_by_kind(done.hits) == [RedactionCount("token", data.count(b"\n"))]
+
+
+@pytest.mark.parametrize("before", ["backup-", "old_", "a.b-", "Copy_of_"])
+def test_a_token_is_found_behind_another_word(before: str) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+
+    assert redact(f"see {before}{token}.json").text == f"see {before}[redacted:github-token].json"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["unit_test_" + "0f1e2d3c" * 4, "cache-key-" + "0f1e2d3c" * 4, "my-sk-learn-model-with-a-long-name-2"],
+)
+def test_a_hash_behind_words_is_no_token(text: str) -> None:
+    assert redact(text).text == text

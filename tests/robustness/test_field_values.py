@@ -94,6 +94,8 @@ FOUND = [
     ("pi", "message.usage.cost.total", "ten to the 400th", "export FILE --format atif"),
     ("vibe", "facts.ended", "beyond 64 bits", "stats --dir DIR"),
     ("vibe", "facts.ended", "beyond 64 bits", "web pages"),
+    ("codex", "type", "a list of lists", "convert FILE --to codex -o OUT"),
+    ("pi", "message.timestamp", "ten to the 400th", "convert FILE --to claude-code -o OUT"),
 ]
 
 

@@ -28,7 +28,7 @@ LINES = {
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
 @pytest.mark.parametrize("name", LINES)
-@pytest.mark.parametrize("call", ["Session.open(path).context()", "check_file(path)"])
+@pytest.mark.parametrize("call", ["Session.open(path).context()", "check_file(path)", "repair(path)"])
 def test_a_long_unreadable_line_costs_its_own_size_and_150_mb_at_most(name, call, tmp_path):
     file = tmp_path / "long.jsonl"
     file.write_bytes(HEADER + FIRST + LINES[name]())
@@ -37,6 +37,7 @@ def test_a_long_unreadable_line_costs_its_own_size_and_150_mb_at_most(name, call
         import sys
         from branchline import Session
         from branchline.actions.check import check_file
+        from branchline.actions.repair import repair
         path = sys.argv[1]
         {call}
         status = dict(line.split(":", 1) for line in open("/proc/self/status"))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
 from collections.abc import Sequence
 
 from branchline.cli.streams import PagerClosed
-from branchline.programs import find_program, safe_environment
+from branchline.programs import command_words, safe_environment
 
 __all__ = ["Pager", "pager_command"]
 
@@ -20,12 +19,7 @@ _NO_PAGER = frozenset({"", "never", "cat"})
 def pager_command(setting: str) -> list[str] | None:
     """Return the pager command of the setting: ``auto`` is $PAGER, else less. None without a pager."""
     wanted = os.environ.get("PAGER", "less") if setting == "auto" else setting
-    try:
-        words = shlex.split(wanted)
-    except ValueError:
-        return None
-    program = None if not words or words[0] in _NO_PAGER else find_program(words[0])
-    return None if program is None else [program, *words[1:]]
+    return None if (wanted.split() or [""])[0] in _NO_PAGER else command_words(wanted)
 
 
 class Pager:

@@ -148,7 +148,10 @@ def _kind(block: Any) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, int | float) and isinstance(other, int | float):
-        return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+        try:
+            return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+        except OverflowError:  # an integer that is larger than every float
+            return False
     if _is_empty(one) and _is_empty(other):
         return True
     return bool(one == other)

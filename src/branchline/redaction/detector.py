@@ -51,6 +51,18 @@ class _Form(NamedTuple):
     def pattern(self) -> re.Pattern[str]:
         return _token_pattern(self.head, self.rule.body)
 
+    @property
+    def joined(self) -> bool:
+        """Whether such a token is known behind another word as well: ``backup-ghp_…``.
+
+        A short head may be the end of a name, and hexadecimal digits behind a word are often a hash.
+        """
+        return len(self.head) > _SHORT and not self.rule.words and _HASH.search(self.rule.body) is None
+
+
+_SHORT = 3
+_HASH = re.compile(r"0-9a-f|0-9A-F")
+
 
 @cache
 def _token_pattern(head: str, body: str) -> re.Pattern[str]:
@@ -103,9 +115,6 @@ def _token_sign(form: _Form) -> tuple[str, str]:
     if head[sign] in _SEPARATORS and len(head) > _SHORT:
         return head[sign], f"(?<={re.escape(head[: sign + 1])}){rest}"
     return head[sign], f"{rest}(?<={re.escape(head)})(?={_bounded(form.rule.body)})"
-
-
-_SHORT = 3
 
 
 def _bounded(pattern: str) -> str:
@@ -293,7 +302,9 @@ def _token_around(text: str, place: int, end: int) -> Read:
             continue
         for form in _BY_SIGN.get(text[place + 1 - size : place + 1], ()):
             # Asked in this order, so that of a long word only the beginning is read.
-            token = form.pattern.match(text, place - form.sign) if _begins(text, place - form.sign) else None
+            start = place - form.sign
+            begins = _begins(text, start, joined=form.joined)
+            token = form.pattern.match(text, start) if begins else None
             if token is None:
                 continue
             if _is_token(token["body"], form.rule):
@@ -344,10 +355,13 @@ _ESCAPE_ENDS = re.compile(
 _LONGEST_ESCAPE = 20
 
 
-def _begins(text: str, start: int) -> bool:
-    """Whether something begins here and is not the middle of a word or of data in base64."""
+def _begins(text: str, start: int, *, joined: bool = False) -> bool:
+    """Whether something begins here and is not the middle of a word or of data in base64.
+
+    With ``joined`` it may be behind a word with a hyphen or an underscore.
+    """
     before = text[start - 1 : start]
-    if before in ("-", "_"):
+    if before in ("-", "_") and not joined:
         before = text[max(0, start - _LONGEST_ESCAPE) : start].rstrip("-_")[-1:]
         return before not in _LETTERS
     if before in ("+", "/"):

@@ -64,7 +64,8 @@ _SUFFIX = r"(?:[_-](?i:b64|base64|value|data|prod|dev|test|live|staging|old|new|
 _BEHIND = rf"(?:[*_]{{1,2}}|[ ]\[[^\]\n]{{0,30}}\]|{_QUOTE}?\]?)"  # **name**:  name [default]:  ["name"] =
 _TYPE = r"[ ]?(?:&(?:'static[ ])?)?[A-Za-z][\w.\[\]|?]{0,30}[ ]"  # name: str = "…", name: &str = "…"
 _OPERATOR = rf"(?::=|\?=|=>|=(?!=(?![0-9A-Za-z+/_=-]{{14}}))|:(?![:=])(?:{_TYPE}=(?![=>]))?|>)"
-_PAIR = rf"{_QUOTE}?(?:[ \t,]|\\+[nrt]|[\r\n]){{1,24}}{_QUOTE}?[vV]alue{_QUOTE}?{_BLANKS}[:=]"  # name: X, value: …
+_GAP = r"(?:[ \t,]|\\+[nrt]|[\r\n]){1,24}"
+_PAIR = rf"{_QUOTE}?(?:{_GAP}{_QUOTE}?[vV]alue|[ ]\{{{_GAP}(?:type[ ]*=[ ]*\w+{_GAP}|sensitive[ ]*=[ ]*true{_GAP}){{0,2}}default){_QUOTE}?{_BLANKS}[:=]"  # name: X, value: …, variable "X" {{ default = … }}
 _RANDOM = r"[0-9A-Za-z+/=_.~-]{16}"
 _ASSIGNS = (
     rf"{_SUFFIX}(?:{_PAIR}|\((?={_QUOTE}{_RANDOM})|[*_]{{0,2}}[ ]{{1,8}}[|][ ]{{1,8}}{_QUOTE}?(?={_RANDOM})|{_BEHIND}{_BLANKS}{_OPERATOR}|(?<!pwd){_QUOTE}{_BLANKS},(?={_BLANKS}{_QUOTE}[^\s\"'`]{{1,200}}+{_QUOTE}(?!{_BLANKS}:))"
@@ -183,14 +184,16 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
         value = _QUOTE_INSIDE.split(quoted[1], maxsplit=1)[0]
         complete = len(value) < len(quoted[1]) or text[end : end + 1] in ('"', "'", "`")
     else:
-        lined = not prose and sign.rstrip()[-1:] in ("=", ":") and _LINE_BEGINS.search(outside)
+        begins = _LINE_BEGINS.search(outside) or (
+            upper and sign in ("=", ":") and outside[-1:] in (" ", "\t", '"', "'")
+        )
+        lined = not prose and sign.rstrip()[-1:] in ("=", ":") and begins
         bare = (_WHOLE_WORD if lined else _BARE).match(text, start)
         if bare is None:
             return Assigned(start, start, None, start)
         end = bare.end()
         value = bare[0].rstrip(".:*,;)")
-        called, bracket, _ = value.replace("[", "(").partition("(")
-        complete = text[end : end + 1] not in ("(", "[", "{") and not (bracket and looks_like_words(called))
+        complete = text[end : end + 1] not in ("(", "[", "{") and not _is_call(value)
     if not complete:
         return Assigned(start, start, None, end)  # what is called or indexed is code
     if value.startswith("${"):
@@ -210,6 +213,12 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
         code = quoted is None and "=" in sign and (spaced or not given)
         kind = _kind(word, before, value, upper=upper, quoted=quoted is not None, code=code)
     return whole._replace(kind=kind)
+
+
+def _is_call(value: str) -> bool:
+    """Whether a value is a call or an item: words in and around brackets. A password has brackets as well."""
+    words = _BRACKETS.split(value)
+    return len(words) > 1 and all(looks_like_words(word.strip(",;:\"'")) for word in words)
 
 
 def _is_set(outside: str) -> bool:
@@ -265,6 +274,7 @@ _IN_EXAMPLES = re.compile(
     r"passw(?:or)?d|secret|test|demo|user|foo|bar|token|field|label|error|invalid|wrong"
 )
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_BRACKETS = re.compile(r"[][{}()]+")
 _CODE = re.compile(r"[A-Za-z_]+\(|[][{}()<>|]")
 
 

@@ -250,6 +250,10 @@ _ARGUMENTS = {
     "p": re.compile(
         r"(?<=require)pass[ ]+(?:[\"']|\\+[\"'])?(?P<value>[^\s\"'\\|;&<>]{6,200}+)|(?<=sql)plus[ ][^\n/]{0,40}?\b\w{1,30}/(?P<other>[^\s\"'\\|;&<>/]{3,60})@"
     ),  # requirepass …, sqlplus USER/…@
+    ":": re.compile(
+        r"(?<=oracle):(?:thin|oci8?):\w{1,30}/(?P<value>[^\s\"'\\|;&<>/]{3,60})@"
+        r"|:(?<=WIFI:)[^\n\"'\\]{0,80}?(?<=[:;])P:(?P<other>[^\s;\"'\\]{8,63});"
+    ),  # jdbc:oracle:thin:USER/…@, WIFI:S:…;P:…;;
 }
 
 
@@ -264,15 +268,18 @@ def _argument(text: str, place: int, _: Token) -> Read:
 
 
 _ECHOED = re.compile(
-    r"(?:\b|(?<=\\[nrt]))echo[ ]+(?:-\w+[ ]+)?(?:[\"']|\\+[\"'])?(?:[\w.-]{1,32}:)?(?P<value>[^\s\"'\\|;<>]{3,200}+)(?:\\*[\"'])?[ ]*\|[ ]*(?:sudo[ ]+)?(?:\w+[ ]+)?\Z"
+    r"(?:\b|(?<=\\[nrt]))echo[ ]+(?:-\w+[ ]+)?(?:[\"']|\\+[\"'])?(?:[\w.-]{1,32}:)?(?P<value>[^\s\"'\\|;<>]{3,200}+)(?:\\*[\"'])?[ ]*\|[ ]*(?:sudo[ ]+)?(?:\w+[ ]+)?(?:[^\n|;&]{0,160}--password)?\Z"
 )
 
 
 def _echoed(text: str, place: int, _: Token) -> Read:
-    """``echo USER:… | chpasswd``, ``echo … | sudo -S``: the password is before the sign."""
-    sign = place - 5 if text[place] == "-" else place - 6
-    if not text.startswith(("sudo -", "chpasswd"), max(0, sign)):
-        return _NOTHING
+    """``echo USER:… | chpasswd``, ``… | sudo -S``, ``… | docker login --password-stdin``: it is before the sign."""
+    if text.startswith("-stdin", place):
+        sign = place
+    else:
+        sign = place - 5 if text[place] == "-" else place - 6
+        if not text.startswith(("sudo -", "chpasswd"), max(0, sign)):
+            return _NOTHING
     begins = max(0, sign - _LINE)
     given = _ECHOED.search(text[begins:sign])
     if given is None or _is_no_password(given["value"]):
@@ -322,11 +329,16 @@ def _pgpass(text: str, place: int, _: Token) -> Read:
     return Read([Secret(*line.span("value"), "password")], line.end())
 
 
-_IDENTIFIED = re.compile(r"BY (?:PASSWORD )?'(?P<value>[^'\s]{3,200}+)'")
+_IDENTIFIED = re.compile(
+    r"(?i:(?:BY (?:PASSWORD )?|(?<=PASSWORD)\()'(?P<value>[^'\s]{3,200}+)')"
+)  # IDENTIFIED … BY '…', PASSWORD('…')
+_SQL_BEFORE = re.compile(r"(?i:\bIDENTIFIED(?: WITH [\w'`]{1,40})? |\bSET PASSWORD\b[^\n]{0,120}PASSWORD)\Z")
 
 
 def _identified(text: str, place: int, _: Token) -> Read:
     clause = _IDENTIFIED.match(text, place)
+    if clause is None or _SQL_BEFORE.search(text[max(0, place - _LINE) : place]) is None:
+        return _NOTHING
     if clause is None or is_placeholder(clause["value"]) or is_reference(clause["value"]):
         return _NOTHING
     return Read([Secret(*clause.span("value"), "password")], clause.end())
@@ -406,11 +418,14 @@ PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
     ("p", r"ass(?<=requirepass)(?=[ ])|lus(?<=sqlplus)(?=[ ])", _argument),
     ("-", r"(?<=ConvertTo-)(?=SecureString[ ])", _argument),
     ("u", r"ser(?<=net user)(?=[ ])", _argument),
+    (":", r"(?<=oracle:)(?=thin:|oci8?:)|(?<=WIFI:)(?=[A-Z]:)", _argument),
     ("w", r"d(?<=chpasswd)", _echoed),
-    ("-", r"(?<=sudo -)(?=S\b)", _echoed),
+    ("-", r"(?<=sudo -)(?=S\b)|(?<=--password-)(?=stdin\b)", _echoed),
     ("k", r"ies?(?<=[cC]ookie)(?=(?:\\*[\"'])?[ \t]{0,4}[:=]|[ \t]{1,4}[\"'\\])", _cookies),
     ("K", r"IES?(?<=COOKIE)(?=(?:\\*[\"'])?[ \t]{0,4}[:=])", _cookies),
-    ("B", r"Y (?<=IDENTIFIED BY )", _identified),
+    ("bB", r"[yY] (?=(?i:password )?')", _identified),
+    ("(", r"(?='[^'\s]{3})(?<=PASSWORD\()", _identified),
+    ("(", r"(?='[^'\s]{3})(?<=password\()", _identified),
     ("x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
 )  # fmt: skip
 """For each place: letters, what must hold around one of them, and what reads the text there."""

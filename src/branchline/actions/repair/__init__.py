@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterator
 
 import msgspec
 
@@ -151,7 +152,7 @@ def _write(old: EntryLog, result: RepairResult, path: str, target: str, rest: st
 
     require_new_path(target)
     if result.asides:
-        write_new(rest, _listing(path, result))
+        write_new(rest, _listing(path, old, result))
     try:
         write_new(target, result.data, check=require_complete)
     except BaseException:
@@ -161,11 +162,12 @@ def _write(old: EntryLog, result: RepairResult, path: str, target: str, rest: st
         raise
 
 
-def _listing(path: str, result: RepairResult) -> bytes:
+def _listing(path: str, old: EntryLog, result: RepairResult) -> Iterator[bytes]:
     """The unreadable bytes, each piece below a line with its original position."""
     name = os.path.basename(path).encode("utf-8", "replace")
-    pieces = [b"# What could not be read of " + name + b", piece by piece, byte for byte\n"]
+    yield b"# What could not be read of " + name + b", piece by piece, byte for byte\n"
     for aside in result.asides:
-        where = f"\n# line {aside.line}, byte {aside.offset}, {len(aside.data)} bytes: {aside.reason}\n"
-        pieces += [where.encode("utf-8", "replace"), aside.data, b"\n"]
-    return b"".join(pieces)
+        where = f"\n# line {aside.line}, byte {aside.offset}, {aside.size} bytes: {aside.reason}\n"
+        yield where.encode("utf-8", "replace")
+        yield old.bytes_between(aside.offset, aside.offset + aside.size)
+        yield b"\n"

@@ -57,7 +57,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
                     lines.append(part.data.strip() + b"\n")
                 else:
                     reason = reasons.get(part.offset, "not an entry")
-                    asides.append(SalvagedBytes(part.line, part.offset, part.data, reason))
+                    asides.append(SalvagedBytes(part.line, part.offset, len(part.data), reason))
             continue
         fields = _guessed(transcript, piece.position, piece.data)
         line = splice.set_fields(piece.data, fields) if fields else piece.data

@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 _BOM = b"\xef\xbb\xbf"
+_STEP = 1 << 20
+"""How many bytes are read at a time, so that a long line costs its own size once."""
 _HEADER_FIELD = re.compile(rb'"(id|timestamp|cwd|parentSession)"\s*:\s*("[^"\\\x00-\x1f]*")')
 _NAME_ID = re.compile(r"[^_]*_(.+)")
 
@@ -48,7 +50,7 @@ class SalvagedBytes(NamedTuple):
 
     line: int
     offset: int
-    data: bytes
+    size: int
     reason: str
 
 
@@ -86,10 +88,9 @@ class RepairResult(NamedTuple):
 def repair_native(transcript: EntryLog, *, key: str, spare_id: str) -> RepairResult:
     """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree = transcript.reading, transcript.tree
-    content = transcript.bytes_between(0, None)
     lines: list[bytes] = []
     changes: list[FieldFix] = []
-    asides = list(_asides(transcript, content))
+    asides = list(_asides(transcript))
     if reading.header is None:
         lines.append(encode_header(_made_header(transcript, asides, key, spare_id)))
     elif reading.version == 1:
@@ -228,7 +229,7 @@ def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
 # -- what is set aside ------------------------------------------------------------------------------------
 
 
-def _asides(transcript: EntryLog, content: bytes) -> Iterator[SalvagedBytes]:
+def _asides(transcript: EntryLog) -> Iterator[SalvagedBytes]:
     """Everything in the file that is neither the header nor an entry nor blank."""
     reading, tree = transcript.reading, transcript.tree
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
@@ -238,23 +239,36 @@ def _asides(transcript: EntryLog, content: bytes) -> Iterator[SalvagedBytes]:
     if reading.header is not None:
         taken.append((reading.header_end - len(reading.header_line), len(reading.header_line)))
     start, line = 0, 1
-    for offset, size in [*sorted(taken), (len(content), 0)]:
+    for offset, size in [*sorted(taken), (None, 0)]:
         place = start
-        for piece in content[start:offset].split(b"\n"):
+        for end in _line_ends(transcript, start, offset):
+            piece = transcript.bytes_between(place, end)  # not kept: it may be long
             if piece.removeprefix(_BOM).strip():
-                yield SalvagedBytes(line, place, piece, reasons.get(place, "not an entry"))
-            place += len(piece) + 1
+                yield SalvagedBytes(line, place, len(piece), reasons.get(place, "not an entry"))
+            place = end + 1
             line += 1
         line -= 1  # the last piece goes on in the line of what was taken
-        start = offset + size
+        start = 0 if offset is None else offset + size
+
+
+def _line_ends(transcript: EntryLog, start: int, end: int | None) -> Iterator[int]:
+    """Where the lines between two offsets end: at their newlines, and the last one at the end."""
+    while data := transcript.bytes_between(start, start + _STEP if end is None else min(end, start + _STEP)):
+        newline = data.find(b"\n")
+        while newline >= 0:
+            yield start + newline
+            newline = data.find(b"\n", newline + 1)
+        start += len(data)
+    yield start
 
 
 def _made_header(transcript: EntryLog, asides: list[SalvagedBytes], key: str, spare_id: str) -> Header:
     """A header from what is left of the old one, from the file's name, or from nothing."""
     found: dict[str, str] = {}
     for aside in asides:
-        if b'"session"' in aside.data[:200]:
-            for name, value in _HEADER_FIELD.findall(aside.data):
+        end = aside.offset + aside.size
+        if b'"session"' in transcript.bytes_between(aside.offset, min(end, aside.offset + 200)):
+            for name, value in _HEADER_FIELD.findall(transcript.bytes_between(aside.offset, end)):
                 found.setdefault(name.decode(), json_codec.loads(value))
     named = _NAME_ID.fullmatch(key)
     times = [time for time in transcript.tree.times if time]

@@ -164,12 +164,26 @@ def edit_command(out: Output) -> None:
     loaded = load()
     if not os.path.exists(loaded.path):
         write_settings(loaded.path, template())
-    click.edit(filename=loaded.path)
+    _open_editor(loaded.path)
     if _told(out):
         return
     out.line(loaded.path)
     for finding in load().findings:
         remark(str(finding))
+
+
+def _open_editor(path: str) -> None:
+    """Edit a file, and wait for the end. The program is not looked up in relative entries of ``PATH``."""
+    from branchline.errors import NotSupported
+    from branchline.programs import command_words, run_program
+
+    wanted = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    editors = [wanted] if wanted else ["sensible-editor", "vim", "nano", "vi"]
+    found = next(filter(None, map(command_words, editors)), None)
+    if found is None:
+        raise NotSupported(f"cannot edit {path}: no program {' or '.join(map(repr, editors))}; set EDITOR")
+    if code := run_program((*found, path), None):
+        raise NotSupported(f"cannot edit {path}: {found[0]} ended with exit code {code}")
 
 
 def _require(key: str) -> None:

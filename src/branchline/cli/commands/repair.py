@@ -63,7 +63,7 @@ def _print(out: Output, report: RepairReport) -> None:
     elif result.changes:
         out.line(f"  {count(len(result.changes), 'entry', 'entries')} with guessed links")
     if result.asides:
-        size = format_size(sum(len(aside.data) for aside in result.asides))
+        size = format_size(sum(aside.size for aside in result.asides))
         where = report.unreadable or "in the old session only"
         out.line(f"  {count(len(result.asides), 'piece')} of unusable data ({size}): {where}")
     remark(f"{report.path} is unchanged; if you no longer need it, `branchline rm` moves it to the trash")
@@ -83,7 +83,7 @@ def _fields(report: RepairReport) -> dict[str, object]:
             for finding in report.left
         ],
         "aside": [
-            {"line": aside.line, "offset": aside.offset, "size": len(aside.data), "reason": aside.reason}
+            {"line": aside.line, "offset": aside.offset, "size": aside.size, "reason": aside.reason}
             for aside in result.asides
         ],
     }

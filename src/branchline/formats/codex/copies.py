@@ -31,9 +31,12 @@ def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -
         before = span
         line = transcript.raw(position)
         fields = json_codec.loads_object(line)
-        if fields is None or fields.get("type") in _LEFT_OUT:
+        kind = None if fields is None else fields.get("type")
+        if fields is None or (isinstance(kind, str) and kind in _LEFT_OUT):
             continue
-        if "payload" not in fields and fields.get("type") in ITEMS:  # as the oldest files hold items
+        if (
+            "payload" not in fields and isinstance(kind, str) and kind in ITEMS
+        ):  # as the oldest files hold items
             time = reading.tree.times[position]
             fields = {"timestamp": time, "type": "response_item", "payload": fields}
             line = json_codec.dumps(fields)

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.messages import BinaryContent
@@ -21,8 +21,11 @@ from pydantic_ai.usage import RunUsage
 from branchline.entries import Image, Text
 from branchline.errors import NotSupported
 from branchline.models.protocol import Tool
-from branchline.programs import find_program
+from branchline.programs import find_program, safe_environment
 from branchline.settings import McpServerSettings
+
+if TYPE_CHECKING:
+    from fastmcp.client.transports import StdioTransport
 
 __all__ = ["mcp_toolset", "mcp_toolsets", "toolset_tools"]
 
@@ -50,11 +53,16 @@ def mcp_toolsets(
         for one in loaded:  # again, because the loader gives each server only five seconds to start
             assert isinstance(one, PrefixedToolset)
             assert isinstance(one.wrapped, MCPToolset)
-            server = MCPToolset(one.wrapped.client.transport, id=one.prefix, init_timeout=_START_SECONDS)
+            transport = one.wrapped.client.transport
+            if isinstance(transport, StdioTransport):
+                _start_safely(transport)
+            server = MCPToolset(transport, id=one.prefix, init_timeout=_START_SECONDS)
             found.append(server.prefixed(one.prefix))
     found += [MCPToolset(url, init_timeout=_START_SECONDS) for url in urls]
-    started = (StdioTransport(command=command[0], args=list(command[1:])) for command in commands)
-    found += [MCPToolset(transport, init_timeout=_START_SECONDS) for transport in started]
+    for command in commands:
+        transport = StdioTransport(command=command[0], args=list(command[1:]))
+        _start_safely(transport)
+        found.append(MCPToolset(transport, init_timeout=_START_SECONDS))
     return found
 
 
@@ -67,11 +75,25 @@ def mcp_toolset(name: str, server: McpServerSettings) -> AbstractToolset[Any]:
         headers = _expanded(server.headers)
         return MCPToolset(server.url, id=name, headers=headers, init_timeout=_START_SECONDS).prefixed(name)
     assert server.command is not None
-    program = find_program(os.path.expanduser(server.command))
+    program = find_program(os.path.expanduser(server.command))  # None for a relative path, too
     if program is None:
         raise ValueError(f"no program {server.command!r} on PATH")
     transport = StdioTransport(command=program, args=list(server.args), env=_expanded(server.env))
+    _start_safely(transport)
     return MCPToolset(transport, id=name, init_timeout=_START_SECONDS).prefixed(name)
+
+
+def _start_safely(transport: StdioTransport) -> None:
+    """Look a server's program up, and let it look up others, in absolute ``PATH`` entries only.
+
+    A path is used as it is given. NotSupported for a program that is not there.
+    """
+    if not os.path.dirname(transport.command):
+        program = find_program(transport.command)
+        if program is None:
+            raise NotSupported(f"cannot start an MCP server: no program {transport.command!r} on PATH")
+        transport.command = program
+    transport.env = {"PATH": safe_environment()["PATH"], **(transport.env or {})}
 
 
 def _expanded(values: Mapping[str, str]) -> dict[str, str]:
