@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Message, message_fields, message_from_fields
+from branchline.entries import Message, UnknownMessage, message_fields, message_from_fields
 
-__all__ = ["FIELD", "extra_fields", "restore_extra_fields"]
+__all__ = ["FIELD", "extra_fields", "restore_extra_fields", "typed_message"]
 
 FIELD = "branchline"
 """The name of the field that holds them."""
@@ -41,6 +41,11 @@ def restore_extra_fields(found: Message, rest: Any) -> Message:
         return found
     fields = _plain(message_fields(found))
     return message_from_fields({**_merged(fields, rest, _DEPTH), "role": fields["role"]})
+
+
+def typed_message(message: Message) -> Message:
+    """Return the message as one of our types if it was given as plain fields."""
+    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
 
 
 def _missing(wanted: Any, found: Any, depth: int) -> Any:

@@ -23,14 +23,13 @@ from branchline.entries import (
     Text,
     ToolCall,
     ToolResult,
-    UnknownMessage,
     UserMessage,
     json_codec,
-    message_from_fields,
 )
 from branchline.errors import NotSupported
 from branchline.formats.derived_ids import is_uuid, uuid4_from
 from branchline.formats.entry_times import entry_time
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
@@ -165,9 +164,7 @@ class LinkedWriter(Generic[IndexT]):
                 raise self.refuse(entry.type)
 
     def _write_message(self, entry: MessageEntry) -> None:
-        message = entry.message
-        if isinstance(message, UnknownMessage):
-            message = message_from_fields(message.fields)
+        message = typed_message(entry.message)
         match message:
             case UserMessage():
                 self.write_prompt(self._place(entry, message), message)

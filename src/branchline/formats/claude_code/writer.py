@@ -42,10 +42,8 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
-    UnknownMessage,
     UserMessage,
     json_codec,
-    message_from_fields,
     message_text,
 )
 from branchline.errors import NotSupported
@@ -62,6 +60,7 @@ from branchline.formats.claude_code.rows import (
 )
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
+from branchline.formats.extra_fields import typed_message
 from branchline.tree import ROOT
 
 __all__ = ["VERSION", "TranscriptWriter", "provenance_line", "record_line"]
@@ -116,7 +115,7 @@ class TranscriptWriter:
     def _write(self, entry: Entry) -> None:
         match entry:
             case MessageEntry():
-                self._write_message(entry, _known(entry.message))
+                self._write_message(entry, typed_message(entry.message))
             case CustomMessage(role="user", display=False):
                 content = self._content(entry.content)
                 self._user(entry, content, isMeta=True)
@@ -599,8 +598,3 @@ def provenance_line(header: Header) -> bytes:
 
 def record_line(fields: dict[str, Any]) -> bytes:
     return json_codec.dumps(fields) + b"\n"
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message

@@ -32,17 +32,16 @@ from branchline.entries import (
     ThinkingLevelChange,
     ToolCall,
     ToolResult,
-    UnknownMessage,
     UserMessage,
     blocks_text,
     json_codec,
-    message_from_fields,
 )
 from branchline.errors import NotSupported
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
+from branchline.formats.extra_fields import typed_message
 from branchline.tree import ROOT
 
 __all__ = ["VERSION", "RolloutWriter", "header_lines"]
@@ -120,7 +119,7 @@ class RolloutWriter:
                 self._close_calls()
                 self._end_turn()
             case MessageEntry():
-                self._write_message(entry, _known(entry.message))
+                self._write_message(entry, typed_message(entry.message))
             case CustomMessage():
                 self._write_context(entry)
             case Compaction():
@@ -201,7 +200,7 @@ class RolloutWriter:
         """Messages that a compaction keeps, as items, and the calls among them without a result."""
         items: list[Item] = []
         waiting: tuple[str, ...] = ()
-        for message in map(_known, messages):
+        for message in map(typed_message, messages):
             if not isinstance(message, ToolResult):
                 items += [_output_item(call, NO_RESULT) for call in waiting]
                 waiting = ()
@@ -398,8 +397,3 @@ def _output_item(call: str, output: str | list[Item]) -> Item:
 
 def _line(type: str, payload: dict[str, Any], time: str) -> bytes:  # noqa: A002
     return json_codec.dumps({"timestamp": time, "type": type, "payload": payload}) + b"\n"
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message

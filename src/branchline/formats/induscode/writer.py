@@ -41,9 +41,9 @@ from branchline.entries import (
     Usage,
     UserMessage,
     json_codec,
-    message_from_fields,
 )
 from branchline.formats.entry_refs import reference_id
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.induscode.log_index import InduscodeLogIndex
 from branchline.formats.induscode.records import DETAILS, FROM_HOOK
 from branchline.formats.induscode.rows import SCHEMA
@@ -93,7 +93,7 @@ class InduscodeWriter:
                 self._has_head, self._last = True, None
                 yield self._head(self._name(entry.target))
             case MessageEntry():
-                yield self._entry(entry, _known(entry.message))
+                yield self._entry(entry, typed_message(entry.message))
             case CustomMessage():
                 message = msgspec.structs.replace(custom_content(entry), timestamp=None)
                 yield self._entry(entry, message)
@@ -122,7 +122,7 @@ class InduscodeWriter:
             copy = MessageEntry(
                 id=_copy_id(entry.id, number), parent=parent, timestamp=entry.timestamp, message=message
             )
-            yield self._entry(copy, _known(message))
+            yield self._entry(copy, typed_message(message))
             parent = copy.id
 
     def _entry(self, entry: Entry, message: Message, meta: dict[str, Any] | None = None) -> bytes:
@@ -187,11 +187,6 @@ def _meta(entry: BranchSummary | Compaction) -> dict[str, Any] | None:
     if entry.from_hook is not None:
         meta[FROM_HOOK] = entry.from_hook
     return meta or None
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
 
 
 def _copy_id(entry_id: str, number: int) -> str:

@@ -40,15 +40,14 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     Unknown,
-    UnknownMessage,
     Usage,
     UserMessage,
     blocks_text,
     json_codec,
-    message_from_fields,
 )
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_refs import reference_id
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.parts import Refuse, parts_of
 from branchline.formats.operator.records import LEVELS, STOP_REASONS
@@ -126,7 +125,7 @@ class OperatorWriter:
 
     def _change_before(self, entry: Entry, parent: str | None) -> ModelChange | None:
         """The choice of a model that must stand before an answer, which has no other place to name it."""
-        message = _known(entry.message) if isinstance(entry, MessageEntry) else None
+        message = typed_message(entry.message) if isinstance(entry, MessageEntry) else None
         if not isinstance(message, AssistantMessage) or not message.model:
             return None
         model = ModelRef(provider=message.provider or "", id=message.model)
@@ -185,7 +184,7 @@ def entry_line(
     elif parent is not None:
         fields["parent_id"] = parent
     if isinstance(entry, MessageEntry):
-        message = _known(entry.message)
+        message = typed_message(entry.message)
         if isinstance(message, CustomContent):
             entry = CustomMessage(
                 id=entry.id,
@@ -255,11 +254,6 @@ def _own(
             return {key: entry.fields.get(key) for key in ("name", "chat_id", "user_id")}
         case _:
             raise refuse(entry.type)
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
 
 
 def _message(message: Message, entry_id: str, time: float, refuse: Refuse) -> dict[str, Any]:

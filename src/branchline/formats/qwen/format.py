@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
-from branchline.formats.derived_ids import uuid4_from
+from branchline.entries import Entry, Header, json_codec
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import begins_as
-from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
-from branchline.formats.qwen.copies import copied_lines
+from branchline.formats.protocol import Format, FormatReader, FormatTraits
 from branchline.formats.qwen.home import QwenHome
 from branchline.formats.qwen.log_index import QwenLogIndex
 from branchline.formats.qwen.reader import QwenReader
 from branchline.formats.qwen.records import record_of
 from branchline.formats.qwen.writer import CANNOT, QwenWriter, header_line
-from branchline.tree import ROOT
+from branchline.formats.uuid_writer import CopyingWriter
 
 __all__ = ["QWEN"]
 
@@ -59,16 +57,8 @@ class QwenFormatReader(FormatReader[QwenLogIndex]):
         return record_of(line, index, position)
 
 
-class QwenFormatWriter(FormatWriter[QwenLogIndex]):
+class QwenFormatWriter(CopyingWriter[QwenLogIndex]):
     """Writes new sessions for Qwen Code; it does not append to those of the program."""
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        del timestamp
-        return uuid4_from(fresh)
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        del file
-        return session_id
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
@@ -76,12 +66,20 @@ class QwenFormatWriter(FormatWriter[QwenLogIndex]):
     def encode(self, entries: Sequence[Entry], index: QwenLogIndex) -> bytes:
         return QwenWriter(index, TRAITS.unsupported_error, record_of).write(entries)
 
-    def fork(self, transcript: EntryLog[QwenLogIndex], leaf: int, header: Header) -> bytes:
-        path = [] if leaf == ROOT else transcript.tree.path_positions(leaf)
-        return b"".join(copied_lines(transcript, path, header))
-
-    def copy(self, transcript: EntryLog[QwenLogIndex], header: Header) -> bytes:
-        return b"".join(copied_lines(transcript, range(len(transcript.tree)), header))
+    def copied_lines(
+        self, transcript: EntryLog[QwenLogIndex], positions: Sequence[int], header: Header
+    ) -> Iterator[bytes]:
+        """Yield the records at these positions with the new session id and Qwen Code's mark for copies."""
+        source = None if transcript.reading.header is None else transcript.reading.header.id
+        if not positions:
+            yield header_line(header)
+        for position in positions:
+            fields = json_codec.loads_object(transcript.raw(position))
+            if fields is None:
+                continue
+            if header.parent_session is not None and source is not None and "forkedFrom" not in fields:
+                fields["forkedFrom"] = {"sessionId": source, "messageUuid": fields.get("uuid")}
+            yield json_codec.dumps({**fields, "sessionId": header.id, "cwd": header.cwd}) + b"\n"
 
 
 def _may_be_ours(fields: dict[str, Any]) -> bool:
