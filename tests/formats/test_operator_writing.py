@@ -439,7 +439,7 @@ def test_costs_that_are_known_are_written():
     [
         (lambda s: s.append_usage("cache", USAGE), "only inside an answer"),
         (lambda s: s.append_context_edit("799d704c", None), "cannot be edited"),
-        (lambda s: s.set_title("   "), "not taken away"),
+        (lambda s: s.set_title("   "), "not removed"),
         (lambda s: s.append_thinking_level_change("ultra"), "the levels are"),
         (lambda s: s.append_message(BashExecution(command="ls", output="x")), "those of system, user"),
         (

@@ -146,7 +146,7 @@ BUILTIN_FORMATS = (
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
 _GIVEN_UP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"')
 
-_LOOKED_AT = 8192
+_HEAD_BYTES = 8192
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 64
 _DAMAGED_LINES = 4
@@ -234,7 +234,7 @@ def recognize(head: bytes, path: str, *, expected: Format | None = None) -> Form
 def _recognize(head: bytes, path: str, expected: Format | None) -> Format | None:
     if expected is not None and expected.reader.sniff(head, path):
         return expected
-    if _is_surely_native(head[:_LOOKED_AT], path):
+    if _is_surely_native(head[:_HEAD_BYTES], path):
         return PI
     for program in BUILTIN_FORMATS:
         if program.begins and head.startswith(program.begins) and _loaded(program).reader.sniff(head, path):

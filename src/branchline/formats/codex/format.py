@@ -45,7 +45,7 @@ from branchline.formats.protocol import (
 
 __all__ = ["CODEX"]
 
-_LOOKED_AT = 64  # lines at the beginning
+_HEAD_LINES = 64  # lines at the beginning
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 
 
@@ -120,7 +120,7 @@ class CodexFormatReader(FormatReader[CodexReading]):
         if head.startswith(ZSTD):
             return path.endswith(".zst") or NAME.search(path) is not None
         foreign = False
-        for line in head_lines(head, _LOOKED_AT):
+        for line in head_lines(head, _HEAD_LINES):
             if foreign and b'"payload"' not in line:
                 continue  # no line in an envelope, and nothing else would count any more
             if (fields := json_codec.loads_object(line)) is not None:

@@ -1,4 +1,4 @@
-"""Sessions of Copilot CLI as a format: how they are recognized and read."""
+"""Copilot CLI's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from branchline.formats.uuid_writer import CopyingWriter
 
 __all__ = ["COPILOT"]
 
-_LOOKED_AT = 64
+_HEAD_LINES = 64
 _KIND = re.compile(r"(?:session|user|assistant|tool|model|system|subagent|hook|skill|abort)\.[a-z_.]+")
 _CUT = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"(?:session|user|assistant|tool|system)\.[a-z_.]+"\s*,\s*"data"\s*:\s*\{'
@@ -29,7 +29,7 @@ _CUT = re.compile(
 
 
 class CopilotTraits(FormatTraits, frozen=True, kw_only=True):
-    """All files have one name; their folders are named for the sessions."""
+    """All files have the same name; their folders are named after the sessions."""
 
     def key_of(self, path: str) -> str:
         return posixpath.basename(posixpath.dirname(path)) or self.stem_of(path)
@@ -53,9 +53,9 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """An event with data and the id of the one before it."""
+        """Recognize an event with data and the id of the previous one."""
         del path
-        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
 
     def log_reader(self, path: str = "") -> CopilotReader:
         return CopilotReader(path)
@@ -65,7 +65,7 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
 
 
 class CopilotFormatWriter(CopyingWriter[CopilotLogIndex]):
-    """Writes new sessions for Copilot CLI; it does not append to those of the program."""
+    """Writes new sessions for Copilot CLI; it does not append to existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)

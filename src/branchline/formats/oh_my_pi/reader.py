@@ -1,4 +1,4 @@
-"""Reads oh-my-pi's lines: pi's, behind a title slot, with types and roles of its own."""
+"""Reads oh-my-pi's lines: pi's, preceded by a title slot, with additional types and roles."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, int, TitleState]).decode
 
 
 class OhMyPiReading(LogIndex):
-    """A reading that also knows the slot and where pictures are kept apart from the lines.
+    """Index that also records the title slot and the blob directories.
 
-    ``slot_end`` is where the slot ends, 0 in a file without one.
+    ``slot_end`` is the offset at which the slot ends, 0 in a file without one.
     """
 
     def __init__(self, path: str) -> None:
@@ -41,7 +41,7 @@ class OhMyPiReading(LogIndex):
 
 
 class OhMyPiReader(NativeReader):
-    """A reader for lines that may begin with a title slot."""
+    """Reads lines that may begin with a title slot."""
 
     format_name = NAME
     reading: OhMyPiReading
@@ -109,13 +109,13 @@ class OhMyPiReader(NativeReader):
             super()._note_side_record(position, line)
             return
         fields = json_codec.loads(line)
-        if fields.get("type") == "title_change":  # the names that pi gives have no effect here
+        if fields.get("type") == "title_change":  # pi's session_info names have no effect in oh-my-pi
             reading.titles.see_change(fields)
             reading.title = reading.titles.current
 
 
 def _may_be_slot(fields: dict[str, Any]) -> bool:
-    """Whether this object before the header is a title slot, or what is left of a damaged one.
+    """Return whether an object before the header is a title slot, perhaps a damaged one.
 
     Entries of every version have a time.
     """

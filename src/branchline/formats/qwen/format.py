@@ -1,4 +1,4 @@
-"""Sessions of Qwen Code as a format: how they are recognized and read."""
+"""Qwen Code's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from branchline.formats.uuid_writer import CopyingWriter
 
 __all__ = ["QWEN"]
 
-_LOOKED_AT = 64
+_HEAD_LINES = 64
 _RECORD = frozenset({"uuid", "parentUuid", "sessionId"})
 _CUT = re.compile(
     rb'\s*\{\s*"uuid"\s*:\s*"[^"\\]*"\s*,\s*"parentUuid"\s*:\s*(?:null|"[^"\\]*")\s*,\s*"sessionId"\s*:'
@@ -41,14 +41,14 @@ TRAITS = FormatTraits(
 
 
 class QwenFormatReader(FormatReader[QwenLogIndex]):
-    """Reads sessions of Qwen Code, 0.15 to 0.24."""
+    """Reads sessions of Qwen Code 0.15 to 0.24."""
 
     context_rules = ContextRules()
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A record with message parts or a payload of the program, before any line of another program."""
+        """Recognize a record with message parts or a system payload, before any line of another agent."""
         del path
-        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
 
     def log_reader(self, path: str = "") -> QwenReader:
         return QwenReader(path)
@@ -58,7 +58,7 @@ class QwenFormatReader(FormatReader[QwenLogIndex]):
 
 
 class QwenFormatWriter(CopyingWriter[QwenLogIndex]):
-    """Writes new sessions for Qwen Code; it does not append to those of the program."""
+    """Writes new sessions for Qwen Code; it does not append to existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
