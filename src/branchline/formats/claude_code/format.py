@@ -1,4 +1,4 @@
-"""Claude Code's transcripts as a format: how they are recognized, read and written."""
+"""Claude Code's transcript format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _decoder() -> msgspec.json.Decoder[_Record]:
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """One message per answer: its records are joined where the first one stands, results follow."""
+    """Merge the records of each answer into one message, at the position of the first; results follow."""
     merged: list[ContextMessage] = []
     places: dict[str, int] = {}
     for item in messages:
@@ -100,7 +100,7 @@ def _merged(before: AssistantMessage, after: AssistantMessage) -> AssistantMessa
 
 
 def _joined(one: Content, other: Content) -> Content:
-    """The blocks of two records of one answer; the later one may repeat those of the first."""
+    """Return the blocks of two records of one answer; the later one may repeat those of the first."""
     if isinstance(one, str) or isinstance(other, str):
         return other if isinstance(one, str) else one
     return other if other[: len(one)] == one else one + other
@@ -127,9 +127,9 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
     context_rules = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A record of the tree, or one of those beside it, before anything else that is an object.
+        """Recognize a record of the tree, or a known metadata record, before any other object.
 
-        Every release brings new kinds: one that is not known decides nothing, if records of the tree follow.
+        Every release adds kinds: an unknown one is not conclusive if records of the tree follow.
         """
         strange = False
         for line in head_lines(head):
@@ -153,7 +153,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
         return ClaudeCodeReader(path)
 
     def answer_model(self, transcript: EntryLog[ClaudeCodeReading], position: int) -> ModelRef | None:
-        """Without what the answer says and spent."""
+        """Return the model of an answer without decoding its content and usage."""
         reading = transcript.reading
         try:
             model = _decoder().decode(transcript.raw(position)).message.model
@@ -164,7 +164,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
         return ModelRef(provider="anthropic", id=model)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """What the first records tell; of one that is too long, what stands at its beginning."""
+        """Return the header from the first records; of a very long record only the start is read."""
         header = super().peek(head, path, whole=whole)
         if whole and (header is None or not header.cwd) and (found := _CWD.search(head)) is not None:
             named = Header(id=TRAITS.key_of(path)) if header is None else header
@@ -175,7 +175,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
         return decode_record(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
-        """The records of one response are one answer."""
+        """Merge records of the same response into one answer."""
         same = before.response_id is not None and before.response_id == after.response_id
         return _merged(before, after) if same else None
 
@@ -193,7 +193,7 @@ def _is_ours(fields: dict[str, Any]) -> bool:
 
 
 class ClaudeCodeFormatWriter(FormatWriter[ClaudeCodeReading]):
-    """Writes new transcripts that Claude Code 2.1 resumes; never into its own files."""
+    """Writes new transcripts that Claude Code 2.1 can resume; never changes existing ones."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
         del timestamp

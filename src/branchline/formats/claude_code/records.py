@@ -1,7 +1,7 @@
-"""One record of a transcript as the native format would hold it.
+"""Conversion of transcript records to entries.
 
-A record that the model saw as words of the person but that no person typed (commands, wrappers, meta) becomes
-a custom message; what the model never saw becomes custom data. The bytes of the line stay the truth.
+A record that the model saw as user text but the user did not type (commands, wrappers, meta) becomes a custom
+message; one that the model never saw becomes custom data. The bytes of the line are never changed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = ["NO_MODEL", "STOP_REASONS", "decode_record"]
 
 REMOVED_RESULT = "[Old tool result content cleared]"
 NO_MODEL = "unknown"
-"""What an answer names whose model nobody knows: without a name some versions of the program hang."""
+"""The model of an answer whose model is unknown: some versions of Claude Code hang without one."""
 
 STOP_REASONS = {
     "end_turn": "stop",
@@ -73,7 +73,7 @@ _PART = re.compile(r"<(command-name|command-args)>(.*?)</\1>", re.DOTALL)
 
 
 def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     common = entry_fields(tree, position)
     if position in tree.placeholders or tree.types[position] == "damaged":
@@ -117,7 +117,7 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
 
 
 def _name(fields: dict[str, Any]) -> str:
-    """What a record of bookkeeping is called, with the kind of hook, notice or attachment that it is."""
+    """Return the name of a bookkeeping record, including its kind of hook, notice or attachment."""
     name = str(fields.get("type"))
     inner = fields.get("subtype") or _object(fields.get("attachment")).get("type")
     inner = inner or (_object(fields.get("data")).get("type") if name == "progress" else None)
@@ -218,7 +218,7 @@ def _custom_message(
 
 
 def _command(text: str) -> str:
-    """A slash command as it was typed."""
+    """Return a slash command as it was typed."""
     parts = dict(found for found in _PART.findall(text))
     name = parts.get("command-name", "").strip()
     if not name:

@@ -1,4 +1,4 @@
-"""Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
+"""Codex rollouts: one linear log per file, forks and reverts across files; existing files are read-only."""
 
 from branchline.formats.codex.format import CODEX
 from branchline.formats.codex.home import read_names

@@ -1,4 +1,4 @@
-"""Lines of one rollout in another, under another first line."""
+"""Copies lines of a rollout into another one with a new first line."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LEFT_OUT = frozenset({"session_meta", PROVENANCE, REVERT})
 
 
 def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -> Iterator[bytes]:
-    """The lines at these positions, each once, without page numbers.
+    """Yield the lines at these positions, each once, without page numbers.
 
-    A rollout with page numbers tells what a person typed in another event, which lists do not read: there
-    each prompt gets the usual one.
+    Rollouts with page numbers record prompts in another event, which session lists do not read, so each
+    prompt gets the usual event.
     """
     reading = transcript.reading
     paginated = reading.meta.get("history_mode") == "paginated"
@@ -33,7 +33,8 @@ def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -
         fields = json_codec.loads_object(line)
         if fields is None or fields.get("type") in _LEFT_OUT:
             continue
-        if "payload" not in fields and fields.get("type") in ITEMS:  # as the oldest files hold items
+        # items without an envelope, as in the oldest files
+        if "payload" not in fields and fields.get("type") in ITEMS:
             time = reading.tree.times[position]
             fields = {"timestamp": time, "type": "response_item", "payload": fields}
             line = json_codec.dumps(fields)
@@ -45,7 +46,7 @@ def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -
 
 
 def _typed(fields: dict[str, Any]) -> dict[str, Any]:
-    """The event for a prompt."""
+    """Return the event for a prompt."""
     payload = fields.get("payload")
     content = payload.get("content") if isinstance(payload, dict) else None
     texts = (

@@ -1,4 +1,4 @@
-"""One line of a rollout as the native format would hold it."""
+"""Conversion of rollout lines to entries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text",
 
 
 def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
@@ -92,7 +92,7 @@ def _name(fields: dict[str, Any], payload: dict[str, Any]) -> str:
 
 
 def _typed(payload: dict[str, Any], text: str, time: str) -> UserMessage:
-    """A prompt that only an event tells, with the images that it carries."""
+    """Return a prompt that only an event contains, with its images."""
     images = [_block({"type": "input_image", "image_url": url}) for url in _list(payload.get("images"))]
     return UserMessage(content=(Text(text=text), *images) if images else text, timestamp=milliseconds(time))
 
@@ -100,12 +100,12 @@ def _typed(payload: dict[str, Any], text: str, time: str) -> UserMessage:
 def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, Any]) -> CustomMessage:
     kind = fields.get("type") if fields.get("type") == "inter_agent_communication" else payload.get("type")
     if kind in ("agent_message", "inter_agent_communication"):
-        said = payload.get("content", payload.get("message"))
-        if isinstance(said, dict):
-            said = said.get("content", said.get("text"))
+        content = payload.get("content", payload.get("message"))
+        if isinstance(content, dict):
+            content = content.get("content", content.get("text"))
         about = {name: payload[name] for name in ("author", "recipient") if name in payload}
         return CustomMessage(
-            **common, custom_type=kind, content=_content(said), display=True, details=about or None
+            **common, custom_type=kind, content=_content(content), display=True, details=about or None
         )
     role = _text(payload.get("role")) or "user"
     return CustomMessage(
@@ -119,9 +119,9 @@ def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, 
 def _compaction(
     common: dict[str, Any], payload: dict[str, Any], reading: CodexReading, position: int
 ) -> Compaction:
-    """A compaction with its summary, which Codex keeps as the last item of the history that it leaves.
+    """Return a compaction with its summary, which Codex stores as the last item of the remaining history.
 
-    Where that history has no such item, as where the summary is encrypted, there is none to show.
+    If that history has no such item, for example because the summary is encrypted, the summary is empty.
     """
     from branchline.context.model_input import unlabelled_summary  # noqa: PLC0415
 
@@ -136,12 +136,12 @@ def _compaction(
         )
         for item in _list(payload.get("replacement_history"))
     ]
-    told = _text(payload.get("message")) or ""
-    summary = unlabelled_summary(told)
-    if tail and summary != told and _says(tail[0], told):  # as branchline writes it
+    stored = _text(payload.get("message")) or ""
+    summary = unlabelled_summary(stored)
+    if tail and summary != stored and _says(tail[0], stored):  # as branchline writes it
         return Compaction(**common, summary=summary, retained_tail=tuple(tail[1:]), details=SUMMARY_FIRST)
-    if tail and told and _says(tail[-1], told):
-        return Compaction(**common, summary=told, retained_tail=tuple(tail[:-1]))
+    if tail and stored and _says(tail[-1], stored):
+        return Compaction(**common, summary=stored, retained_tail=tuple(tail[:-1]))
     return Compaction(**common, summary="", retained_tail=tuple(tail))
 
 
@@ -156,7 +156,7 @@ def item_message(
     provider: str | None,
     model: str | None,
 ) -> Message:
-    """An item of the model's history as a message."""
+    """Return an item of the model's history as a message."""
     kind = _text(item.get("type")) or ("message" if "role" in item else "")
     if kind == "message" and (role := _text(item.get("role")) or "user") != "assistant":
         content = _content(item.get("content"))
@@ -192,18 +192,18 @@ def item_message(
 
 
 def _blocks(item: dict[str, Any], kind: str) -> tuple[Block, ...]:
-    """What an item of the model is made of."""
+    """Return the blocks of a model item."""
     match kind:
         case "message":
             content = _content(item.get("content"))
             return (Text(text=content),) if isinstance(content, str) else content
         case "reasoning":
-            said = [*_list(item.get("summary")), *_list(item.get("content"))]
-            words = [
-                one["text"] for one in said if isinstance(one, dict) and isinstance(one.get("text"), str)
+            parts = [*_list(item.get("summary")), *_list(item.get("content"))]
+            texts = [
+                one["text"] for one in parts if isinstance(one, dict) and isinstance(one.get("text"), str)
             ]
             sealed = _text(item.get("encrypted_content"))
-            return (Thinking(thinking="\n".join(words), thinking_signature=sealed),)
+            return (Thinking(thinking="\n".join(texts), thinking_signature=sealed),)
         case "compaction" if isinstance(item.get("encrypted_content"), str):
             return (Thinking(thinking="", thinking_signature=item["encrypted_content"], redacted=True),)
         case "function_call" | "custom_tool_call" | "local_shell_call" if isinstance(
@@ -247,7 +247,7 @@ def _content(value: Any) -> Content:
 
 
 def _without_image_tags(content: Content) -> Content:
-    """A prompt without the text that Codex puts before and behind each image."""
+    """Return a prompt without the text that Codex puts before and after each image."""
     if isinstance(content, str) or all(isinstance(block, Text) for block in content):
         return content
     return tuple(block for block in content if not (isinstance(block, Text) and is_image_tag(block.text)))
@@ -269,7 +269,7 @@ def _block(value: Any) -> Block:
 
 
 def _usage(spent: TokenTotals) -> Usage:
-    """Tokens of one call; here those from the cache are counted apart from the other input."""
+    """Return the tokens of one call; cached tokens are counted separately here."""
     return Usage(
         input=spent.input - spent.cached,
         output=spent.output,

@@ -81,7 +81,7 @@ class GooseDatabase(DatabaseSessions):
 def usage_line(
     lines: EntryLines, time: str, given: object, made: object, model: dict[str, str]
 ) -> Iterator[bytes]:
-    """What the whole session spent: Goose keeps sums only."""
+    """Yield the usage of the whole session: Goose stores only totals."""
     count_in = given if isinstance(given, int | float) else 0
     count_out = made if isinstance(made, int | float) else 0
     if count_in or count_out:
@@ -91,7 +91,7 @@ def usage_line(
 
 
 def _messages(query: Query, session_id: str, thread: object) -> Iterator[_Row]:
-    """The messages of a session; newer versions keep those of threads in a table of their own."""
+    """Return the messages of a session; newer versions store those of threads in another table."""
     found = list(_rows(query, "messages", _MESSAGE, "WHERE session_id = ? ORDER BY id", session_id))
     if not found and isinstance(thread, bytes) and _columns(query, "thread_messages"):
         return _rows(query, "thread_messages", _MESSAGE, "WHERE thread_id = ? ORDER BY id", text_of(thread))
@@ -99,7 +99,7 @@ def _messages(query: Query, session_id: str, thread: object) -> Iterator[_Row]:
 
 
 def _rows(query: Query, table: str, names: tuple[str, ...], rest: str, *values: Any) -> Iterator[_Row]:
-    """Rows with these columns; those that a version does not have are None."""
+    """Return rows with these columns; columns that a version lacks are None."""
     known = _columns(query, table)
     chosen = ", ".join(name if name in known else f"NULL AS {name}" for name in names)
     statement = f"SELECT {chosen} FROM {table} {rest}"  # noqa: S608  nothing in it comes from outside
@@ -111,7 +111,7 @@ def _columns(query: Query, table: str) -> frozenset[str]:
 
 
 def header_of(row: _Row) -> Header:
-    """The header of a session."""
+    """Return the header of a session."""
     kind = text_of(row["session_type"])
     return Header(
         id=text_of(row["id"]),
@@ -123,7 +123,7 @@ def header_of(row: _Row) -> Header:
 
 
 def text_of(value: object) -> str:
-    """A value that should be text."""
+    """Return a value that should be text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if isinstance(value, str) else "" if value is None else str(value)

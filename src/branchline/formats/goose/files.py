@@ -1,4 +1,4 @@
-"""Session files of older versions of Goose: a line about the session, then a line for each message."""
+"""Session files of older Goose versions: a line of metadata, then a line for each message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATH = re.compile(r"/goose/sessions/[^/]+\.jsonl$")
 
 
 class GooseFiles(DocumentFiles):
-    """Files from before there was a database."""
+    """Session files from before Goose used a database."""
 
     def recognizes(self, path: str) -> bool:
         return _PATH.search(path) is not None

@@ -27,7 +27,7 @@ class KimiHome(FormatHome):
         return posixpath.join(self.roots(environment, home)[0], name)
 
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """Return all project folders: how Kimi Code abbreviates directory names is not fully known."""
+        """Return the root of all projects: how Kimi Code abbreviates directory names is not fully known."""
         del cwd
         return self.roots(environment, home)
 

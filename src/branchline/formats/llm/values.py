@@ -1,4 +1,4 @@
-"""Values of llm's tables in the form of the native format."""
+"""Conversion of values in llm's tables to native ones."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ __all__ = ["attachment_block", "columns", "tables", "text_of", "usage_of"]
 
 
 def tables(query: Query) -> frozenset[str]:
-    """The names of the tables: they differ between versions."""
+    """Return the names of the tables, which differ between versions."""
     rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
     return frozenset(text_of(name) for (name,) in rows)
 
 
 def columns(query: Query, table: str) -> frozenset[str]:
-    """The names of the columns of a table."""
+    """Return the names of a table's columns."""
     return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
 
 
 def text_of(value: object) -> str:
-    """A value that should be text."""
+    """Return a value that should be text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def usage_of(given: object, made: object, details: object) -> dict[str, Any] | None:
-    """The tokens of a model call; providers count tokens out of the cache as input, or beside it."""
+    """Return the tokens of a model call; providers count cached tokens as input or separately."""
     if not isinstance(given, int | float) and not isinstance(made, int | float):
         return None
     told = decode_details(one_line(details)) if details else None
@@ -53,7 +53,7 @@ def usage_of(given: object, made: object, details: object) -> dict[str, Any] | N
 
 
 def attachment_block(row: tuple[Any, ...]) -> dict[str, Any]:
-    """An attachment: an image whose bytes are in the log, or a reference to a file or address."""
+    """Return an attachment: an image stored in the log, or a reference to a file or URL."""
     attachment_id, kind, path, url, content = row
     mime = text_of(kind)
     if isinstance(content, bytes) and content and mime.startswith("image/"):

@@ -1,4 +1,4 @@
-"""The lines of a session of Mistral Vibe into a tree: messages one after another, without branches."""
+"""Reads the joined lines of a Mistral Vibe session into a chain of messages."""
 
 from __future__ import annotations
 
