@@ -1,4 +1,4 @@
-"""Values of a decoded JSON object as the type that is wanted; anything else counts as absent."""
+"""Typed access to decoded JSON values; a value of another type counts as absent."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def text_of(value: Any) -> str:
 
 
 def whole_number(value: Any) -> int:
-    """A count; 0 for anything that is none."""
+    """Return a count; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 60:
         return 0
     return int(value)
 
 
 def iso_time(milliseconds: object) -> str:
-    """A Unix time in milliseconds as text; "" for anything else, and for a time beyond all dates."""
+    """Return a Unix time in milliseconds as ISO text; "" for anything else, or if it is out of range."""
     if not isinstance(milliseconds, int | float) or not 0 < milliseconds <= LAST_INSTANT:
         return ""
     minutes, rest = divmod(int(milliseconds), 60_000)
