@@ -57,7 +57,7 @@ def message_of(entry: Entry) -> Message | None:
 
 
 def has_native_form(line: bytes) -> bool:
-    """Return whether a line has a message in the form of an agent framework besides the canonical one."""
+    """Return whether a line holds an agent framework's own form of a message besides the canonical one."""
     if b'"native"' not in line:
         return False
     message = (json_codec.loads_object(line) or {}).get("message")
@@ -117,15 +117,15 @@ class ToolResultForms(NamedTuple):
 def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
     """Yield tool results unchanged, then with their images after them, then in simpler forms."""
     yield ToolResultForms("", list(results))
-    if pictures := _pictures(results):
-        told = [_told(entry) for entry in results]
+    if pictures := _images_message(results):
+        told = [_with_image_notes(entry) for entry in results]
         yield ToolResultForms("their images follow in a user message", told, (pictures,))
     simpler = [list(fallbacks_for(entry, tuple)) for entry in results]
     for forms in zip(*simpler, strict=False):
         yield ToolResultForms(forms[0].how, [form.entries[0] for form in forms])
 
 
-def _pictures(results: Sequence[Entry]) -> Entry | None:
+def _images_message(results: Sequence[Entry]) -> Entry | None:
     """Return a user message with all images of these results."""
     found = [
         block
@@ -140,7 +140,7 @@ def _pictures(results: Sequence[Entry]) -> Entry | None:
     return MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=said) if found else None
 
 
-def _told(entry: Entry) -> Entry:
+def _with_image_notes(entry: Entry) -> Entry:
     """Return a result with a note in place of each image."""
     message = message_of(entry)
     if not isinstance(message, ToolResult) or isinstance(message.content, str):

@@ -1,7 +1,7 @@
-"""Simpler forms of entries, for formats that refuse the original.
+"""Simpler forms of entries, for formats that reject the original.
 
-A format decides what it can hold by writing an entry or refusing it, so nothing here knows any format: forms
-are offered in order, and the first accepted one is written.
+A format decides what it can store by encoding an entry or rejecting it, so nothing here depends on a format:
+forms are offered in order, and the first accepted one is written.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "without_lone_surrogates",
 ]
 
-_LONGEST = 2000  # characters of an unknown block that are worth reading as text
+_LONGEST = 2000  # characters of an unknown block that are included as text
 _COMMON = ("id", "parent", "timestamp")
 _LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
 _SPOKEN = frozenset({"message", "custom_message"})
@@ -69,9 +69,9 @@ class Fallback(NamedTuple):
 def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True) -> Entry:
     """Return the entry with an unambiguous type and the same effect on a model.
 
-    Entries that only one agent knows become custom data with its name; otherwise the new file would look like
-    one of that agent. ``silent`` are types that the agent hides from its model. With ``for_pi``, a summary
-    message that cuts nothing off must not become a compaction.
+    Entries that only one agent supports become custom data with its name; otherwise the new file would look
+    like one of that agent. ``silent`` are types that the agent hides from its model. With ``for_pi``, a
+    summary message that does not cut off earlier messages must not become a compaction.
     """
     common = _common(entry)
     match entry:
@@ -111,13 +111,13 @@ def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iter
             yield from _message_forms(entry)
         case CustomMessage():
             who = "an answer" if entry.role == "assistant" else "a user message"
-            yield from _spoken(entry, custom_content(entry), f"as {who}")
+            yield from _as_user_messages(entry, custom_content(entry), f"as {who}")
         case BranchSummary():
             message = BranchSummaryMessage(
                 summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
             )
             if entry.summary:
-                yield from _spoken(entry, message, "as a user message")
+                yield from _as_user_messages(entry, message, "as a user message")
         case Compaction():
             yield from _compaction_forms(entry, kept)
         case Custom():
@@ -147,10 +147,10 @@ def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
         case BashExecution() if message.exclude_from_context:
             yield _as_data(entry)
         case UnknownMessage():
-            yield from _spoken(entry, message, "as a user message")
+            yield from _as_user_messages(entry, message, "as a user message")
             yield _as_data(entry)
         case _:
-            yield from _spoken(entry, message, "as a user message")
+            yield from _as_user_messages(entry, message, "as a user message")
 
 
 def as_user_message(entry: MessageEntry) -> MessageEntry:
@@ -160,8 +160,8 @@ def as_user_message(entry: MessageEntry) -> MessageEntry:
     return msgspec.structs.replace(entry, message=told_result(result))
 
 
-def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
-    """The text of a message for the model, as user messages."""
+def _as_user_messages(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
+    """Yield the text of a message for the model, as user messages."""
     for said in model_messages([message]):
         plain = MessageEntry(**_common(entry), message=said)
         yield Fallback(how, (plain,))
@@ -177,7 +177,7 @@ def _as_data(entry: MessageEntry) -> Fallback:
 
 
 def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
-    """Yield a message with fewer and fewer fields that only some agents know."""
+    """Yield a message with fewer and fewer agent-specific fields."""
     if not isinstance(message, UserMessage | AssistantMessage | ToolResult):
         return
     known = msgspec.structs.replace(message, content=_with(message.content, _known_only))
@@ -238,7 +238,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     if entry.retained_tail is not None:
         yield Fallback("the kept messages follow it as entries", _followed(entry, entry.retained_tail))
         yield Fallback(
-            "the kept messages follow it as messages of the person and the model",
+            "the kept messages follow it as user and assistant messages",
             _followed(entry, model_messages(entry.retained_tail)),
         )
         tail = entry.retained_tail
@@ -256,7 +256,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     if entry.retained_tail is None:
         yield Fallback("the kept messages follow it as entries", _followed(entry, tail))
         yield Fallback(
-            "the kept messages follow it as messages of the person and the model",
+            "the kept messages follow it as user and assistant messages",
             _followed(entry, model_messages(tail)),
         )
     summary = CompactionSummaryMessage(
@@ -266,19 +266,19 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     )
     words: list[Message] = [summary] if entry.summary or not tail else []
     followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
-    yield Fallback("as a message that holds the summary", followed)
-    yield from _spoken(entry, summary, "as a user message")
+    yield Fallback("as a message with the summary", followed)
+    yield from _as_user_messages(entry, summary, "as a user message")
 
 
 def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:
-    """A compaction that keeps nothing, followed by the messages it kept."""
+    """Return a compaction that keeps nothing, followed by the messages it kept."""
     nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
     behind = _chain(entry, tail, start=1)
     return (nothing, *(to_native(one, "") for one in behind))
 
 
 def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:
-    """Messages as a chain of entries; the first replaces an entry."""
+    """Return messages as a chain of entries; the first replaces an entry."""
     return tuple(
         MessageEntry(
             id=f"{entry.id}.{number}" if number else entry.id,

@@ -137,7 +137,7 @@ class FidelityRecorder:
 
 
 def kind_of(tree: Tree, position: int) -> str:
-    """The name of an entry's kind in a report."""
+    """Return the name of an entry's kind in a report."""
     if position in tree.placeholders:
         return _TYPES["damaged"]
     kind, role = tree.types[position], tree.roles[position]

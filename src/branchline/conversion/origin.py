@@ -136,7 +136,7 @@ def _text(data: bytes) -> str | dict[str, str]:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        # One character for each byte, not base64: who looks for secrets in a session can still see them.
+        # One character for each byte, not base64, so that scanners can find secrets in a session.
         return {"bytes": data.decode("latin-1")}
 
 

@@ -136,7 +136,7 @@ class InduscodeReader(LineReader):
                     "bad-value", f"{fields['id']}: prev is not a string; shown as a root", line, offset
                 )
             for name in bad_values(fields.get("message")):
-                self._note("bad-value", f"{fields['id']}: invalid {name}", line, offset)
+                self._note("bad-value", f"{fields['id']}: bad {name} value", line, offset)
         self.take_one(row_from(fields), line, offset)
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
