@@ -124,7 +124,7 @@ def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes
 def _raw_messages(
     decode: Callable[[bytes], _Messages | tuple[msgspec.Raw, ...]], data: bytes, path: str
 ) -> Sequence[Any]:
-    """Return the messages of a document as raw JSON; those that the fast decoder rejects are encoded again."""
+    """Return the messages of a document as raw JSON; any that the fast decoder rejects are re-encoded."""
     try:
         found = decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
