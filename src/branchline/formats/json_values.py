@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "text_of", "whole_number"]
+__all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "optional_text", "text_of", "whole_number"]
 
 LAST_INSTANT = 253402300799999
 """The end of the year 9999, in milliseconds."""
@@ -22,6 +22,10 @@ def list_of(value: Any) -> list[Any]:
 
 def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def optional_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def whole_number(value: Any) -> int:

@@ -472,12 +472,12 @@ def begins_as(
     most: int,
     *,
     cut: re.Pattern[bytes],
-    is_ours: Callable[[dict[str, Any]], bool],
-    may_be_ours: Callable[[dict[str, Any]], bool],
+    matches: Callable[[dict[str, Any]], bool],
+    may_match: Callable[[dict[str, Any]], bool],
 ) -> bool:
     """Return whether a file begins with records of an agent, within its first ``most`` lines.
 
-    The first object decides that ``is_ours`` accepts or that ``may_be_ours`` rejects. A line that is not
+    The first object decides that ``matches`` accepts or that ``may_match`` rejects. A line that is not
     JSON, such as a truncated last one, decides if ``cut`` matches it.
     """
     for line in head_lines(head, most):
@@ -490,9 +490,9 @@ def begins_as(
                 return True
             continue
         if isinstance(fields, dict):
-            if is_ours(fields):
+            if matches(fields):
                 return True
-            if not may_be_ours(fields):
+            if not may_match(fields):
                 return False
     return False
 

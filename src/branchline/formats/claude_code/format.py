@@ -142,7 +142,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
                     return True
                 continue
             if isinstance(fields, dict):
-                if _is_ours(fields) and (not strange or fields.keys() >= _RECORD):
+                if _matches(fields) and (not strange or fields.keys() >= _RECORD):
                     return True
                 if not isinstance(kind := fields.get("type"), str) or kind in _OF_OTHERS:
                     return False
@@ -180,7 +180,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
         return _merged(before, after) if same else None
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
     if not isinstance(kind, str):
         return False

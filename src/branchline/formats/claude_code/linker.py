@@ -197,7 +197,7 @@ class ClaudeCodeLinker(Linker):
         return mark is not None and mark.position == position
 
     def add_aside(self, key: str, *, type: str, time: str) -> int:  # noqa: A002
-        """Add a metadata record as a sibling of the previous record."""
+        """Add a metadata record below the previous record, outside the conversation."""
         position = self.tree.add(key, self._last[False], type=type, time=time)
         self.kinds.append(ASIDE)
         self.marks.append(0)

@@ -123,7 +123,7 @@ class ClaudeCodeReader(LineReader):
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[_LastPrompt] = []
         self._leaf = ROOT
-        self._cwd = self._git = self._first_time = self._first_session = self._agent_id = ""
+        self._cwd = self._git = self._first_time = ""
         self._prompt = self._last_activity = ""
         self._pending: KeptRange | None = None
 

@@ -51,6 +51,7 @@ from branchline.formats.claude_code.rows import (
     WRAPPER,
     wrapper_name,
 )
+from branchline.formats.json_values import dict_of, optional_text
 from branchline.formats.log_index import entry_fields
 
 __all__ = ["NO_MODEL", "STOP_REASONS", "decode_record"]
@@ -85,7 +86,7 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
     if position in reading.repeated:
         return Custom(**common, custom_type="repeat")
     fields = json_codec.loads(line)
-    message = _object(fields.get("message"))
+    message = dict_of(fields.get("message"))
     kind = reading.kinds[position]
     match tree.types[position]:
         case "message":
@@ -119,8 +120,8 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
 def _name(fields: dict[str, Any]) -> str:
     """Return the name of a bookkeeping record, including its kind of hook, notice or attachment."""
     name = str(fields.get("type"))
-    inner = fields.get("subtype") or _object(fields.get("attachment")).get("type")
-    inner = inner or (_object(fields.get("data")).get("type") if name == "progress" else None)
+    inner = fields.get("subtype") or dict_of(fields.get("attachment")).get("type")
+    inner = inner or (dict_of(fields.get("data")).get("type") if name == "progress" else None)
     return f"{name}/{inner}" if isinstance(inner, str) and inner else name
 
 
@@ -138,7 +139,7 @@ def _message(
             return _result(fields, message, reading, reading.numbers.get(position, 0), time)
         case k if k == QUEUED:
             return UserMessage(
-                content=_content(_object(fields.get("attachment")).get("prompt")), timestamp=time
+                content=_content(dict_of(fields.get("attachment")).get("prompt")), timestamp=time
             )
         case _:
             return UserMessage(content=_content(message.get("content")), timestamp=time)
@@ -153,8 +154,8 @@ def _answer(
     failed: bool,
 ) -> AssistantMessage:
     content = _content(message.get("content"))
-    response, model, stop = (_text(message.get(name)) for name in ("id", "model", "stop_reason"))
-    request = _text(fields.get("requestId"))
+    response, model, stop = (optional_text(message.get(name)) for name in ("id", "model", "stop_reason"))
+    request = optional_text(fields.get("requestId"))
     spent = message.get("usage")
     counts = not failed and isinstance(spent, dict) and reading.spends(position, response, request)
     return AssistantMessage(
@@ -163,7 +164,7 @@ def _answer(
         provider="anthropic",
         model=None if model == NO_MODEL or (failed and model == "<synthetic>") else model,
         response_id=response,
-        usage=_usage(_object(spent)) if counts else None,
+        usage=_usage(dict_of(spent)) if counts else None,
         stop_reason="error" if failed else STOP_REASONS.get(stop or "", stop),
         raw_stop_reason=stop,
         error_message=blocks_text(content, "\n") if failed else None,
@@ -181,7 +182,7 @@ def _result(
     content = message.get("content")
     results = [block for block in (content if isinstance(content, list) else ()) if _is_result(block)]
     block = results[number] if number < len(results) else {}
-    call = _text(block.get("tool_use_id")) or ""
+    call = optional_text(block.get("tool_use_id")) or ""
     inner = _content(block.get("content"))
     failed = block.get("is_error")
     return ToolResult(
@@ -199,7 +200,7 @@ def _custom_message(
 ) -> CustomMessage:
     source = message.get("content")
     if message.get("content") is None and "attachment" in fields:
-        source = _object(fields.get("attachment")).get("prompt")
+        source = dict_of(fields.get("attachment")).get("prompt")
     if number is not None and isinstance(source, list):
         rest = [block for block in source if not _is_result(block)]
         return CustomMessage(**common, custom_type="beside-results", content=_content(rest), display=True)
@@ -247,13 +248,15 @@ def _block(value: Any) -> Block:
         case {"type": "text", "text": str(text)}:
             return Text(text=text)
         case {"type": "thinking", "thinking": str(thinking)}:
-            return Thinking(thinking=thinking, thinking_signature=_text(value.get("signature")))
+            return Thinking(thinking=thinking, thinking_signature=optional_text(value.get("signature")))
         case {"type": "redacted_thinking", "data": str(data)}:
             return Thinking(thinking="", thinking_signature=data, redacted=True)
         case {"type": "tool_use" | "server_tool_use", "name": str(name)}:
-            return ToolCall(id=_text(value.get("id")) or "", name=name, arguments=_object(value.get("input")))
+            return ToolCall(
+                id=optional_text(value.get("id")) or "", name=name, arguments=dict_of(value.get("input"))
+            )
         case {"type": "image", "source": {"type": "base64", "data": str(data), **rest}}:
-            return Image(data=data, mime_type=_text(rest.get("media_type")) or "")
+            return Image(data=data, mime_type=optional_text(rest.get("media_type")) or "")
         case _:
             return UnknownBlock(type=str(value.get("type") or ""), fields=value)
 
@@ -279,11 +282,3 @@ def _usage(spent: dict[str, Any]) -> Usage:
         cache_write_1h=long,
         total_tokens=read + written + cached + kept,
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -124,7 +124,7 @@ class CodexFormatReader(FormatReader[CodexReading]):
             if foreign and b'"payload"' not in line:
                 continue  # not a line in an envelope; anything else would not be conclusive
             if (fields := json_codec.loads_object(line)) is not None:
-                if _is_ours(fields, bare=not foreign):
+                if _matches(fields, bare=not foreign):
                     return True
                 if not foreign and b'"payload"' not in head:
                     return False
@@ -151,7 +151,7 @@ class CodexFormatReader(FormatReader[CodexReading]):
         return _joined(before, after)
 
 
-def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
+def _matches(fields: dict[str, Any], *, bare: bool) -> bool:
     """Return whether this is a line in an envelope, or (``bare``) a first line of the oldest files."""
     kind = fields.get("type")
     if kind is not None and not isinstance(kind, str):

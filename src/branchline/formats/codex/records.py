@@ -35,6 +35,7 @@ from branchline.entries import (
 from branchline.formats.codex.log_index import CodexReading
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
+from branchline.formats.json_values import list_of, optional_text
 from branchline.formats.log_index import entry_fields
 
 __all__ = ["SUMMARY_FIRST", "decode_line", "item_message"]
@@ -52,7 +53,11 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
     common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     payload = fields.get("payload")
-    payload = payload if isinstance(payload, dict) else (fields if _text(fields.get("type")) in ITEMS else {})
+    payload = (
+        payload
+        if isinstance(payload, dict)
+        else (fields if optional_text(fields.get("type")) in ITEMS else {})
+    )
     provider = reading.provider_at(position)
     model = reading.model_at(position)
     match tree.types[position]:
@@ -66,9 +71,11 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
         case "compaction":
             return _compaction(common, payload, reading, position)
         case "model_change":
-            return ModelChange(**common, provider=provider or "", model_id=_text(payload.get("model")) or "")
+            return ModelChange(
+                **common, provider=provider or "", model_id=optional_text(payload.get("model")) or ""
+            )
         case "thinking_level_change":
-            return ThinkingLevelChange(**common, thinking_level=_text(payload.get("effort")) or "")
+            return ThinkingLevelChange(**common, thinking_level=optional_text(payload.get("effort")) or "")
         case "usage":
             return UsageEntry(
                 **common,
@@ -78,7 +85,7 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
                 usage=_usage(reading.spent[position]),
             )
         case "session_info":
-            return SessionInfo(**common, name=_text(payload.get("title")) or "")
+            return SessionInfo(**common, name=optional_text(payload.get("title")) or "")
         case "leaf":
             return Leaf(**common, target=common["parent"])
         case _:
@@ -93,7 +100,7 @@ def _name(fields: dict[str, Any], payload: dict[str, Any]) -> str:
 
 def _typed(payload: dict[str, Any], text: str, time: str) -> UserMessage:
     """Return a prompt that only an event contains, with its images."""
-    images = [_block({"type": "input_image", "image_url": url}) for url in _list(payload.get("images"))]
+    images = [_block({"type": "input_image", "image_url": url}) for url in list_of(payload.get("images"))]
     return UserMessage(content=(Text(text=text), *images) if images else text, timestamp=milliseconds(time))
 
 
@@ -107,7 +114,7 @@ def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, 
         return CustomMessage(
             **common, custom_type=kind, content=_content(content), display=True, details=about or None
         )
-    role = _text(payload.get("role")) or "user"
+    role = optional_text(payload.get("role")) or "user"
     return CustomMessage(
         **common,
         custom_type="context" if role == "user" else role,
@@ -134,9 +141,9 @@ def _compaction(
         item_message(
             item if isinstance(item, dict) else {"value": item}, reading.tool_names, time, None, None
         )
-        for item in _list(payload.get("replacement_history"))
+        for item in list_of(payload.get("replacement_history"))
     ]
-    stored = _text(payload.get("message")) or ""
+    stored = optional_text(payload.get("message")) or ""
     summary = unlabelled_summary(stored)
     if tail and summary != stored and _says(tail[0], stored):  # as branchline writes it
         return Compaction(**common, summary=summary, retained_tail=tuple(tail[1:]), details=SUMMARY_FIRST)
@@ -157,8 +164,8 @@ def item_message(
     model: str | None,
 ) -> Message:
     """Return an item of the model's history as a message."""
-    kind = _text(item.get("type")) or ("message" if "role" in item else "")
-    if kind == "message" and (role := _text(item.get("role")) or "user") != "assistant":
+    kind = optional_text(item.get("type")) or ("message" if "role" in item else "")
+    if kind == "message" and (role := optional_text(item.get("role")) or "user") != "assistant":
         content = _content(item.get("content"))
         if role == "user" and not is_context(blocks_text(content, "\n")):
             return UserMessage(content=_without_image_tags(content), timestamp=time)
@@ -167,7 +174,7 @@ def item_message(
     if kind == "agent_message":
         return CustomContent(custom_type=kind, content=_content(item.get("content")), timestamp=time)
     if kind in ("function_call_output", "custom_tool_call_output"):
-        call = _text(item.get("call_id")) or ""
+        call = optional_text(item.get("call_id")) or ""
         output, failed = item.get("output"), False
         if isinstance(output, dict):
             failed = output.get("success") is False
@@ -185,7 +192,7 @@ def item_message(
         api="openai-responses",
         provider=provider,
         model=model,
-        response_id=_text(item.get("id")),
+        response_id=optional_text(item.get("id")),
         stop_reason="toolUse" if kind.endswith("_call") else "stop",
         timestamp=time,
     )
@@ -198,24 +205,24 @@ def _blocks(item: dict[str, Any], kind: str) -> tuple[Block, ...]:
             content = _content(item.get("content"))
             return (Text(text=content),) if isinstance(content, str) else content
         case "reasoning":
-            parts = [*_list(item.get("summary")), *_list(item.get("content"))]
+            parts = [*list_of(item.get("summary")), *list_of(item.get("content"))]
             texts = [
                 one["text"] for one in parts if isinstance(one, dict) and isinstance(one.get("text"), str)
             ]
-            sealed = _text(item.get("encrypted_content"))
+            sealed = optional_text(item.get("encrypted_content"))
             return (Thinking(thinking="\n".join(texts), thinking_signature=sealed),)
         case "compaction" if isinstance(item.get("encrypted_content"), str):
             return (Thinking(thinking="", thinking_signature=item["encrypted_content"], redacted=True),)
         case "function_call" | "custom_tool_call" | "local_shell_call" if isinstance(
             item.get("call_id"), str
         ):
-            name = _text(item.get("name")) or kind.removesuffix("_call")
+            name = optional_text(item.get("name")) or kind.removesuffix("_call")
             return (
                 ToolCall(
                     id=item["call_id"],
                     name=name,
                     arguments=_arguments(item),
-                    namespace=_text(item.get("namespace")),
+                    namespace=optional_text(item.get("namespace")),
                 ),
             )
         case _:
@@ -278,11 +285,3 @@ def _usage(spent: TokenTotals) -> Usage:
         reasoning=spent.reasoning,
         total_tokens=spent.total,
     )
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import json_codec
+from branchline.formats.json_values import optional_text
 
 __all__ = [
     "CONTEXT",
@@ -116,11 +117,11 @@ def decode_rows(data: memoryview) -> Sequence[Row]:
 
 def row_from(fields: dict[str, Any]) -> Row:
     """Return the row for a JSON object, without values of the wrong type."""
-    bare = "payload" not in fields and _text(fields.get("type")) in ITEMS
+    bare = "payload" not in fields and optional_text(fields.get("type")) in ITEMS
     payload = fields if bare else fields.get("payload")
     return Row(
-        type="response_item" if bare else _text(fields.get("type")),
-        timestamp=_text(fields.get("timestamp")),
+        type="response_item" if bare else optional_text(fields.get("type")),
+        timestamp=optional_text(fields.get("timestamp")),
         ordinal=fields["ordinal"] if isinstance(fields.get("ordinal"), int) else None,
         payload=_item_from(payload) if isinstance(payload, dict) else None,
     )
@@ -139,14 +140,14 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
         pass
     values: dict[str, Any] = {}
     for name in _TEXT_FIELDS:
-        values[name] = _text(fields.get(name))
-    values["origin"] = _text(fields.get("from"))
+        values[name] = optional_text(fields.get(name))
+    values["origin"] = optional_text(fields.get("from"))
     content, turns, info = fields.get("content"), fields.get("num_turns"), fields.get("info")
     if isinstance(content, str):
         values["content"] = content
     elif isinstance(content, list):
         values["content"] = tuple(
-            ContentPart(_text(one.get("type")) or "", _text(one.get("text")))
+            ContentPart(optional_text(one.get("type")) or "", optional_text(one.get("text")))
             for one in content
             if isinstance(one, dict)
         )
@@ -167,10 +168,6 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 # -- what items are ---------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize an event with data and the id of the previous one."""
         del path
-        return begins_as(head, _HEAD_LINES, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> CopilotReader:
         return CopilotReader(path)
@@ -88,11 +88,11 @@ class CopilotFormatWriter(CopyingWriter[CopilotLogIndex]):
             last = fields.get("id")
 
 
-def _may_be_ours(fields: dict[str, Any]) -> bool:
+def _may_match(fields: dict[str, Any]) -> bool:
     return bool({"data", "id", "parentId"} & fields.keys())
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
     return (
         isinstance(kind, str)

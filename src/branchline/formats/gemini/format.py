@@ -48,7 +48,7 @@ class GeminiFormatReader(FormatReader[GeminiLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize session metadata, a message, or a change of the list."""
         del path
-        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _LOOKED_AT, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> GeminiReader:
         return GeminiReader(path)
@@ -61,7 +61,7 @@ class GeminiFormatReader(FormatReader[GeminiLogIndex]):
         return record_of(line, index, position)
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     if isinstance(fields.get("sessionId"), str) and isinstance(fields.get("projectHash"), str):
         return True
     if isinstance(change := fields.get("$set"), dict):
@@ -70,7 +70,7 @@ def _is_ours(fields: dict[str, Any]) -> bool:
     return kind == "gemini" and "content" in fields and isinstance(fields.get("id"), str)
 
 
-def _may_be_ours(fields: dict[str, Any]) -> bool:
+def _may_match(fields: dict[str, Any]) -> bool:
     """Return whether a line may be from Gemini CLI too, although it is damaged or not specific."""
     if {"$set", "$rewindTo", "projectHash"} & fields.keys():
         return True

@@ -51,7 +51,7 @@ class KimiFormatReader(FormatReader[KimiLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize the protocol version line, or Kimi Code events with their times."""
         del path
-        return begins_as(head, _HEAD_LINES, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> KimiReader:
         return KimiReader(path)
@@ -64,11 +64,11 @@ class KimiFormatReader(FormatReader[KimiLogIndex]):
         return record_of(line, index, position)
 
 
-def _may_be_ours(fields: dict[str, Any]) -> bool:
+def _may_match(fields: dict[str, Any]) -> bool:
     return bool({"time", "protocol_version"} & fields.keys())
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
     if not isinstance(kind, str) or "payload" in fields or "data" in fields:
         return False

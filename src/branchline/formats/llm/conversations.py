@@ -8,8 +8,9 @@ from typing import Any
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.tables import columns, tables, text_of
 from branchline.formats.json_values import iso_time
-from branchline.formats.llm.values import attachment_block, columns, tables, text_of, usage_of
+from branchline.formats.llm.values import attachment_block, usage_of
 from branchline.formats.protocol import Query
 
 __all__ = ["conversation_lines", "unlisted_usage"]

@@ -13,10 +13,11 @@ from typing import Any
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.tables import columns, tables, text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.llm.conversations import conversation_lines, unlisted_usage
 from branchline.formats.llm.messages import ThreadMessages, Turn
-from branchline.formats.llm.values import columns, tables, text_of, usage_of
+from branchline.formats.llm.values import usage_of
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["NAME", "LlmDatabase"]

@@ -9,8 +9,9 @@ import msgspec
 
 from branchline.context import milliseconds
 from branchline.formats.common.derived_format import EntryLines, is_nothing, is_object, is_string, one_line
+from branchline.formats.common.tables import text_of
 from branchline.formats.llm.rows import PayloadRow, decode_payload
-from branchline.formats.llm.values import attachment_block, text_of
+from branchline.formats.llm.values import attachment_block
 from branchline.formats.protocol import Query
 
 __all__ = ["ThreadMessages", "Turn"]

@@ -5,28 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.formats.common.derived_format import one_line
+from branchline.formats.common.tables import text_of
 from branchline.formats.llm.rows import decode_details
-from branchline.formats.protocol import Query
 
-__all__ = ["attachment_block", "columns", "tables", "text_of", "usage_of"]
-
-
-def tables(query: Query) -> frozenset[str]:
-    """Return the names of the tables, which differ between versions."""
-    rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return frozenset(text_of(name) for (name,) in rows)
-
-
-def columns(query: Query, table: str) -> frozenset[str]:
-    """Return the names of a table's columns."""
-    return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
-
-
-def text_of(value: object) -> str:
-    """Return a value that should be text."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else "" if value is None else str(value)
+__all__ = ["attachment_block", "usage_of"]
 
 
 def usage_of(given: object, made: object, details: object) -> dict[str, Any] | None:

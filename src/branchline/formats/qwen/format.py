@@ -48,7 +48,7 @@ class QwenFormatReader(FormatReader[QwenLogIndex]):
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize a record with message parts or a system payload, before any line of another agent."""
         del path
-        return begins_as(head, _HEAD_LINES, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> QwenReader:
         return QwenReader(path)
@@ -82,11 +82,11 @@ class QwenFormatWriter(CopyingWriter[QwenLogIndex]):
             yield json_codec.dumps({**fields, "sessionId": header.id, "cwd": header.cwd}) + b"\n"
 
 
-def _may_be_ours(fields: dict[str, Any]) -> bool:
+def _may_match(fields: dict[str, Any]) -> bool:
     return len(_RECORD & fields.keys()) >= len(_RECORD) - 1 and "content" not in _message(fields)
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     if len(_RECORD & fields.keys()) < len(_RECORD) - 1:  # one of them may be damaged
         return False
     return isinstance(_message(fields).get("parts"), list) or "systemPayload" in fields
