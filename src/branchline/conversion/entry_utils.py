@@ -111,15 +111,15 @@ class ToolResultForms(NamedTuple):
 
     how: str
     entries: list[Entry]
-    pictures: tuple[Entry, ...] = ()
+    images: tuple[Entry, ...] = ()
 
 
 def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
     """Yield tool results unchanged, then with their images after them, then in simpler forms."""
     yield ToolResultForms("", list(results))
-    if pictures := _images_message(results):
-        told = [_with_image_notes(entry) for entry in results]
-        yield ToolResultForms("their images follow in a user message", told, (pictures,))
+    if images := _images_message(results):
+        noted = [_with_image_notes(entry) for entry in results]
+        yield ToolResultForms("their images follow in a user message", noted, (images,))
     simpler = [list(fallbacks_for(entry, tuple)) for entry in results]
     for forms in zip(*simpler, strict=False):
         yield ToolResultForms(forms[0].how, [form.entries[0] for form in forms])
@@ -136,8 +136,10 @@ def _images_message(results: Sequence[Entry]) -> Entry | None:
     ]
     last = results[-1]
     words = Text(text="Images from the tool results:")
-    said = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
-    return MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=said) if found else None
+    message = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
+    return (
+        MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=message) if found else None
+    )
 
 
 def _with_image_notes(entry: Entry) -> Entry:
@@ -209,8 +211,8 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
             (message,) = apply_edit((entry.message,), edit)
             return msgspec.structs.replace(entry, message=message)
         case CustomMessage():
-            said = CustomContent(custom_type=entry.custom_type, content=entry.content)
-            (message,) = apply_edit((said,), edit)
+            message = CustomContent(custom_type=entry.custom_type, content=entry.content)
+            (message,) = apply_edit((message,), edit)
             assert isinstance(message, CustomContent)
             return msgspec.structs.replace(entry, content=message.content)
         case _:

@@ -56,7 +56,7 @@ __all__ = [
 _LONGEST = 2000  # characters of an unknown block that are included as text
 _COMMON = ("id", "parent", "timestamp")
 _LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
-_SPOKEN = frozenset({"message", "custom_message"})
+_SENT_TYPES = frozenset({"message", "custom_message"})
 
 
 class Fallback(NamedTuple):
@@ -76,12 +76,12 @@ def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi
     common = _common(entry)
     match entry:
         case BranchSummary() if entry.summary and entry.type in silent:
-            told = {"summary": entry.summary, "details": entry.details}
-            return msgspec.structs.replace(entry, summary="", details=told)
+            values = {"summary": entry.summary, "details": entry.details}
+            return msgspec.structs.replace(entry, summary="", details=values)
         case CustomMessage() if entry.type in silent:
-            told = {"content": message_fields(UserMessage(content=entry.content))["content"]}
-            return Custom(**common, custom_type=entry.custom_type, data=told)
-        case Unknown() if program != "pi" and entry.type not in _SPOKEN:
+            values = {"content": message_fields(UserMessage(content=entry.content))["content"]}
+            return Custom(**common, custom_type=entry.custom_type, data=values)
+        case Unknown() if program != "pi" and entry.type not in _SENT_TYPES:
             data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
             return Custom(**common, custom_type=f"{program}:{entry.type}", data=data)
         case MessageEntry(message=BranchSummaryMessage() as message):
@@ -273,8 +273,8 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
 def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:
     """Return a compaction that keeps nothing, followed by the messages it kept."""
     nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
-    behind = _chain(entry, tail, start=1)
-    return (nothing, *(to_native(one, "") for one in behind))
+    followers = _chain(entry, tail, start=1)
+    return (nothing, *(to_native(one, "") for one in followers))
 
 
 def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:

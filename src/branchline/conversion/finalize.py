@@ -67,13 +67,13 @@ def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
 def finish(conversion: ConversionState) -> None:
     """Write the title, labels and leaf of the source, unless the new file has them already."""
     out, reading = conversion.out.transcript, conversion.source.reading
-    standing = conversion.key_of(conversion.plan.leaf)
+    leaf_key = conversion.key_of(conversion.plan.leaf)
     labels = reading.labels
     title = conversion.source.title
     if conversion.exact:  # every title and label has been written as an entry
         title, labels = None, {}
     if title and _words(out.reading.title) != _words(title):
-        _add(conversion, SessionInfo(**_common(conversion, "title", standing), name=title))
+        _add(conversion, SessionInfo(**_common(conversion, "title", leaf_key), name=title))
     for number, (key, state) in enumerate(labels.items()):
         position = conversion.source.tree.positions.get(key, ROOT)
         if position not in conversion.written:
@@ -81,11 +81,11 @@ def finish(conversion: ConversionState) -> None:
         named = out.tree.keys[conversion.written[position]]
         known = out.reading.labels.get(named)
         if known is None or known.text != state.text:
-            common = _common(conversion, f"label {number}", standing)
+            common = _common(conversion, f"label {number}", leaf_key)
             common["timestamp"] = state.time or common["timestamp"]
             _add(conversion, Label(**common, target=named, label=state.text))
     if _leaf_differs(conversion) or (conversion.target.traits.ends_with_position and len(out.tree)):
-        _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
+        _add(conversion, Leaf(**_common(conversion, "leaf", leaf_key), target=leaf_key))
 
 
 def _leaf_differs(conversion: ConversionState) -> bool:

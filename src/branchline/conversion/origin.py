@@ -122,8 +122,8 @@ def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
 def head_origin(header: Header | None) -> HeaderOrigin | None:
     """Return the origin of a native header, or None."""
     metadata: Mapping[str, Any] = (header.metadata if header is not None else None) or {}
-    ours = metadata.get(FIELD)
-    fields = ours.get("from") if isinstance(ours, dict) else None
+    extra = metadata.get(FIELD)
+    fields = extra.get("from") if isinstance(extra, dict) else None
     if not isinstance(fields, dict) or not isinstance(fields.get("format"), str):
         return None
     return HeaderOrigin(fields["format"], fields.get("older") is not True, _bytes(fields.get("head")))

@@ -59,18 +59,18 @@ def make_plan(
     ``as_in_file`` keeps the order of the file even if an entry precedes its parent.
     """
     tree = source.tree
-    standing = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
+    leaf_position = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
     whole = leaf is None
     if whole and "branch" in target.traits.unsupported:
         whole = False
-        on_path = set(_with_side_records(tree, standing))
+        on_path = set(_with_side_records(tree, leaf_position))
         for position in range(len(tree)):
             if position not in on_path:
                 why = f"not on the active path, and {target.traits.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
-    order: Sequence[int] = _with_side_records(tree, standing)
+    order: Sequence[int] = _with_side_records(tree, leaf_position)
     if whole and target.traits.active_branch_last:
-        order, left = branch_by_branch(tree, standing, rolled_back=target.traits.rolls_back_turns)
+        order, left = branch_by_branch(tree, leaf_position, rolled_back=target.traits.rolls_back_turns)
         for position in left:
             ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else _UNREADABLE)
     elif whole:
@@ -86,13 +86,13 @@ def make_plan(
         order = order[order.index(starts[-1]) :]
     if not whole and "compaction" in target.traits.unsupported:
         order = _from_the_summary(source, list(order), ledger)
-    edits = _edits(source, order, standing) if "context_edit" in target.traits.unsupported else {}
+    edits = _edits(source, order, leaf_position) if "context_edit" in target.traits.unsupported else {}
     spent: dict[int, Usage] = {}
     folded: set[int] = set()
     if "usage" in target.traits.unsupported:
         _fold_usage(source, order, spent, folded)
     return ConversionPlan(
-        order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
+        order, leaf_position, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
     )
 
 

@@ -81,7 +81,7 @@ class EntryWriter(ConversionState):
     # -- writing --------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Write the pending run; if the target refuses it, one entry at a time."""
+        """Write the pending run; if the target rejects it, one entry at a time."""
         run, self._run = self._run, []
         if not run:
             return
@@ -108,7 +108,7 @@ class EntryWriter(ConversionState):
                 if more and not rest:
                     continue
                 try:
-                    made = self.out.write(chained([*form.entries, *rest, *form.pictures]))
+                    made = self.out.write(chained([*form.entries, *rest, *form.images]))
                 except REFUSALS:
                     continue
                 self._settle(positions, form.entries, made, ", ".join(filter(None, (form.how, more))))
@@ -295,7 +295,7 @@ class EntryWriter(ConversionState):
         continues = place in self.out.transcript.tree.continuations
         return continues and position not in self.source.tree.continuations
 
-    def _not_kept(self, entry: Entry, place: int, before: range, behind: range) -> tuple[str, ...]:
+    def _not_kept(self, entry: Entry, place: int, before: range, after: range) -> tuple[str, ...]:
         """Return what the new file lacks of an entry.
 
         Its usage may be written before it, and further parts of an answer after it.
@@ -305,7 +305,7 @@ class EntryWriter(ConversionState):
         spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
         found = out.entry(place)
         if self.target.traits.splits_answers:
-            found = self._whole_answer(found, behind)
+            found = self._whole_answer(found, after)
         if found.type != entry.type:
             return () if isinstance(entry, Compaction) else ("its kind of entry",)
         missing = missing_fields(entry, found, spent)
@@ -315,10 +315,10 @@ class EntryWriter(ConversionState):
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing
 
-    def _whole_answer(self, found: Entry, behind: range) -> Entry:
+    def _whole_answer(self, found: Entry, after: range) -> Entry:
         """Return an answer with the parts written after it."""
         message = message_of(found)
-        for part in map(self.out.transcript.entry, behind):
+        for part in map(self.out.transcript.entry, after):
             more = message_of(part)
             if isinstance(message, AssistantMessage) and isinstance(more, AssistantMessage):
                 message = self.target.reader.merge_answers(message, more) or message

@@ -34,8 +34,8 @@ _ESCAPES = (
 def dumps(value: Any) -> bytes:
     """Encode a value compactly, as ``encoding/json`` does."""
     text = _TOKEN.sub(_number, json_codec.dumps(value))
-    for sign, escape in _ESCAPES:  # all of them can only occur inside strings
-        text = text.replace(sign, escape)
+    for character, escape in _ESCAPES:  # all of them can only occur inside strings
+        text = text.replace(character, escape)
     return text
 
 

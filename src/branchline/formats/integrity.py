@@ -161,7 +161,7 @@ def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
             )
 
 
-# -- two programs at once ---------------------------------------------------------------------------------
+# -- concurrent writers ------------------------------------------------------------------------------------
 
 
 def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
@@ -171,21 +171,21 @@ def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
     does not catch up continues from its own leaf each time.
     """
     reading, tree = transcript.reading, transcript.tree
-    standing = [ROOT] * len(tree)  # the nearest conversation entry at or above
+    nearest = [ROOT] * len(tree)  # the nearest conversation entry at or above
     branch_of = [0] * len(tree)
     grown = bytearray(len(tree))
     turns: Counter[tuple[int, ...]] = Counter()
     branches, current = 0, ROOT
     for position, parent in enumerate(tree.parents):
-        above = ROOT if parent >= position or parent == ROOT else standing[parent]
+        above = ROOT if parent >= position or parent == ROOT else nearest[parent]
         if tree.types[position] == "leaf":
-            standing[position] = above
-            current = _target(transcript, position, standing, above)
+            nearest[position] = above
+            current = _target(transcript, position, nearest, above)
             continue
         if tree.types[position] in SIDE_TYPES or position in tree.placeholders:
-            standing[position] = above
+            nearest[position] = above
             continue
-        standing[position] = position
+        nearest[position] = position
         if above == ROOT or grown[above]:
             branches += 1
             branch_of[position] = branches
@@ -209,10 +209,10 @@ def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
         current = position
 
 
-def _target(transcript: EntryLog, position: int, standing: list[int], above: int) -> int:
+def _target(transcript: EntryLog, position: int, nearest: list[int], above: int) -> int:
     """Return the target of a leaf entry, or its parent if the target does not exist."""
     entry = transcript.entry(position)
     if not isinstance(entry, Leaf) or entry.target is None:
         return ROOT
     found = transcript.reading.linker.latest_with_id(entry.target)
-    return above if found is None or found >= position else standing[found]
+    return above if found is None or found >= position else nearest[found]

@@ -553,8 +553,8 @@ def _whole_records(
         whole = line[start:end]
         if is_record is not None and not is_record(whole):
             break
-        blanks = len(whole) - len(whole.lstrip())
-        found.append(LinePart(start + blanks, whole.strip(), whole=True))
+        spaces = len(whole) - len(whole.lstrip())
+        found.append(LinePart(start + spaces, whole.strip(), whole=True))
         start = end
     return found, start
 

@@ -227,7 +227,7 @@ class FormatHome(Protocol):
         return None
 
 
-# -- for the programs that need them ----------------------------------------------------------------------
+# -- for the agents that need them ------------------------------------------------------------------------
 
 
 class CompressedFiles(Protocol):

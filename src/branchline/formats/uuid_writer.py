@@ -1,4 +1,4 @@
-"""Base classes for writers of programs that identify a session, and its parent, by UUID."""
+"""Base classes for writers of agents that identify a session, and its parent, by UUID."""
 
 from __future__ import annotations
 

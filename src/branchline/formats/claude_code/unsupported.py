@@ -11,7 +11,7 @@ CANNOT = {
     "thinking": "Claude Code sends thinking only to the model that signed it",
     "thinking_level_change": "Claude Code does not record how hard a model thinks",
     "model_change": "in Claude Code only answers name a model",
-    "context_edit": "Claude Code keeps every message as it is",
+    "context_edit": "Claude Code has no context edits",
     "custom": "Claude Code cannot store it",
     "custom_message": "Claude Code supports only prompts, answers, results and hidden context",
     "message": "Claude Code supports only user, assistant and tool messages",

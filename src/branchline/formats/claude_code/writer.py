@@ -325,7 +325,7 @@ class TranscriptWriter:
         group = self._group(uuid) or [uuid]
         return self._repeat(group, self._known_record(group[0]).above, uuid)
 
-    # -- records that the program needs twice ---------------------------------------------------------
+    # -- records that Claude Code needs twice ---------------------------------------------------------
 
     def _end_of(self, parent: str | None) -> str | None:
         """Return the record that a new one names as its parent, so that Claude Code sees exactly its path."""

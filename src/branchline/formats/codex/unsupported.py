@@ -11,7 +11,7 @@ CANNOT = {
     "untitle": "Codex keeps the last name",
     "branch_summary": "Codex does not summarize branches",
     "thinking": "Codex sends reasoning only to the model that encrypted it",
-    "context_edit": "Codex keeps every message as it is",
+    "context_edit": "Codex has no context edits",
     "custom": "Codex cannot store it",
     "custom_message": "Codex supports only prompts, answers, results and developer messages",
     "message": "Codex supports only user, assistant and tool messages",

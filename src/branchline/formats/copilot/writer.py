@@ -40,7 +40,7 @@ CANNOT = {
     "branch_summary": "Copilot CLI does not summarize branches",
     "thinking_level_change": "Copilot CLI does not record how hard a model thinks",
     "model_change": "in Copilot CLI only answers name a model",
-    "context_edit": "Copilot CLI keeps every message as it is",
+    "context_edit": "Copilot CLI has no context edits",
     "custom": "Copilot CLI cannot store it",
     "custom_message": "Copilot CLI supports only prompts, answers and results",
     "message": "Copilot CLI supports only user, assistant and tool messages",

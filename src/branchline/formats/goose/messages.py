@@ -91,8 +91,8 @@ class GooseMessages:
         """Yield the lines of a message; its content is a JSON array."""
         time = _milliseconds(created)
         written = iso_time(time)
-        told = _decode_parts(b'{"parts":' + (content or b"null") + b"}")
-        parts = () if told is None else told.parts
+        decoded = _decode_parts(b'{"parts":' + (content or b"null") + b"}")
+        parts = () if decoded is None else decoded.parts
         seen = (_decode_visibility(metadata) if metadata else None) or _Visibility()
         made: list[str] = []
         results = [part for part in parts if part.type == "toolResponse"]
@@ -150,11 +150,11 @@ class GooseMessages:
                 return {"type": part.type or "unknown", "text": part.msg or part.text}
 
     def _result(self, part: PartRow) -> dict[str, Any]:
-        told = part.toolResult
-        failed = told.status == "error"
-        content: list[dict[str, Any]] = [{"type": "text", "text": told.error}] if failed else []
+        decoded = part.toolResult
+        failed = decoded.status == "error"
+        content: list[dict[str, Any]] = [{"type": "text", "text": decoded.error}] if failed else []
         if not failed:
-            value = bytes(told.value)
+            value = bytes(decoded.value)
             listed = b'{"content":' + value + b"}" if value.startswith(b"[") else value
             outcome = _decode_outcome(listed) or _Outcome()
             failed = outcome.isError is True

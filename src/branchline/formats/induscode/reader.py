@@ -111,7 +111,7 @@ class InduscodeReader(LineReader):
             self.note_not_an_entry(f"neither entry nor head ({kind})", line, offset)
 
     def _is_newer(self, schema: object) -> bool:
-        """Whether the file is of a newer version: it begins with lines of one, which are read as ours."""
+        """Return whether the file has a newer version, as its first lines show; they are read as this one."""
         if self._newer is None and isinstance(schema, str) and schema.startswith(FAMILY):
             version = schema.removeprefix(FAMILY)
             if version.isdecimal() and not len(self.reading.tree) and not self.reading.has_head:

@@ -1,6 +1,6 @@
 """Conversion of induscode lines to entries.
 
-Its messages have the shape of ours. Extension messages and branch summaries become entries of their own. The
+Its messages have the native shape. Extension messages and branch summaries become entries of their own. The
 summary of a compaction stays a message, because it does not cut anything off.
 """
 

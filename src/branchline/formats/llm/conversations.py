@@ -61,9 +61,11 @@ def unlisted_usage(query: Query, thread_id: str, lines: EntryLines) -> Iterator[
 def _response_lines(row: _Row, parts: _Parts, lines: EntryLines, system: str) -> Iterator[bytes]:
     name, time = text_of(row["id"]), _time(row)
     moment = milliseconds(time)
-    told = parts.system(row)
-    if told and told != system:
-        yield lines.message(f"{name}/system", time, {"role": "system", "content": told, "timestamp": moment})
+    system_prompt = parts.system(row)
+    if system_prompt and system_prompt != system:
+        yield lines.message(
+            f"{name}/system", time, {"role": "system", "content": system_prompt, "timestamp": moment}
+        )
     results = parts.results(row)
     for number, result in enumerate(results):
         yield lines.message(f"{name}/result-{number}", time, {**result, "timestamp": moment})

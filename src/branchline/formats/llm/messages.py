@@ -67,8 +67,8 @@ class ThreadMessages:
         }
         self._parts: dict[str, list[_Part]] = {}
         for name, kind, text, payload in query(_PARTS, thread_id):
-            told = decode_payload(one_line(payload)) if payload else None
-            part = _Part(text_of(kind), None if text is None else text_of(text), told or PayloadRow())
+            decoded = decode_payload(one_line(payload)) if payload else None
+            part = _Part(text_of(kind), None if text is None else text_of(text), decoded or PayloadRow())
             self._parts.setdefault(text_of(name), []).append(part)
         self.last_entry: dict[str, str] = {}
         """The last entry of each message."""

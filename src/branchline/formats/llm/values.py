@@ -15,10 +15,10 @@ def usage_of(given: object, made: object, details: object) -> dict[str, Any] | N
     """Return the tokens of a model call; providers count cached tokens as input or separately."""
     if not isinstance(given, int | float) and not isinstance(made, int | float):
         return None
-    told = decode_details(one_line(details)) if details else None
-    cached = told.cached if told is not None else 0
-    read = (told.cache_read_input_tokens or 0) if told is not None else 0
-    written = (told.cache_creation_input_tokens or 0) if told is not None else 0
+    decoded = decode_details(one_line(details)) if details else None
+    cached = decoded.cached if decoded is not None else 0
+    read = (decoded.cache_read_input_tokens or 0) if decoded is not None else 0
+    written = (decoded.cache_creation_input_tokens or 0) if decoded is not None else 0
     count_in = given if isinstance(given, int | float) else 0
     count_out = made if isinstance(made, int | float) else 0
     usage: dict[str, Any] = {
@@ -29,8 +29,8 @@ def usage_of(given: object, made: object, details: object) -> dict[str, Any] | N
         "totalTokens": count_in + count_out + read + written,
         "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
     }
-    if told is not None and told.reasoning:
-        usage["reasoning"] = told.reasoning
+    if decoded is not None and decoded.reasoning:
+        usage["reasoning"] = decoded.reasoning
     return usage
 
 

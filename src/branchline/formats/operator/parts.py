@@ -17,7 +17,7 @@ from branchline.entries import Block, Content, Image, Text, Thinking, ToolCall, 
 __all__ = ["Refuse", "blocks_of", "parts_of"]
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,")
-_FIRST_SIGNS = (
+_MAGIC = (
     ("iVBORw0KGgo", "image/png"),
     ("/9j/", "image/jpeg"),
     ("R0lGOD", "image/gif"),
@@ -70,8 +70,8 @@ def _blocks(part: Any) -> Iterator[Block]:
 def _picture(image: str) -> Block:
     if found := _DATA_URL.match(image):
         return Image(data=image[found.end() :], mime_type=found[1])
-    for signs, kind in _FIRST_SIGNS:
-        if image.startswith(signs):
+    for magic, kind in _MAGIC:
+        if image.startswith(magic):
             return Image(data=image, mime_type=kind)
     if _ADDRESS.match(image):
         return UnknownBlock(type="image", fields={"type": "image", "images": [image]})

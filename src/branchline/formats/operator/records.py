@@ -52,7 +52,7 @@ STOP_REASONS = {
     "abort": "aborted",
     "error": "error",
 }
-"""Operator's stop reasons, and ours."""
+"""Operator's stop reasons, and the native ones."""
 
 
 class Result(NamedTuple):

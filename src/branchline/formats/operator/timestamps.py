@@ -49,6 +49,6 @@ def iso_times(values: Sequence[float]) -> list[str]:
 
 
 def seconds_of(time: str | float | None) -> float:
-    """Return a time as Operator stores it; text that cannot be parsed, or lies before 1970, becomes 1970."""
+    """Return a time as Operator stores it; invalid text and times before 1970 become 1970."""
     moment = milliseconds(time) if isinstance(time, str) else time
     return min(max(moment or 0, 0) / 1000, _LAST_SECOND)

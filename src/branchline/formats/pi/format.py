@@ -40,7 +40,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
         below it, unless it is clearly pi's and no entry follows.
         """
         del path
-        header = ours = foreign = False
+        header = is_pi = foreign = False
         for line in head.removeprefix(BOM).split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
             if not line.strip():
                 continue
@@ -49,7 +49,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
             except ValueError:  # damaged, or truncated at the end of the head
                 if _ENTRY_BEGINNING.match(line):
                     return True
-                header = ours = header or _HEADER_BEGINNING.match(line) is not None
+                header = is_pi = header or _HEADER_BEGINNING.match(line) is not None
                 continue
             if not isinstance(fields, dict):
                 continue
@@ -60,7 +60,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
                 continue  # a blank line, or oh-my-pi's title slot, perhaps damaged
             if kind == "session":
                 header = header or _is_header(fields)
-                ours = ours or "timestamp" in fields or fields.keys() <= _HEADER_KEYS
+                is_pi = is_pi or "timestamp" in fields or fields.keys() <= _HEADER_KEYS
             elif kind in _TYPES:
                 if _is_entry(fields, timed=not header):
                     return True
@@ -68,7 +68,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
                 return False
             else:
                 foreign = True
-        return header and ours and not foreign
+        return header and is_pi and not foreign
 
     def log_reader(self, path: str = "") -> NativeReader:
         del path

@@ -1,4 +1,4 @@
-"""Conversion between piglet messages and ours. Blocks have no type field; their keys identify them.
+"""Conversion between piglet and native messages. Blocks have no type field; their keys identify them.
 
 Fields that piglet lacks are stored in an additional field, which piglet ignores.
 """

@@ -45,7 +45,7 @@ from branchline.tree import ROOT, Tree
 __all__ = ["CANNOT", "PigletWriter", "line", "meta_fields", "meta_row"]
 
 CANNOT = {
-    "context_edit": "piglet keeps every message as it is",
+    "context_edit": "piglet has no context edits",
     "message": "piglet supports only user, assistant and tool messages",
     "block": "piglet supports only text, images, thinking and tool calls",
     "custom": "piglet knows entries of this name and would read the data as one",
@@ -107,7 +107,7 @@ class PigletWriter:
         self._tip = None if reading.leaf == ROOT else self._named(tree.keys[reading.leaf])
         """The entry that piglet takes for the leaf."""
         self._end_ids: set[str | None] = _end_ids_of(tree, reading.leaf, here)
-        """Ids that stand for the end of the conversation: children of these become children of the tip."""
+        """Ids of the end of the conversation: children of these become children of the tip."""
         self._lines: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:

@@ -43,7 +43,7 @@ CANNOT = {
     "branch_summary": "Qwen Code does not summarize branches",
     "thinking_level_change": "Qwen Code does not record how hard a model thinks",
     "model_change": "in Qwen Code only answers name a model",
-    "context_edit": "Qwen Code keeps every message as it is",
+    "context_edit": "Qwen Code has no context edits",
     "custom": "Qwen Code cannot store it",
     "custom_message": "Qwen Code supports only prompts, answers and results",
     "message": "Qwen Code supports only user, assistant and tool messages",

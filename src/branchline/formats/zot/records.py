@@ -330,13 +330,13 @@ def unread(message: Message) -> tuple[str, ...]:
     blocks: Sequence[Block] = () if isinstance(content, str) else content
     found = []
     if any(isinstance(block, Thinking) and not _is_reasoning(_encode_reasoning(block)) for block in blocks):
-        found.append("with thoughts that zot does not read")
+        found.append("with thinking that zot does not read")
     if any(isinstance(block, Image) and not _is_base64(block.data) for block in blocks):
-        found.append("with a picture that zot does not read: its data is not base64")
+        found.append("with an image that zot does not read: its data is not base64")
     written = _encode_blocks(content)
     if not isinstance(message, ToolResult) and written is not None and not any(map(_has_content, written)):
         found.append(
-            "left out by zot, as it says nothing else" if found else "left out by zot, as it is empty"
+            "omitted by zot, as it has no other content" if found else "omitted by zot, as it is empty"
         )
     return tuple(found)
 

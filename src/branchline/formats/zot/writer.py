@@ -48,7 +48,7 @@ CANNOT = {
     "compaction": "zot keeps every message; a compacted conversation continues in a fork",
     "branch_summary": "a zot file is linear, without branches",
     "thinking_level_change": "zot does not record how hard a model thinks",
-    "context_edit": "zot keeps every message as it is",
+    "context_edit": "zot has no context edits",
     "custom": "a row for it would be lost in zot's own forks",
     "custom_message": "zot supports only user, assistant and tool messages",
     "message": "zot supports only user, assistant and tool messages",
