@@ -138,13 +138,13 @@ class Converter(EntryWriter):
         if not self.source.records_cost:
             entry = with_unknown_cost(entry)
         if (reason := self.target.traits.unsupported.get("thinking")) is not None:
-            spoken = without_thinking(entry)
-            if spoken is None:
+            stripped = without_thinking(entry)
+            if stripped is None:
                 self._drop(position, reason)
                 return
-            if spoken is not entry:
+            if stripped is not entry:
                 self._unthought.add(position)
-                entry = spoken
+                entry = stripped
         self._write_model(position, entry)
         if not self._may_join(position, entry):
             self._flush()

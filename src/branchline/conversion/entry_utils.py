@@ -135,8 +135,8 @@ def _images_message(results: Sequence[Entry]) -> Entry | None:
         if isinstance(block, Image)
     ]
     last = results[-1]
-    words = Text(text="Images from the tool results:")
-    message = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
+    heading = Text(text="Images from the tool results:")
+    message = UserMessage(content=(heading, *found), timestamp=milliseconds(last.timestamp))
     return (
         MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=message) if found else None
     )

@@ -87,10 +87,10 @@ def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi
         case MessageEntry(message=BranchSummaryMessage() as message):
             return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
         case MessageEntry(message=CompactionSummaryMessage() as message) if for_pi:
-            (said,) = model_messages([message])
-            assert isinstance(said, UserMessage)
+            (converted,) = model_messages([message])
+            assert isinstance(converted, UserMessage)
             return CustomMessage(
-                **common, custom_type="compaction-summary", content=said.content, display=True
+                **common, custom_type="compaction-summary", content=converted.content, display=True
             )
         case MessageEntry(message=CustomContent() as message):
             return CustomMessage(
@@ -140,8 +140,8 @@ def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
             for how, simpler in _simpler_messages(message):
                 yield Fallback(how, (msgspec.structs.replace(entry, message=simpler),))
         case SystemMessage():
-            words = _system_words(message)
-            plain = SystemMessage(content=words, timestamp=message.timestamp)
+            text = _system_text(message)
+            plain = SystemMessage(content=text, timestamp=message.timestamp)
             yield Fallback("as plain text", (msgspec.structs.replace(entry, message=plain),))
             yield _as_data(entry)
         case BashExecution() if message.exclude_from_context:
@@ -162,10 +162,10 @@ def as_user_message(entry: MessageEntry) -> MessageEntry:
 
 def _as_user_messages(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
     """Yield the text of a message for the model, as user messages."""
-    for said in model_messages([message]):
-        plain = MessageEntry(**_common(entry), message=said)
+    for converted in model_messages([message]):
+        plain = MessageEntry(**_common(entry), message=converted)
         yield Fallback(how, (plain,))
-        for simpler, made in _simpler_messages(said):
+        for simpler, made in _simpler_messages(converted):
             yield Fallback(f"{how}, {simpler}", (msgspec.structs.replace(plain, message=made),))
 
 
@@ -187,9 +187,9 @@ def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
         reason = "error" if message.error_message else "stop"
         yield "with another stop reason", msgspec.structs.replace(message, stop_reason=reason)
         known = msgspec.structs.replace(known, stop_reason=reason)
-    worded = msgspec.structs.replace(known, content=_with(known.content, _without_pictures))
+    worded = msgspec.structs.replace(known, content=_with(known.content, _without_images))
     yield "a note instead of images", worded
-    yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _words_only))
+    yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _text_only))
 
 
 def _with(content: Content, change: Callable[[Block], Block]) -> Content:
@@ -209,13 +209,13 @@ def _known_only(block: Block) -> Block:
     return Text(text=f"[{block.type or 'unknown'}: {text}]")
 
 
-def _without_pictures(block: Block) -> Block:
+def _without_images(block: Block) -> Block:
     if isinstance(block, Image):
         return Text(text=f"[image, {block.mime_type or 'of unknown type'}, {len(block.data)} characters]")
     return block
 
 
-def _words_only(block: Block) -> Block:
+def _text_only(block: Block) -> Block:
     match block:
         case Thinking():
             return Text(text=block.thinking)
@@ -226,7 +226,7 @@ def _words_only(block: Block) -> Block:
             return block
 
 
-def _system_words(message: SystemMessage) -> str:
+def _system_text(message: SystemMessage) -> str:
     sections = (message.sections or {}).values()
     return "\n\n".join(filter(None, (blocks_text(message.content, "\n"), *sections)))
 
@@ -246,12 +246,12 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         tail = kept()
     held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tail)
     yield Fallback("it holds the kept messages itself", (held,))
-    said: list[Message] = [
+    kept_messages: list[Message] = [
         message for message in model_messages(tail) if not isinstance(message, SystemMessage)
     ]
-    for simplify in (_known_only, _without_pictures, _words_only):
-        said = [_simplified(message, simplify) for message in said]
-        held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(said))
+    for simplify in (_known_only, _without_images, _text_only):
+        kept_messages = [_simplified(message, simplify) for message in kept_messages]
+        held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(kept_messages))
         yield Fallback("it holds the kept messages itself, simplified", (held,))
     if entry.retained_tail is None:
         yield Fallback("the kept messages follow it as entries", _followed(entry, tail))
@@ -264,8 +264,8 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         tokens_before=entry.tokens_before,
         timestamp=milliseconds(entry.timestamp),
     )
-    words: list[Message] = [summary] if entry.summary or not tail else []
-    followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
+    start: list[Message] = [summary] if entry.summary or not tail else []
+    followed = _chain(entry, [*start, *kept_messages] if entry.retained_tail is not None else [summary])
     yield Fallback("as a message with the summary", followed)
     yield from _as_user_messages(entry, summary, "as a user message")
 

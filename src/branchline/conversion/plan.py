@@ -338,8 +338,8 @@ def kept_messages(
     found: list[Message] = []
     chain.reverse()
     for place, kept in zip(chain, source.entries(chain), strict=True):
-        said = apply_edit(entry_messages(kept), edits.get(place))
-        found += [_timed(message, kept.timestamp) for message in said]
+        edited = apply_edit(entry_messages(kept), edits.get(place))
+        found += [_timed(message, kept.timestamp) for message in edited]
     return tuple(message for message in found if not isinstance(message, SystemMessage))
 
 

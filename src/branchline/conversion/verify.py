@@ -83,12 +83,14 @@ def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str,
 def _content(entry: Entry) -> dict[str, Any]:
     """Return the content of an entry, without its ids and links."""
     fields = message_fields(entry.message) if isinstance(entry, MessageEntry) else entry_fields(entry)
-    said = {name: _plain(value) for name, value in fields.items() if name not in _PLACES}
+    compared = {name: _plain(value) for name, value in fields.items() if name not in _PLACES}
     if "content" in fields:
-        said["content"] = _blocks(fields["content"])
-    spoken = fields.get("timestamp") if isinstance(entry, MessageEntry) else None
-    said["time"] = round(spoken) if isinstance(spoken, int | float) else milliseconds(entry.timestamp)
-    return {name: value for name, value in said.items() if not _is_empty(value)}
+        compared["content"] = _blocks(fields["content"])
+    timestamp = fields.get("timestamp") if isinstance(entry, MessageEntry) else None
+    compared["time"] = (
+        round(timestamp) if isinstance(timestamp, int | float) else milliseconds(entry.timestamp)
+    )
+    return {name: value for name, value in compared.items() if not _is_empty(value)}
 
 
 def _blocks(content: Any) -> list[Any]:

@@ -149,8 +149,8 @@ class EntryWriter(ConversionState):
                 refusal = refusal or str(reason)
                 continue
             made, more = self._with_text(entry, made)
-            words = ", ".join(filter(None, (how, form.how, more)))
-            self._settle([position], form.entries[:1], made, words)
+            notes = ", ".join(filter(None, (how, form.how, more)))
+            self._settle([position], form.entries[:1], made, notes)
             return
         self._drop(position, self._reason(refusal))
 
@@ -248,24 +248,24 @@ class EntryWriter(ConversionState):
                     missing = self._not_kept(entry, place, range(start, place), range(place + 1, last + 1))
                 start = place + 1
             self._previous = position
-            words = [_EDITED] if position in self._edited else []
-            words += [how] if how else []
+            notes = [_EDITED] if position in self._edited else []
+            notes += [how] if how else []
             if position in self._unthought:
-                words.append("without its thinking")
+                notes.append("without its thinking")
             if place is not None and self._is_joined(position, place):
-                words.append("joined with the answer before it")
+                notes.append("joined with the answer before it")
             if missing:
-                words.append("without " + ", ".join(missing))
+                notes.append("without " + ", ".join(missing))
             if position in self._enveloped:
-                words.append("without the native form that its framework reads")
-            words += unread
+                notes.append("without the native form that its framework reads")
+            notes += unread
             parts = self.source.format.external_parts
             if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:
-                words.append(f"with a note in place of {gone}")
+                notes.append(f"with a note in place of {gone}")
             if position in self._foreign:
-                words.append("kept as data that only its own agent reads")
-            if words:
-                self.ledger.approximated(position, "; ".join(words))
+                notes.append("kept as data that only its own agent reads")
+            if notes:
+                self.ledger.approximated(position, "; ".join(notes))
             else:
                 self.ledger.carried(position)
 

@@ -196,9 +196,9 @@ class FormatContract:
 
             copy = self._opened(forked, self.format.home.file_key(_HEADER) + self.format.traits.suffix)
 
-            there = iter(_said(copy))
-            for speaker, words in _said(log):
-                assert any(who == speaker and said.startswith(words) for who, said in there), (path, words)
+            there = iter(_messages(copy))
+            for role, text in _messages(log):
+                assert any(who == role and found.startswith(text) for who, found in there), (path, text)
 
     def test_a_refusal_writes_nothing(self) -> None:
         """Anything that a format cannot store raises NotSupported before anything is written."""
@@ -268,7 +268,7 @@ def _numbers(log: EntryLog) -> set[int]:
     return {log.reading.line_of(position) for position in range(len(log.tree))}
 
 
-def _said(log: EntryLog) -> list[tuple[str, str]]:
+def _messages(log: EntryLog) -> list[tuple[str, str]]:
     """Return role and text of each message on the active path."""
     path = log.tree.path_positions(log.tree.nearest_conversation_entry(log.reading.leaf))
     return [

@@ -18,10 +18,10 @@ _USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 def entry_time(entry: Entry) -> str:
     """Return the time of a message, or else of its entry; "" if neither has one."""
-    said = None if not isinstance(entry, MessageEntry) else entry.message
-    spoken = None if said is None or isinstance(said, UnknownMessage) else said.timestamp
-    if isinstance(spoken, int | float) and 0 < spoken <= LAST_INSTANT:
-        return iso_time(spoken)
+    message = None if not isinstance(entry, MessageEntry) else entry.message
+    timestamp = None if message is None or isinstance(message, UnknownMessage) else message.timestamp
+    if isinstance(timestamp, int | float) and 0 < timestamp <= LAST_INSTANT:
+        return iso_time(timestamp)
     return usual_time(entry.timestamp)
 
 

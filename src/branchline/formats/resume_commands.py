@@ -70,8 +70,8 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
 
     def _followed_by(self, id: str) -> tuple[str, ...]:  # noqa: A002
         """Return the arguments and the id, joined to the last one if that ends with an equals sign."""
-        *words, last = self.argv
-        return (*words, last + id) if last.endswith("=") else (*self.argv, id)
+        *arguments, last = self.argv
+        return (*arguments, last + id) if last.endswith("=") else (*self.argv, id)
 
 
 def session_argument(path: str | None, id: str) -> str:  # noqa: A002
@@ -107,8 +107,8 @@ def directory_problem(cwd: str) -> str | None:
 
 def command_line(command: tuple[str, ...], cwd: str | None) -> str:
     """Return a command as you would type it in a shell, with the directory that it runs in."""
-    words = shlex.join(command)
-    return words if cwd is None else f"cd {shlex.quote(cwd)} && {words}"
+    line = shlex.join(command)
+    return line if cwd is None else f"cd {shlex.quote(cwd)} && {line}"
 
 
 RESUME_COMMANDS: dict[str, ResumeCommand] = {

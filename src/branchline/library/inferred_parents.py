@@ -77,13 +77,13 @@ def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[in
     """For rows without a parent, the row that owns their first records."""
     if all(rows[number].parent_session is not None for number in family):
         return []
-    from branchline.formats.claude_code import ClaudeCodeReading  # noqa: PLC0415  few need it
+    from branchline.formats.claude_code import ClaudeCodeLogIndex  # noqa: PLC0415  few need it
     from branchline.formats.claude_code.lineage import lineage  # noqa: PLC0415  as above
 
-    readings: dict[int, ClaudeCodeReading] = {}
+    readings: dict[int, ClaudeCodeLogIndex] = {}
     for number in family:
         transcript = _read_again(rows[number])
-        if transcript is not None and isinstance(transcript.reading, ClaudeCodeReading):
+        if transcript is not None and isinstance(transcript.reading, ClaudeCodeLogIndex):
             readings[number] = transcript.reading
     numbers = list(readings)
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from branchline.entries import Header, json_codec
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.rows import PROVENANCE
 from branchline.formats.entry_log import EntryLog
 
@@ -13,7 +13,7 @@ __all__ = ["copied_lines"]
 
 
 def copied_lines(
-    transcript: EntryLog[ClaudeCodeReading], positions: Sequence[int], header: Header
+    transcript: EntryLog[ClaudeCodeLogIndex], positions: Sequence[int], header: Header
 ) -> Iterator[bytes]:
     """Yield the records at these positions, each once, with the id of the new session.
 

@@ -15,7 +15,7 @@ from branchline.entries import AssistantMessage, Content, Entry, Header, json_co
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
 from branchline.formats.claude_code.linker import CLEARED
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from branchline.formats.claude_code.records import decode_record
 from branchline.formats.claude_code.rows import ERROR, PROVENANCE
@@ -121,7 +121,7 @@ TRAITS = FormatTraits(
 )
 
 
-class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
+class ClaudeCodeFormatReader(FormatReader[ClaudeCodeLogIndex]):
     """Reads transcripts of Claude Code up to 2.1."""
 
     context_rules = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
@@ -152,7 +152,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
     def log_reader(self, path: str = "") -> ClaudeCodeReader:
         return ClaudeCodeReader(path)
 
-    def answer_model(self, transcript: EntryLog[ClaudeCodeReading], position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog[ClaudeCodeLogIndex], position: int) -> ModelRef | None:
         """Return the model of an answer without decoding its content and usage."""
         reading = transcript.reading
         try:
@@ -171,7 +171,7 @@ class ClaudeCodeFormatReader(FormatReader[ClaudeCodeReading]):
             header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
 
-    def decode(self, line: bytes, index: ClaudeCodeReading, position: int) -> Entry:
+    def decode(self, line: bytes, index: ClaudeCodeLogIndex, position: int) -> Entry:
         return decode_record(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
@@ -192,7 +192,7 @@ def _matches(fields: dict[str, Any]) -> bool:
     return _BESIDE.get(kind, "") in fields
 
 
-class ClaudeCodeFormatWriter(FormatWriter[ClaudeCodeReading]):
+class ClaudeCodeFormatWriter(FormatWriter[ClaudeCodeLogIndex]):
     """Writes new transcripts that Claude Code 2.1 can resume; never changes existing ones."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
@@ -206,18 +206,18 @@ class ClaudeCodeFormatWriter(FormatWriter[ClaudeCodeReading]):
             raise NotSupported(f"cannot write a Claude Code session with the id {header.id!r}: not a UUID")
         return provenance_line(header)
 
-    def encode(self, entries: Sequence[Entry], index: ClaudeCodeReading) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: ClaudeCodeLogIndex) -> bytes:
         from branchline.formats.claude_code.writer import TranscriptWriter  # noqa: PLC0415
 
         return TranscriptWriter(index, TRAITS.unsupported_error).write(entries)
 
-    def fork(self, transcript: EntryLog[ClaudeCodeReading], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[ClaudeCodeLogIndex], leaf: int, header: Header) -> bytes:
         from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
 
         lines = copied_lines(transcript, transcript.tree.path_positions(leaf), header)
         return self.encode_header(header) + b"".join(lines)
 
-    def copy(self, transcript: EntryLog[ClaudeCodeReading], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[ClaudeCodeLogIndex], header: Header) -> bytes:
         from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
 
         lines = copied_lines(transcript, range(len(transcript.tree)), header)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.log_index import NOT_SPENT, ClaudeCodeReading, usage_owner
+from branchline.formats.claude_code.log_index import NOT_SPENT, ClaudeCodeLogIndex, usage_owner
 from branchline.formats.claude_code.rows import ASIDE, HUMAN, META
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
@@ -41,7 +41,7 @@ class ForkOrigin(NamedTuple):
     """Whether the file names its parent (written by ``/branch``) or only shares records with it."""
 
 
-def lineage(readings: Sequence[ClaudeCodeReading]) -> list[ForkOrigin]:
+def lineage(readings: Sequence[ClaudeCodeLogIndex]) -> list[ForkOrigin]:
     """Find the fork parent of every file by the records that files share.
 
     The owner of shared records is a file without ``forkedFrom`` that is not a background session. Of two such
@@ -84,7 +84,7 @@ def lineage(readings: Sequence[ClaudeCodeReading]) -> list[ForkOrigin]:
     ]
 
 
-def _uuids(reading: ClaudeCodeReading) -> set[str]:
+def _uuids(reading: ClaudeCodeLogIndex) -> set[str]:
     return {
         key
         for key, kind in zip(reading.tree.keys, reading.kinds, strict=True)
@@ -92,18 +92,18 @@ def _uuids(reading: ClaudeCodeReading) -> set[str]:
     }
 
 
-def _is_copy(reading: ClaudeCodeReading) -> bool:
+def _is_copy(reading: ClaudeCodeLogIndex) -> bool:
     return bool(reading.forked_from) or reading.background
 
 
-def _owns(readings: Sequence[ClaudeCodeReading], one: int, other: int, shared: set[str]) -> bool:
+def _owns(readings: Sequence[ClaudeCodeLogIndex], one: int, other: int, shared: set[str]) -> bool:
     """Return whether the records that two files share belong to the first."""
     if _is_copy(readings[one]) != _is_copy(readings[other]):
         return _is_copy(readings[other])
     return _age(readings[one], shared, one) < _age(readings[other], shared, other)
 
 
-def _age(reading: ClaudeCodeReading, shared: set[str], number: int) -> tuple[bool, str, int]:
+def _age(reading: ClaudeCodeLogIndex, shared: set[str], number: int) -> tuple[bool, str, int]:
     """Return a sort key that puts the owner first: by older records, then by when the file diverged."""
     tree = reading.tree
     beginning = min((tree.times[tree.positions[uuid]] for uuid in shared), default="")
@@ -117,7 +117,7 @@ def _age(reading: ClaudeCodeReading, shared: set[str], number: int) -> tuple[boo
 
 
 def _claim(
-    readings: Sequence[ClaudeCodeReading], overlap: Mapping[int, int], one: int
+    readings: Sequence[ClaudeCodeLogIndex], overlap: Mapping[int, int], one: int
 ) -> tuple[int, bool, int]:
     return overlap[one], not _is_copy(readings[one]), -one
 
@@ -133,7 +133,7 @@ def _cut_cycles(parents: list[int | None]) -> None:
             parents[start] = None
 
 
-def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum:
+def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeLogIndex]]) -> UsageSum:
     """Return the total usage of a lineage: each answer counts once, however many files hold a copy."""
     best: dict[str, tuple[int, int, int]] = {}
     for number, transcript in enumerate(transcripts):
@@ -166,7 +166,7 @@ def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum
 class SubagentFile(NamedTuple):
     """A sub-agent's file and its ``meta.json``."""
 
-    transcript: EntryLog[ClaudeCodeReading]
+    transcript: EntryLog[ClaudeCodeLogIndex]
     meta: Mapping[str, Any] | None = None
 
 
@@ -194,7 +194,7 @@ class _Start(NamedTuple):
     agent: str | None
 
 
-def find_subagents(main: EntryLog[ClaudeCodeReading], files: Iterable[SubagentFile]) -> list[Subagent]:
+def find_subagents(main: EntryLog[ClaudeCodeLogIndex], files: Iterable[SubagentFile]) -> list[Subagent]:
     """Find the call that started each file's agent. Agents can start agents, so all files are searched."""
     files = list(files)
     starts = _starts(main)
@@ -219,7 +219,7 @@ def find_subagents(main: EntryLog[ClaudeCodeReading], files: Iterable[SubagentFi
     return found
 
 
-def inline_subagents(main: EntryLog[ClaudeCodeReading]) -> list[Subagent]:
+def inline_subagents(main: EntryLog[ClaudeCodeLogIndex]) -> list[Subagent]:
     """Find sub-agents whose records are in the session's own file; each is named after its first record."""
     reading = main.reading
     tree = reading.tree
@@ -239,7 +239,7 @@ def _agent(agent: str, start: _Start | None, how: str) -> Subagent:
     return Subagent(agent, start.call, start.entry, start.owner, how)
 
 
-def _starts(transcript: EntryLog[ClaudeCodeReading]) -> list[_Start]:
+def _starts(transcript: EntryLog[ClaudeCodeLogIndex]) -> list[_Start]:
     reading = transcript.reading
     tree, names = reading.tree, reading.tool_names
     found = []
@@ -266,7 +266,7 @@ def _starts(transcript: EntryLog[ClaudeCodeReading]) -> list[_Start]:
     return found
 
 
-def _started(transcript: EntryLog[ClaudeCodeReading], result: str | None) -> str | None:
+def _started(transcript: EntryLog[ClaudeCodeLogIndex], result: str | None) -> str | None:
     """Return the agent that a call's result names."""
     if result is None:
         return None
@@ -280,7 +280,7 @@ def _started(transcript: EntryLog[ClaudeCodeReading], result: str | None) -> str
     return agent if isinstance(agent, str) else None
 
 
-def _first_prompt(transcript: EntryLog[ClaudeCodeReading], start: int) -> str:
+def _first_prompt(transcript: EntryLog[ClaudeCodeLogIndex], start: int) -> str:
     reading = transcript.reading
     for position in range(start, len(reading.kinds)):
         if META <= reading.kinds[position] <= HUMAN:
@@ -288,6 +288,6 @@ def _first_prompt(transcript: EntryLog[ClaudeCodeReading], start: int) -> str:
     return ""
 
 
-def _prompt_at(transcript: EntryLog[ClaudeCodeReading], position: int) -> str:
+def _prompt_at(transcript: EntryLog[ClaudeCodeLogIndex], position: int) -> str:
     entry = transcript.entry(position)
     return message_text(entry.message, "\n").strip() if isinstance(entry, MessageEntry) else ""

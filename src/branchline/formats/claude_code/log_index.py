@@ -14,7 +14,7 @@ from branchline.tree import ROOT
 
 __all__ = [
     "NOT_SPENT",
-    "ClaudeCodeReading",
+    "ClaudeCodeLogIndex",
     "KeptRange",
     "Repeat",
     "agent_of",
@@ -44,7 +44,7 @@ class KeptRange(NamedTuple):
     tokens_before: int | float | None
 
 
-class ClaudeCodeReading(LogIndex):
+class ClaudeCodeLogIndex(LogIndex):
     """Index of a transcript: the tree, and how its records relate to each other."""
 
     linker: ClaudeCodeLinker

@@ -15,7 +15,7 @@ from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.claude_code.log_index import (
     NOT_SPENT,
-    ClaudeCodeReading,
+    ClaudeCodeLogIndex,
     KeptRange,
     Repeat,
     agent_of,
@@ -115,10 +115,10 @@ class ClaudeCodeReader(LineReader):
     format_name = "claude-code"
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
     begins_with_header = False
-    reading: ClaudeCodeReading
+    reading: ClaudeCodeLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(ClaudeCodeReading())
+        super().__init__(ClaudeCodeLogIndex())
         self._path = path
         self.reading.agent = agent_of(path)
         self.reading.linker.is_excerpt = self.reading.agent is not None

@@ -39,7 +39,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.formats.claude_code.linker import CLEARED
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.rows import (
     ANSWER,
     COMMAND,
@@ -73,7 +73,7 @@ _HIDDEN = frozenset({"system-reminder", "caveat", "local-command-caveat"})
 _PART = re.compile(r"<(command-name|command-args)>(.*?)</\1>", re.DOTALL)
 
 
-def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Entry:
+def decode_record(line: bytes, reading: ClaudeCodeLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     common = entry_fields(tree, position)
@@ -129,7 +129,7 @@ def _name(fields: dict[str, Any]) -> str:
 
 
 def _message(
-    fields: dict[str, Any], message: dict[str, Any], reading: ClaudeCodeReading, position: int
+    fields: dict[str, Any], message: dict[str, Any], reading: ClaudeCodeLogIndex, position: int
 ) -> Message:
     time = milliseconds(reading.tree.times[position])
     match reading.kinds[position]:
@@ -148,7 +148,7 @@ def _message(
 def _answer(
     fields: dict[str, Any],
     message: dict[str, Any],
-    reading: ClaudeCodeReading,
+    reading: ClaudeCodeLogIndex,
     position: int,
     *,
     failed: bool,
@@ -175,7 +175,7 @@ def _answer(
 def _result(
     fields: dict[str, Any],
     message: dict[str, Any],
-    reading: ClaudeCodeReading,
+    reading: ClaudeCodeLogIndex,
     number: int,
     time: int | None,
 ) -> ToolResult:

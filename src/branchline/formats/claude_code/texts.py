@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import Usage
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS
 from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT
 from branchline.formats.entry_text import EntryText, files_in, strings_in
@@ -76,11 +76,11 @@ _CALLS = frozenset({"tool_use", "server_tool_use"})
 _SILENT = frozenset({"image", "redacted_thinking"})
 
 
-class ClaudeCodeTexts(EntryTexts[ClaudeCodeReading]):
+class ClaudeCodeTexts(EntryTexts[ClaudeCodeLogIndex]):
     """Reads prompts, answers and results; everything else is left to the entry decoder."""
 
     def texts(
-        self, data: bytes, index: ClaudeCodeReading, block: LineChunk
+        self, data: bytes, index: ClaudeCodeLogIndex, block: LineChunk
     ) -> Sequence[EntryText | None] | None:
         try:
             records = _decoder().decode_lines(data)
@@ -117,7 +117,7 @@ def _prompt(message: _Message) -> EntryText | None:
     return EntryText("user", "\n".join(texts))
 
 
-def _result(message: _Message, index: ClaudeCodeReading, position: int) -> EntryText | None:
+def _result(message: _Message, index: ClaudeCodeLogIndex, position: int) -> EntryText | None:
     content = message.content
     number = index.numbers.get(position, 0)
     if isinstance(content, str):
@@ -139,7 +139,7 @@ def _result(message: _Message, index: ClaudeCodeReading, position: int) -> Entry
     return EntryText("toolResult", "", inner or "", name, failed=result.is_error is True)
 
 
-def _answer(record: _Record, message: _Message, index: ClaudeCodeReading, position: int) -> EntryText | None:
+def _answer(record: _Record, message: _Message, index: ClaudeCodeLogIndex, position: int) -> EntryText | None:
     content = message.content
     texts: list[str] = []
     tools: list[str] = []

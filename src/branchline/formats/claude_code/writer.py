@@ -46,7 +46,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import (
     ANSWER,
@@ -90,7 +90,7 @@ class _Record(NamedTuple):
 class TranscriptWriter:
     """Encodes records for appending. ``refuse`` makes the exception for anything the format cannot store."""
 
-    def __init__(self, reading: ClaudeCodeReading, refuse: Callable[[str], NotSupported]) -> None:
+    def __init__(self, reading: ClaudeCodeLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._reading = reading
         self._refuse = refuse
         header = reading.header

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from branchline.entries import json_codec
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.reader import REVERT
 from branchline.formats.codex.rows import ITEMS, PROVENANCE
 from branchline.formats.entry_log import EntryLog
@@ -16,7 +16,7 @@ __all__ = ["copied_lines"]
 _LEFT_OUT = frozenset({"session_meta", PROVENANCE, REVERT})
 
 
-def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -> Iterator[bytes]:
+def copied_lines(transcript: EntryLog[CodexLogIndex], positions: Sequence[int]) -> Iterator[bytes]:
     """Yield the lines at these positions, each once, without page numbers.
 
     Rollouts with page numbers record prompts in another event, which session lists do not read, so each

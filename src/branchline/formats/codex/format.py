@@ -22,7 +22,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import SUMMARY_FIRST, decode_line
@@ -110,7 +110,7 @@ TRAITS = FormatTraits(
 )
 
 
-class CodexFormatReader(FormatReader[CodexReading]):
+class CodexFormatReader(FormatReader[CodexLogIndex]):
     """Reads Codex rollouts, legacy and paginated, back to those of 2025."""
 
     context_rules = ContextRules(finish=_as_sent, opening=_history_left)
@@ -134,7 +134,7 @@ class CodexFormatReader(FormatReader[CodexReading]):
     def log_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
 
-    def answer_model(self, transcript: EntryLog[CodexReading], position: int) -> ModelRef | None:
+    def answer_model(self, transcript: EntryLog[CodexLogIndex], position: int) -> ModelRef | None:
         """Return the model from the settings of the answer's turn."""
         reading = transcript.reading
         model = reading.model_at(position)
@@ -144,7 +144,7 @@ class CodexFormatReader(FormatReader[CodexReading]):
         """Read the first lines; the second names the session that the thread was converted from."""
         return header_in(head, self.log_reader, path, whole=whole, lines=2)
 
-    def decode(self, line: bytes, index: CodexReading, position: int) -> Entry:
+    def decode(self, line: bytes, index: CodexLogIndex, position: int) -> Entry:
         return decode_line(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
@@ -212,7 +212,7 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return found
 
 
-class CodexFormatWriter(FormatWriter[CodexReading]):
+class CodexFormatWriter(FormatWriter[CodexLogIndex]):
     """Writes new rollouts that Codex can resume; never changes existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
@@ -222,18 +222,18 @@ class CodexFormatWriter(FormatWriter[CodexReading]):
             raise NotSupported(f"cannot write a Codex session with the id {header.id!r}: not a UUID")
         return header_lines(header)
 
-    def encode(self, entries: Sequence[Entry], index: CodexReading) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: CodexLogIndex) -> bytes:
         from branchline.formats.codex.writer import RolloutWriter  # noqa: PLC0415
 
         return RolloutWriter(index, TRAITS.unsupported_error).write(entries)
 
-    def fork(self, transcript: EntryLog[CodexReading], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[CodexLogIndex], leaf: int, header: Header) -> bytes:
         from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
 
         lines = copied_lines(transcript, transcript.tree.path_positions(leaf))
         return self.encode_header(header) + b"".join(lines)
 
-    def copy(self, transcript: EntryLog[CodexReading], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[CodexLogIndex], header: Header) -> bytes:
         from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
 
         return self.encode_header(header) + b"".join(copied_lines(transcript, range(len(transcript.tree))))

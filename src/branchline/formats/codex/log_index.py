@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.log_index import LogIndex
 
-__all__ = ["CodexReading", "HistoryBase", "base_of"]
+__all__ = ["CodexLogIndex", "HistoryBase", "base_of"]
 
 
 class HistoryBase(NamedTuple):
@@ -34,7 +34,7 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
-class CodexReading(LogIndex):
+class CodexLogIndex(LogIndex):
     """Index of a rollout: the tree, the first record, and the results of the replay."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import SIDE_TYPES, Header, json_codec
-from branchline.formats.codex.log_index import CodexReading, base_of
+from branchline.formats.codex.log_index import CodexLogIndex, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
     TokenTotals,
@@ -114,10 +114,10 @@ class CodexReader(LineReader):
     format_name = "codex"
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
     headers = 1
-    reading: CodexReading
+    reading: CodexLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(CodexReading())
+        super().__init__(CodexLogIndex())
         self._path = path
         self._named = NAME.search(path)
         self._compressed = False

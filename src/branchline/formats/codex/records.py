@@ -32,7 +32,7 @@ from branchline.entries import (
     blocks_text,
     json_codec,
 )
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
 from branchline.formats.json_values import list_of, optional_text
@@ -46,7 +46,7 @@ SUMMARY_FIRST = {"summary": "first"}
 _TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text", "reasoning_text"})
 
 
-def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
+def decode_line(line: bytes, reading: CodexLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
@@ -124,7 +124,7 @@ def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, 
 
 
 def _compaction(
-    common: dict[str, Any], payload: dict[str, Any], reading: CodexReading, position: int
+    common: dict[str, Any], payload: dict[str, Any], reading: CodexLogIndex, position: int
 ) -> Compaction:
     """Return a compaction with its summary, which Codex stores as the last item of the remaining history.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
-from branchline.formats.codex.log_index import CodexReading, base_of
+from branchline.formats.codex.log_index import CodexLogIndex, base_of
 from branchline.formats.codex.reader import NAME, REVERT_BEGINS, REVERT_ENDS
 from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
@@ -34,7 +34,7 @@ _LONGEST_FIRST = 1 << 26
 class Rollout(NamedTuple):
     """A file and its relevant part: everything, or the bytes before ``end``."""
 
-    transcript: EntryLog[CodexReading]
+    transcript: EntryLog[CodexLogIndex]
     end: int | None = None
 
 
@@ -60,7 +60,7 @@ def rollout_name(path: str) -> Name | None:
 
 
 def resolve_chain(
-    transcript: EntryLog[CodexReading], find: Callable[[str], EntryLog[CodexReading] | None]
+    transcript: EntryLog[CodexLogIndex], find: Callable[[str], EntryLog[CodexLogIndex] | None]
 ) -> RolloutChain:
     """Follow the prefixes of a paginated rollout; ``find`` returns the file whose name ends with an id."""
     rollouts = [Rollout(transcript)]
@@ -187,7 +187,7 @@ def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
     return history
 
 
-def copied_entries(child: CodexReading, parent: CodexReading) -> int:
+def copied_entries(child: CodexLogIndex, parent: CodexLogIndex) -> int:
     """Return how many entries of a fork were copied: up to the first turn that its parent does not have."""
     if child.forked_from is None or child.base is not None:
         return 0

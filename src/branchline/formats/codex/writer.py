@@ -37,7 +37,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
@@ -79,7 +79,7 @@ def header_lines(header: Header) -> bytes:
 class RolloutWriter:
     """Encodes lines for appending. ``refuse`` makes the exception for anything a rollout cannot store."""
 
-    def __init__(self, reading: CodexReading, refuse: Callable[[str], NotSupported]) -> None:
+    def __init__(self, reading: CodexLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._reading = reading
         self._refuse = refuse
         self._tip = reading.leaf

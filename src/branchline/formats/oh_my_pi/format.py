@@ -36,7 +36,7 @@ from branchline.formats.oh_my_pi.blobs import BLOB_MARK, missing_images, with_bl
 from branchline.formats.oh_my_pi.context_rules import RULES
 from branchline.formats.oh_my_pi.copies import forked_lines
 from branchline.formats.oh_my_pi.home import OhMyPiHome, is_own_path
-from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
+from branchline.formats.oh_my_pi.reader import NAME, OhMyPiLogIndex, OhMyPiReader
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.protocol import ExternalParts, Format, FormatTraits, FormatWriter, ReadingLimits
@@ -82,7 +82,7 @@ TRAITS = FormatTraits(
 )
 
 
-class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
+class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
     """Reads pi's entries and oh-my-pi's own."""
 
     context_rules = RULES
@@ -108,13 +108,13 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
     def log_reader(self, path: str = "") -> OhMyPiReader:
         return OhMyPiReader(path)
 
-    def decode_block(self, data: bytes, index: OhMyPiReading, block: LineChunk) -> Sequence[Entry] | None:
+    def decode_block(self, data: bytes, index: OhMyPiLogIndex, block: LineChunk) -> Sequence[Entry] | None:
         types = index.tree.types[block.first : block.first + len(block.ends)]
         if not _PLAIN.issuperset(types) or _needs_care(data):
             return None
         return super().decode_block(data, index, block)
 
-    def decode(self, line: bytes, index: OhMyPiReading, position: int) -> Entry:
+    def decode(self, line: bytes, index: OhMyPiLogIndex, position: int) -> Entry:
         """Return the native record of an entry, with images from blobs put back."""
         tree = index.tree
         if position in tree.placeholders or (tree.types[position] in _PLAIN and not _needs_care(line)):
@@ -133,10 +133,10 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
         return msgspec.structs.replace(entry, id=tree.keys[position], parent=parent)
 
 
-class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
+class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
     """Appends to oh-my-pi files and forks them."""
 
-    def encode(self, entries: Sequence[Entry], index: OhMyPiReading) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: OhMyPiLogIndex) -> bytes:
         for entry in entries:
             _require_place(entry)
         lines = []
@@ -153,7 +153,7 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
         known = clean_title(title) if isinstance(title, str) else ""
         return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
-    def fork(self, transcript: EntryLog[OhMyPiReading], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[OhMyPiLogIndex], leaf: int, header: Header) -> bytes:
         """Return a new file with one path, relinked around omitted labels.
 
         The caller sets the labels again, as in native sessions.
@@ -162,7 +162,7 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
         kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
         return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
-    def copy(self, transcript: EntryLog[OhMyPiReading], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[OhMyPiLogIndex], header: Header) -> bytes:
         """Return a new file with everything, which also continues the prompt cache of its source.
 
         It names its parent by id; a fork of one path names it by file.
@@ -177,7 +177,7 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
             kept["providerPromptCacheKey"] = cache
         return b"".join([_head(header, _slot_for(source, header), kept), *tree_lines(transcript)])
 
-    def upgrade(self, transcript: EntryLog[OhMyPiReading]) -> Iterable[bytes]:
+    def upgrade(self, transcript: EntryLog[OhMyPiLogIndex]) -> Iterable[bytes]:
         """Yield the file as version 3; a slot stays the first line."""
         lines = list(upgrade_lines(transcript))
         if transcript.reading.slot_end:
@@ -228,11 +228,11 @@ def _needs_care(data: bytes) -> bool:
     return BLOB_MARK in data or _RECOVERED_MARK in data or b'"hookMessage"' in data or b'"task"' in data
 
 
-def _header_fields(reading: OhMyPiReading) -> dict[str, Any]:
+def _header_fields(reading: OhMyPiLogIndex) -> dict[str, Any]:
     return json_codec.loads_object(reading.header_line) or {}
 
 
-def _slot_for(source: OhMyPiReading, header: Header) -> TitleSlot:
+def _slot_for(source: OhMyPiLogIndex, header: Header) -> TitleSlot:
     """Return the slot of a copy: the same title, with the time of the copy."""
     given = source.titles.source if source.title else None
     return TitleSlot(source.title or "", given if given in ("auto", "user") else None, header.timestamp)
@@ -255,10 +255,10 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
     return slot_line(slot) + json_codec.dumps(present) + b"\n"
 
 
-class OhMyPiBlobs(ExternalParts[OhMyPiReading]):
+class OhMyPiBlobs(ExternalParts[OhMyPiLogIndex]):
     """Images that oh-my-pi stores in separate files."""
 
-    def missing_parts(self, transcript: EntryLog[OhMyPiReading], position: int) -> str | None:
+    def missing_parts(self, transcript: EntryLog[OhMyPiLogIndex], position: int) -> str | None:
         line = transcript.raw(position)
         if BLOB_MARK not in line:
             return None

@@ -15,14 +15,14 @@ from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleState, TitleTracker, read_slot
 
-__all__ = ["OhMyPiReader", "OhMyPiReading"]
+__all__ = ["OhMyPiLogIndex", "OhMyPiReader"]
 
 NAME = "oh-my-pi"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, int, TitleState]).decode
 
 
-class OhMyPiReading(LogIndex):
+class OhMyPiLogIndex(LogIndex):
     """Index that also records the title slot and the blob directories.
 
     ``slot_end`` is the offset at which the slot ends, 0 in a file without one.
@@ -44,11 +44,11 @@ class OhMyPiReader(NativeReader):
     """Reads lines that may begin with a title slot."""
 
     format_name = NAME
-    reading: OhMyPiReading
+    reading: OhMyPiLogIndex
 
     def __init__(self, path: str = "") -> None:
         self._slot_line = b""
-        super().__init__(OhMyPiReading(path))
+        super().__init__(OhMyPiLogIndex(path))
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
         return rows.decode_lines(data)

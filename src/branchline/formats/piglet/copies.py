@@ -91,8 +91,8 @@ def _conversation(transcript: EntryLog[PigletLogIndex], leaf: int) -> list[_Mess
                 _Message(one["type"], f"{key}.{number}", written, dumps(one["data"]))
                 for number, one in enumerate(held, 1)
             ]
-        elif kind == "custom_message" and (words := custom_message_text(data)) is not None:
-            made, payload = plain(*words, milliseconds(tree.times[position]))
+        elif kind == "custom_message" and (role_and_text := custom_message_text(data)) is not None:
+            made, payload = plain(*role_and_text, milliseconds(tree.times[position]))
             messages.append(_Message(made, key, dumps(fields.get("ts") or ""), dumps(payload)))
         elif kind in MESSAGES and decode_message(kind, data) is not None:
             spots = splice.field_ranges(line)

@@ -94,8 +94,8 @@ class PigletReader(LineReader):
         if metas:
             reading.set_meta(metas[-1])
         self._has_ids = self._has_ids or (bool(ids) and not lines.alone)
-        spoken = map(ACTIVITY_ROLES.__contains__, reversed(roles))
-        self._last_activity = next(map(utc_time, compress(reversed(times), spoken)), self._last_activity)
+        activity = map(ACTIVITY_ROLES.__contains__, reversed(roles))
+        self._last_activity = next(map(utc_time, compress(reversed(times), activity)), self._last_activity)
         for row in rows:
             if type(row) is LabelRow:
                 self._set_label(row)

@@ -68,9 +68,9 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
             return Label(
                 target=text_of(payload.get("targetId")), label=text_of(payload.get("label")), **common
             )
-        case "custom_message" if (words := custom_message_text(data)) is not None:
+        case "custom_message" if (role_and_text := custom_message_text(data)) is not None:
             own = {"customType": text_of(rest.get("customType")) or _EXTENSION}
-            own["content"] = rest.get("content", words[1])
+            own["content"] = rest.get("content", role_and_text[1])
             more = {name: rest.get(name) for name in ("display", "details")}
             return entry_from_fields({**shared, **own, **more})
         case "thinking_level_change" | "usage":
@@ -83,8 +83,8 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
 
 def _message(kind: Any, data: Any, time: str) -> Message | None:
     if kind == "custom_message":
-        words = custom_message_text(data)
-        kind, data = ("", None) if words is None else plain(*words, None)
+        role_and_text = custom_message_text(data)
+        kind, data = ("", None) if role_and_text is None else plain(*role_and_text, None)
     return decode_message(text_of(kind), data, time)
 
 

@@ -165,9 +165,9 @@ class ZotReader(LineReader):
         role = next((role for role in reversed(roles) if role is not None), None)
         if role is not None:
             reading.calls_open = role == "assistant"
-        spoken = zip(reversed(roles), reversed(times), strict=True)
+        activity = zip(reversed(roles), reversed(times), strict=True)
         self._last_activity = next(
-            (utc_time(time or "") for role, time in spoken if role in ACTIVITY_ROLES), self._last_activity
+            (utc_time(time or "") for role, time in activity if role in ACTIVITY_ROLES), self._last_activity
         )
 
     # -- objects of any shape -------------------------------------------------------------------------
