@@ -92,8 +92,8 @@ def assemble_rollout(
     """Yield the lines of a paginated rollout as a full copy would contain them.
 
     First come the ``session_meta`` records of this rollout and of all its prefixes, then their other lines,
-    oldest first. A prefix that is missing, legacy or refers to itself is skipped. Turns that a revert within
-    the same thread cut off are enclosed in two marker lines. None if the rollout has no usable prefix
+    oldest first. A prefix that is missing, legacy or refers to itself ends the chain. Turns that a revert
+    within the same thread cut off are enclosed in two marker lines. None if the rollout has no usable prefix
     elsewhere.
     """
     heads: list[bytes] = []

@@ -84,10 +84,10 @@ def _is_empty_failure(answer: AssistantMessage) -> bool:
         return False
     if isinstance(answer.content, str):
         return not answer.content
-    return not any(map(_says_something, answer.content))
+    return not any(map(_has_content, answer.content))
 
 
-def _says_something(block: Block) -> bool:
+def _has_content(block: Block) -> bool:
     match block:
         case Text():
             return bool(block.text.strip())
@@ -115,7 +115,7 @@ def _without_open_calls(messages: list[ContextMessage]) -> list[ContextMessage]:
 
 
 def _stays(block: Any, answered: set[str]) -> bool:
-    """Return whether a block stays in a message that loses a call: answered calls, nothing encrypted."""
+    """Return whether a block stays in a message with open calls; these and encrypted thinking go."""
     if isinstance(block, UnknownBlock) and block.type == "redactedThinking":
         return False
     call = _call(block)
