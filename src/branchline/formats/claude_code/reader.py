@@ -51,7 +51,7 @@ from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
 
-READ_ONLY = "sessions of Claude Code are read-only; fork it into a native session to continue"
+READ_ONLY = "Claude Code sessions are read-only; fork this one into a native session to continue"
 
 _TYPES = {
     BOUNDARY: "compact_boundary",

@@ -16,7 +16,7 @@ from branchline.formats.typed_rows import ReplayReader
 
 __all__ = ["ClineReader"]
 
-READ_ONLY = "sessions of Cline are read-only; fork it into a native session to continue"
+READ_ONLY = "Cline sessions are read-only; fork this one into a native session to continue"
 
 
 class ClineReader(ReplayReader[Row]):

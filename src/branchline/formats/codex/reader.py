@@ -42,7 +42,7 @@ from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
 
-READ_ONLY = "rollouts of Codex are read-only; fork it into a native session to continue"
+READ_ONLY = "Codex rollouts are read-only; fork this one into a native session to continue"
 COMPRESSED = "it is compressed (zstd); unpack it first"
 
 ZSTD = b"\x28\xb5\x2f\xfd"

@@ -33,7 +33,7 @@ _KINDS: dict[str, tuple[str, str | None]] = {
 """The entry that an event becomes, by its type; all others are data."""
 _IDS = re.compile(rb'"id":"([0-9A-Za-z-]{1,64})","timestamp":"[^"\\]*","parentId":(?:null|"([^"\\]*)")')
 
-READ_ONLY = "sessions of Copilot CLI are read-only; fork it into a native session to continue"
+READ_ONLY = "Copilot CLI sessions are read-only; fork this one into a native session to continue"
 
 
 class CopilotReader(LinkedReader[Row]):

@@ -23,7 +23,7 @@ from branchline.tree import ROOT
 
 __all__ = ["CONTEXT_BEGINS", "GeminiReader"]
 
-READ_ONLY = "sessions of Gemini CLI are read-only; fork it into a native session to continue"
+READ_ONLY = "Gemini CLI sessions are read-only; fork this one into a native session to continue"
 CONTEXT_BEGINS = "<session_context>"
 _NOTICES = frozenset({"info", "error", "warning"})
 _WHOLE = EntrySource()

@@ -22,7 +22,7 @@ from branchline.tree import ROOT
 
 __all__ = ["KimiReader"]
 
-READ_ONLY = "sessions of Kimi Code are read-only; fork it into a native session to continue"
+READ_ONLY = "Kimi Code sessions are read-only; fork this one into a native session to continue"
 _MAIN = "main"
 _BOOKKEEPING = frozenset(
     {

@@ -19,7 +19,7 @@ _SYSTEM = {"custom_title": "session_info", "chat_compression": "compaction"}
 _IDS = re.compile(rb'"uuid"\s*:\s*"([^"\\]+)"\s*,\s*"parentUuid"\s*:\s*(?:null|"([^"\\]*)")')
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
-READ_ONLY = "sessions of Qwen Code are read-only; fork it into a native session to continue"
+READ_ONLY = "Qwen Code sessions are read-only; fork this one into a native session to continue"
 
 
 class QwenReader(LinkedReader[Row]):

@@ -14,7 +14,7 @@ from branchline.formats.vibe.rows import Facts, Row
 
 __all__ = ["VibeReader"]
 
-READ_ONLY = "sessions of Mistral Vibe are read-only; fork it into a native session to continue"
+READ_ONLY = "Mistral Vibe sessions are read-only; fork this one into a native session to continue"
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 
 
