@@ -1,8 +1,8 @@
-"""Reads Gemini CLI lines into a tree by replaying them on the list of messages that Gemini CLI keeps.
+"""Lines of Gemini CLI into a tree, by replaying them on the list of messages that the program keeps.
 
-The file has no parent links: a message follows the previous one in the list. A rewind truncates the list, so
-the removed messages become a branch and later ones its sibling. A list that replaces the old one is a
-compaction, unless it repeats the old one, as on every resume: then the old messages stay.
+The file has no parents: a message follows the one before it in the list. A rewind cuts the list, so that what
+it takes away is a branch and what follows is its sibling. A list that replaces the old one is a compaction,
+unless it repeats the old one, as it does whenever a session is resumed: then the old messages stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from branchline.tree import ROOT
 
 __all__ = ["CONTEXT_BEGINS", "GeminiReader"]
 
-READ_ONLY = "Gemini CLI sessions are read-only; fork this one into a native session to continue"
+READ_ONLY = "sessions of Gemini CLI are read-only; fork it into a native session to continue"
 CONTEXT_BEGINS = "<session_context>"
 _NOTICES = frozenset({"info", "error", "warning"})
 _WHOLE = EntrySource()
@@ -33,7 +33,7 @@ _Said = tuple[str, str]
 
 
 class GeminiReader(ReplayReader[Row]):
-    """Reads one session. The path names the parent of a sub-agent."""
+    """Reads one session; its path tells the parent of a sub-agent."""
 
     format_name = "gemini"
     row_type = Row
@@ -43,11 +43,11 @@ class GeminiReader(ReplayReader[Row]):
     def __init__(self, path: str = "") -> None:
         super().__init__(GeminiLogIndex())
         self._path = path
-        # The list, in columns: a record for each message would burden the garbage collector.
+        # The list, in columns: a record for each message would cost the garbage collector much time.
         self._entries: list[int] = []
         self._parents: list[int] = []  # of the first entry of each message
         self._said: list[_Said | None] = []
-        self._places: dict[str, int] = {}  # index in the list, by message id
+        self._places: dict[str, int] = {}  # of messages in the list, by id
         self._results: set[str] = set()  # the calls whose results have entries
         self._session = self._time = self._kind = self._cwd = ""
         self._summary = self._prompt = self._spoken = ""
@@ -91,7 +91,7 @@ class GeminiReader(ReplayReader[Row]):
                 self._take_message(row, row.id or f"line-{lines.number + index}")
 
     def _take_list(self, messages: Sequence[MessageRow], number: int) -> None:
-        """Replace the list of messages."""
+        """A list of messages in place of the one before."""
         spoken = [(place, said) for place, one in enumerate(messages) if (said := _said(one))]
         old = self._spoken_before()
         if len(spoken) >= len(old) and [said for _, said in spoken[: len(old)]] == [said for _, said in old]:
@@ -108,26 +108,26 @@ class GeminiReader(ReplayReader[Row]):
             self._compact(messages, number)
 
     def _spoken_before(self) -> list[tuple[int, _Said]]:
-        """Return the prompts and answers of the list, with their indexes."""
+        """The prompts and answers of the list, with their places."""
         return [(place, said) for place, said in enumerate(self._said) if said is not None]
 
     def _rename(
         self, messages: Sequence[MessageRow], spoken: Sequence[tuple[int, _Said]], known: Sequence[int]
     ) -> None:
-        """Apply the new ids that a repeated list may give to old messages."""
+        """The messages of a list that repeats the old one may have other ids there."""
         for (place, _), old in zip(spoken, known, strict=False):
             if messages[place].id:
                 self._places.setdefault(messages[place].id, old)
 
     def _compact(self, messages: Sequence[MessageRow], number: int) -> None:
-        """Record that the whole list was replaced by the one in this line."""
+        """The whole list was replaced by another one, which stands in this line."""
         position = self._add(f"line-{number}", "compaction", messages[-1].timestamp if messages else "")
         self._entries, self._parents, self._said, self._places = [], [], [], {}
         for message in messages:
             self._remember(message.id, _said(message), position, position)
 
     def _rewind(self, target: str, number: int) -> None:
-        """Truncate the list before a message; an unknown message empties it."""
+        """Cut the list before a message; an unknown one empties it."""
         place = self._places.get(target, 0)
         before = self._parents[place] if self._parents else self.tip
         if target not in self._places:
@@ -143,12 +143,12 @@ class GeminiReader(ReplayReader[Row]):
         self._remember(message.id, None if calls else _said_by(message.type, texts), position, before)
 
     def _is_version(self, message: MessageRow, position: int) -> bool:
-        """Return whether this is a new version of the message in the list, not a result with the same id."""
+        """Whether this is the message in the list again, and not a result, which may have the same id."""
         role = self.reading.tree.roles[position]
         return (role == "assistant") == (message.type == "gemini")
 
     def _replace(self, message: MessageRow, place: int, span: ByteRange) -> None:
-        """Apply a newer version of a message; its results follow."""
+        """A newer version of a message; results that it brings follow."""
         reading, position = self.reading, self._entries[place]
         reading.versions[position] = (span.offset, span.size)
         if reading.tree.roles[position] == "assistant":
@@ -239,7 +239,7 @@ class GeminiReader(ReplayReader[Row]):
 
 
 def _repeated(old: Sequence[tuple[int, _Said]], new: Sequence[_Said]) -> list[int] | None:
-    """Return the indexes of a new list in the old one, in order; None if it contains anything else."""
+    """Where a new list stands in the old one, in the same order; None if it has anything else."""
     found: list[int] = []
     rest = iter(old)
     for said in new:
@@ -251,7 +251,7 @@ def _repeated(old: Sequence[tuple[int, _Said]], new: Sequence[_Said]) -> list[in
 
 
 def _said(message: MessageRow) -> _Said | None:
-    """Return role and text of a message; None for results, context and notices."""
+    """Who said what; None for results, context and notices."""
     texts, calls = message.said()
     return None if calls else _said_by(message.type, texts)
 

@@ -1,4 +1,4 @@
-"""Typed Gemini CLI lines: a message, or a change of the message list or the metadata."""
+"""What a line of Gemini CLI says: a message, or a change of the list of messages or of the metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Part(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _Result(msgspec.Struct, gc=False):
-    """Any object; no fields are kept."""
+    """Any object; nothing of it is kept."""
 
 
 class _Call(msgspec.Struct, gc=False):
@@ -36,7 +36,7 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
     tool_calls: tuple[_Call, ...] | None = None
 
     def said(self) -> tuple[list[str], list[str]]:
-        """Return its texts without thinking, and the calls whose results are among its parts."""
+        """The words in it, without thoughts, and the calls whose results it carries as its parts."""
         content = self.content
         if isinstance(content, str):
             return [content] if content else [], []
@@ -51,7 +51,7 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def finished_calls(self) -> list[str]:
-        """Return the calls of an answer that have their results in it."""
+        """The calls of an answer that have their results in it."""
         return [call.id for call in self.tool_calls if call.result] if self.tool_calls else []
 
 
