@@ -432,3 +432,16 @@ def session_files(draw: st.DrawFn) -> bytes:
     if not draw(st.integers(0, 9)):
         data = b"\xef\xbb\xbf" + data
     return data[: len(data) - draw(st.integers(0, 20))] if draw(st.booleans()) else data
+
+
+go_objects = st.dictionaries(
+    texts,
+    st.recursive(
+        # Go writes a large whole number without its exponent, and Python reads that as another number.
+        st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(-(10**6), 10**6) | texts,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=4,
+)
+"""JSON objects that survive Go's number format."""

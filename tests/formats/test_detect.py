@@ -168,7 +168,7 @@ def test_sessions_of_other_programs_are_not_taken_for_those_of_pi(program):
 @pytest.mark.parametrize("cut", range(12))
 def test_a_type_cut_off_where_looking_ends_does_not_make_a_native_file_doubtful(cut, monkeypatch):
     detecting = import_module("branchline.formats.detect")
-    looked_at = detecting._LOOKED_AT
+    looked_at = detecting._HEAD_BYTES
     blanks = looked_at - cut - len(b'{"type":"') - len(HEADER) - len(ENTRY)
     long = ENTRY.replace(b'"x"', b'"x%s"' % (b" " * blanks))
     monkeypatch.setattr(detecting, "_loaded", lambda *_: pytest.fail("another format was loaded"))

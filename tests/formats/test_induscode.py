@@ -235,7 +235,7 @@ def test_a_head_is_stale_when_the_newest_entry_is_below_it_on_a_later_branch():
     assert leaf(found) == "d"
     (finding,) = found.findings
     assert (finding.kind, finding.line, severity(finding.kind)) == ("stale-head", 1, "warning")
-    assert finding.message == "the head names a, but the session went on below it, to d"
+    assert finding.message == "the head names a, but the session continued below it, to d"
 
 
 @pytest.mark.parity("IND-11")
@@ -245,7 +245,7 @@ def test_entries_below_a_head_that_may_be_fresh_are_offered():
     assert leaf(found) == "a"
     (finding,) = found.findings
     assert (finding.kind, severity(finding.kind)) == ("below-head", "note")
-    assert finding.message == "2 entries lie below the head (a); the newest is c"
+    assert finding.message == "2 entries are below the head (a); the newest is c"
 
 
 @pytest.mark.parity("IND-11")

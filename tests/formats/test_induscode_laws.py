@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline import Session
@@ -30,18 +29,14 @@ from branchline.formats.induscode import INDUSCODE
 from branchline.formats.induscode.reader import InduscodeReader
 from formats.induscode_kit import SAMPLES, SCHEMA, as_induscode, move, node, read, sample
 from formats.line_laws import (
-    CORRUPTIONS,
-    alike_in_lists,
-    alike_in_pieces,
-    alike_when_grown,
-    alike_with_care,
-    open_all,
+    MANY,
+    SEPARATORS,
+    LineLaws,
 )
 from readings import facts
 from strategies import texts, unknown_blocks, wild_texts
 
 NAME = "s_mwhiju6j_fy49o976.ndjson"
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ALL = sorted(SAMPLES.rglob("*.ndjson"))
 
 # -- files of any shape -----------------------------------------------------------------------------------
@@ -127,71 +122,24 @@ lines = st.one_of(
         lambda torn: json.dumps(torn[0], separators=(",", ":")).encode()[: torn[1]]
     ),
 )
-separators = st.sampled_from([b"\n", b"\n", b"\n", b"\n", b"\r\n", b"", b" "])
 
 
 @st.composite
 def files(draw: st.DrawFn) -> bytes:
     data = draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"]))
     for line in draw(st.lists(lines, max_size=12)):
-        data += line + draw(separators)
+        data += line + draw(SEPARATORS)
     return data
 
 
-@MANY
-@given(files())
-def test_any_file_opens_and_everything_in_it_can_be_looked_at(data):
-    open_all(INDUSCODE, data, NAME)
+class TestInduscodeLines(LineLaws):
+    format, reader, name, files, samples = INDUSCODE, InduscodeReader, NAME, files(), ALL
 
+    def small_file(self) -> bytes:
+        return sample("s_mwhiju74").read_bytes()
 
-@MANY
-@given(files())
-def test_any_file_is_read_alike_fast_and_with_care(data):
-    alike_with_care(INDUSCODE, InduscodeReader, data, NAME)
-
-
-@MANY
-@given(files())
-def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
-    alike_in_lists(INDUSCODE, data, NAME)
-
-
-@MANY
-@given(files(), st.integers(1, 300))
-def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
-    alike_in_pieces(INDUSCODE, data, NAME, [size])
-
-
-@MANY
-@given(files(), st.lists(st.integers(0, 1500), max_size=4))
-def test_any_file_that_grows_is_read_like_one_that_was_there_at_once(data, splits):
-    alike_when_grown(INDUSCODE, data, NAME, splits)
-
-
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_a_sample_is_read_alike_however_its_bytes_arrive(path):
-    data = path.read_bytes()
-
-    alike_with_care(INDUSCODE, InduscodeReader, data, NAME)
-    alike_in_lists(INDUSCODE, data, NAME)
-    alike_in_pieces(INDUSCODE, data, NAME, (1, 7, 64, 700, 4096))
-    alike_when_grown(INDUSCODE, data, NAME, range(0, len(data), 97))
-
-
-def test_every_truncation_opens_and_is_reported_unless_it_falls_between_lines():
-    data = sample("s_mwhiju74").read_bytes()
-
-    for size in range(1, len(data)):
-        found = open_all(INDUSCODE, data[:size], NAME)
-        assert found.findings or data[size - 1 : size] == b"\n", size
-
-
-def test_every_corruption_of_one_byte_opens():
-    data = b"".join(sample("s_mwhiju8t").read_bytes().splitlines(keepends=True)[:4])
-
-    for place in range(len(data)):
-        for byte in CORRUPTIONS:
-            open_all(INDUSCODE, data[:place] + bytes([byte]) + data[place + 1 :], NAME)
+    def file_to_corrupt(self) -> bytes:
+        return b"".join(sample("s_mwhiju8t").read_bytes().splitlines(keepends=True)[:4])
 
 
 # -- what is written is read again ------------------------------------------------------------------------

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline import Session
@@ -35,19 +34,17 @@ from branchline.formats.operator import OPERATOR
 from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import LEVELS
 from formats.line_laws import (
-    CORRUPTIONS,
+    MANY,
+    SEPARATORS,
+    LineLaws,
     alike_in_lists,
-    alike_in_pieces,
-    alike_when_grown,
     alike_with_care,
-    open_all,
 )
 from formats.operator_kit import HEADER, SAMPLES, as_operator, line_ids, read, sample
 from readings import facts
 from strategies import texts, wild_texts
 
 NAME = "x.jsonl"
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ALL = sorted(SAMPLES.rglob("*.jsonl"))
 
 # -- files of any shape -----------------------------------------------------------------------------------
@@ -133,7 +130,6 @@ lines = st.one_of(
         lambda torn: json.dumps(torn[0], separators=(",", ":")).encode()[: torn[1]]
     ),
 )  # fmt: skip
-separators = st.sampled_from([b"\n", b"\n", b"\n", b"\n", b"\r\n", b"", b" "])
 
 
 @st.composite
@@ -141,7 +137,7 @@ def files(draw: st.DrawFn) -> bytes:
     """Header and entries in order, or anything else."""
     data = draw(st.sampled_from([HEADER, HEADER, HEADER, b"", b"\xef\xbb\xbf" + HEADER]))
     for line in draw(st.lists(lines, max_size=12)):
-        data += line + draw(separators)
+        data += line + draw(SEPARATORS)
     return data
 
 
@@ -202,61 +198,16 @@ def test_a_file_in_good_order_is_read_alike_with_care_and_in_lists(data):
     alike_in_lists(OPERATOR, data, NAME)
 
 
-@MANY
-@given(files())
-def test_any_file_opens_and_everything_in_it_can_be_looked_at(data):
-    open_all(OPERATOR, data, NAME)
+class TestOperatorLines(LineLaws):
+    format, reader, name, files, samples = OPERATOR, OperatorReader, NAME, files(), ALL
+    other_lines = 1
 
+    def small_file(self) -> bytes:
+        return sample("019eb0d0-6ff0").read_bytes()
 
-@MANY
-@given(files())
-def test_any_file_is_read_alike_fast_and_with_care(data):
-    alike_with_care(OPERATOR, OperatorReader, data, NAME)
-
-
-@MANY
-@given(files())
-def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
-    alike_in_lists(OPERATOR, data, NAME)
-
-
-@MANY
-@given(files(), st.integers(1, 300))
-def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
-    alike_in_pieces(OPERATOR, data, NAME, [size])
-
-
-@MANY
-@given(files(), st.lists(st.integers(0, 1500), max_size=4))
-def test_any_file_that_grows_is_read_like_one_that_was_there_at_once(data, splits):
-    alike_when_grown(OPERATOR, data, NAME, splits)
-
-
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem[-20:])
-def test_a_sample_is_read_alike_however_its_bytes_arrive(path):
-    data = path.read_bytes()
-
-    alike_with_care(OPERATOR, OperatorReader, data, NAME)
-    alike_in_lists(OPERATOR, data, NAME)
-    alike_in_pieces(OPERATOR, data, NAME, (1, 7, 64, 700, 4096))
-    alike_when_grown(OPERATOR, data, NAME, range(0, len(data), 97))
-
-
-def test_every_truncation_opens_and_is_reported_unless_it_falls_between_lines():
-    data = sample("019eb0d0-6ff0").read_bytes()
-
-    for size in range(1, len(data)):
-        found = open_all(OPERATOR, data[:size], NAME)
-        assert found.findings or data[size - 1 : size] == b"\n", size
-
-
-def test_every_corruption_of_one_byte_opens():
-    whole = sample("019eb0d0-6ff0").read_bytes().splitlines(keepends=True)
-    data = b"".join([whole[0], *whole[3:6], *whole[9:]])
-
-    for place in range(len(data)):
-        for byte in CORRUPTIONS:
-            open_all(OPERATOR, data[:place] + bytes([byte]) + data[place + 1 :], NAME)
+    def file_to_corrupt(self) -> bytes:
+        whole = self.small_file().splitlines(keepends=True)
+        return b"".join([whole[0], *whole[3:6], *whole[9:]])
 
 
 # -- what is written is read again ------------------------------------------------------------------------

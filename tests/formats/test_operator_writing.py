@@ -439,14 +439,14 @@ def test_costs_that_are_known_are_written():
     [
         (lambda s: s.append_usage("cache", USAGE), "only inside an answer"),
         (lambda s: s.append_context_edit("799d704c", None), "cannot be edited"),
-        (lambda s: s.set_title("   "), "not taken away"),
+        (lambda s: s.set_title("   "), "not removed"),
         (lambda s: s.append_thinking_level_change("ultra"), "the levels are"),
-        (lambda s: s.append_message(BashExecution(command="ls", output="x")), "those of system, user"),
+        (lambda s: s.append_message(BashExecution(command="ls", output="x")), "only system, user"),
         (
             lambda s: s.append_message(
                 UnknownMessage(role="oracle", fields={"role": "oracle", "content": "x"})
             ),
-            "those of system, user",
+            "only system, user",
         ),
         (lambda s: s.append_message(SystemMessage(content="", sections={"a": "b"})), "without sections"),
         (lambda s: s.append_message(AssistantMessage(content="x", stop_reason="tired")), "ends by"),

@@ -7,8 +7,7 @@ import re
 import time
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.entries import (
@@ -24,14 +23,12 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.errors import NotSupported
+from branchline.formats import EntryLog
 from branchline.formats.piglet import PIGLET, PigletReader
 from formats.line_laws import (
-    CORRUPTIONS,
-    alike_in_lists,
-    alike_in_pieces,
-    alike_when_grown,
-    alike_with_care,
-    open_all,
+    MANY,
+    SEPARATORS,
+    LineLaws,
 )
 from formats.piglet_kit import (
     HEADER,
@@ -47,10 +44,9 @@ from formats.piglet_kit import (
     said,
     user,
 )
-from strategies import texts
+from strategies import go_objects, texts
 
 NAME = "46f1d87e-099f-435d-81b6-34ddf53ec43b.jsonl"
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ALL = sorted(SAMPLES.rglob("*.jsonl"))
 SMALL = (
     META
@@ -61,13 +57,6 @@ SMALL = (
     + line("compact", "e", "d", [{"type": "user", "ts": "0001-01-01T00:00:00Z", "data": {"content": "s"}}])
     + user("f", "e", "on")
 )
-plain_values = st.recursive(
-    # Go writes a large whole number without its exponent, and Python reads that as another number.
-    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(-(10**6), 10**6) | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=6,
-)
-json_objects = st.dictionaries(texts, plain_values, max_size=4)
 
 # -- files of any shape -----------------------------------------------------------------------------------
 
@@ -87,7 +76,7 @@ blocks = st.one_of(
     st.fixed_dictionaries({"text": texts | st.sampled_from([" ", None, 5])}),
     st.fixed_dictionaries({"data": texts, "mimeType": texts}),
     st.fixed_dictionaries({"thinking": texts | st.none()}),
-    st.fixed_dictionaries({"id": texts, "name": texts, "arguments": json_objects | st.sampled_from([None, [], 5])}),
+    st.fixed_dictionaries({"id": texts, "name": texts, "arguments": go_objects | st.sampled_from([None, [], 5])}),
     st.sampled_from([{}, None, 5, {"id": "x", "providerMeta": {"thoughtSignature": 5}}]),
 )  # fmt: skip
 contents = st.lists(blocks, max_size=3) | st.sampled_from([None, "words", 5])
@@ -156,7 +145,6 @@ lines = st.one_of(
         lambda torn: json.dumps(torn[0], separators=(",", ":")).encode()[: torn[1]]
     ),
 )
-separators = st.sampled_from([b"\n", b"\n", b"\n", b"\n", b"\r\n", b"", b" "])
 
 
 @st.composite
@@ -164,47 +152,26 @@ def files(draw: st.DrawFn) -> bytes:
     """A meta row and others in order, or anything else."""
     data = draw(st.sampled_from([META, META, META, b"", b"\xef\xbb\xbf" + META]))
     for text in draw(st.lists(lines, max_size=12)):
-        data += text + draw(separators)
+        data += text + draw(SEPARATORS)
     return data
 
 
-@MANY
-@given(files())
-def test_any_file_opens_and_links_only_point_back(data):
-    found = open_all(PIGLET, data, NAME)
+class TestPigletLines(LineLaws):
+    format, reader, name, files, samples = PIGLET, PigletReader, NAME, files(), ALL
+    unstable_samples = frozenset({"legacy-bad-line"})
+    other_lines = 1
 
-    assert all(parent < position for position, parent in enumerate(found.tree.parents))
+    def small_file(self) -> bytes:
+        return SMALL
 
+    def check(self, found: EntryLog) -> None:
+        assert all(parent < position for position, parent in enumerate(found.tree.parents))
 
-@MANY
-@given(files())
-def test_any_file_is_read_alike_fast_and_with_care(data):
-    alike_with_care(PIGLET, PigletReader, data, NAME)
-
-
-@MANY
-@given(files())
-def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(data):
-    alike_in_lists(PIGLET, data, NAME)
-
-
-@MANY
-@given(files(), st.integers(1, 300))
-def test_any_file_is_read_alike_in_pieces_of_any_size(data, size):
-    alike_in_pieces(PIGLET, data, NAME, [size])
-
-
-@MANY
-@given(files(), st.lists(st.integers(0, 2000), max_size=4))
-def test_any_file_is_read_alike_when_it_grows(data, splits):
-    # The number of a damaged line without an id is decided by what follows it, so it needs the whole file.
-    assume(
-        not any(
+    def is_stable(self, data: bytes) -> bool:
+        """The number of a damaged line without an id is decided by what follows it."""
+        return not any(
             finding.kind in ("unreadable", "glued", "no-final-newline") for finding in read(data).findings
         )
-    )
-
-    alike_when_grown(PIGLET, data, NAME, splits)
 
 
 @MANY
@@ -238,33 +205,6 @@ def letters_of(found: Any) -> str:
     return "".join(type(message).__name__[0].replace("C", "U") for message in said(found))
 
 
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_a_sample_is_read_alike_fast_with_care_in_pieces_and_grown(path):
-    data = path.read_bytes()
-
-    alike_with_care(PIGLET, PigletReader, data, str(path))
-    alike_in_lists(PIGLET, data, str(path))
-    alike_in_pieces(PIGLET, data, str(path), (1, 7, 64, 255, 1000, 4096))
-    if path.stem != "legacy-bad-line":
-        alike_when_grown(PIGLET, data, str(path), range(0, len(data), 97))
-
-
-def test_every_truncation_opens():
-    for size in range(len(SMALL)):
-        found = open_all(PIGLET, SMALL[:size], NAME)
-        assert len(found.tree) >= SMALL[:size].count(b"\n") - 1, size
-        if size and SMALL[size - 1 : size] != b"\n":
-            assert found.findings, size
-
-
-def test_every_corruption_of_a_single_byte_opens_and_costs_one_line_at_most():
-    entries = len(read(SMALL).tree)
-    for place in range(len(SMALL)):
-        for byte in CORRUPTIONS:
-            found = open_all(PIGLET, SMALL[:place] + bytes([byte]) + SMALL[place + 1 :], NAME)
-            assert len(found.tree) >= entries - 2, (place, byte)
-
-
 # -- what is written --------------------------------------------------------------------------------------
 
 stamps = st.integers(0, 4_000_000_000_000)
@@ -273,7 +213,7 @@ pictures = st.builds(Image, data=texts, mime_type=texts.filter(bool))
 words = st.builds(Text, text=texts, text_signature=optional_texts)
 thoughts = st.builds(Thinking, thinking=texts, thinking_signature=optional_texts)
 tool_calls = st.builds(
-    ToolCall, id=texts.filter(bool), name=texts, arguments=json_objects, thought_signature=optional_texts
+    ToolCall, id=texts.filter(bool), name=texts, arguments=go_objects, thought_signature=optional_texts
 )
 prompts = st.builds(UserMessage, content=st.lists(words | pictures, max_size=3).map(tuple), timestamp=stamps)
 answers = st.builds(
@@ -299,7 +239,7 @@ results = st.builds(
     tool_name=texts,
     content=st.lists(words | pictures, max_size=2).map(tuple),
     is_error=st.booleans(),
-    details=st.none() | json_objects,
+    details=st.none() | go_objects,
     timestamp=stamps,
 )
 

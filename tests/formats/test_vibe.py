@@ -181,7 +181,7 @@ def test_a_chunk_that_is_missing_or_damaged_costs_its_messages_and_is_reported(f
     [
         ("store_format_minor", 11, "newer Mistral Vibe"),
         ("store_format", "another/v1", "another format"),
-        ("generation", "../../../../etc", "names no generation"),
+        ("generation", "../../../../etc", "does not name a generation"),
         ("generation", "0000000000000099", "manifest is missing"),
     ],
 )
@@ -226,7 +226,7 @@ def test_other_sessions_are_listed_beside_one_that_is_damaged(tmp_path):
     rows = {row.key: row for row in library(tmp_path).list(deep=True).rows}
 
     assert (rows["good"].title, rows["good"].problem) == ("Counting", None)
-    assert "not finished or damaged" in (rows["half"].problem or "")
+    assert "incomplete or damaged" in (rows["half"].problem or "")
 
 
 def test_a_value_that_does_not_belong_there_makes_no_file_of_a_session_crash(folder):

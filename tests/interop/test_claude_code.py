@@ -29,7 +29,7 @@ NOT_EXACT = {
     "20261115-072813-468d3552.jsonl": "a whole number that JavaScript rounds",
     "20261115-072824-e4abb16d.jsonl": "the program moves text before the calls of the same answer",
 }
-MOVED = "its summary stands before the messages that it keeps"
+MOVED = "its summary precedes the messages that it keeps"
 MARKS = ("No response requested.", "Continue from where you left off.")
 """What the program adds itself where a session ends with a prompt or a result."""
 

@@ -85,7 +85,7 @@ def test_an_answer_of_thoughts_alone_is_no_empty_message_for_zot_and_the_report_
 
     assert texts(zot.ask("look", path=path)) == ["a question", "go on"]
     (note,) = fidelity.approximated
-    assert note.why == "with thoughts that zot does not read; left out by zot, as it says nothing else"
+    assert note.why == "with thinking that zot does not read; omitted by zot, as it has no other content"
     with Session.open(path) as session:
         ours = [item.message for item in session.context().messages]
     assert ours == [item.message for item in source.context().messages]
@@ -101,7 +101,7 @@ def test_a_picture_that_zot_drops_is_in_the_report(zot: GoPeer, tmp_path: Path):
     (message,) = zot.ask("look", path=path)["messages"]
     assert [block.get("data") for block in message["content"]] == [None, "iVBORw0KGgo="]
     (note,) = fidelity.approximated
-    assert note.why == "with a picture that zot does not read: its data is not base64"
+    assert note.why == "with an image that zot does not read: its data is not base64"
 
 
 def test_a_new_session_survives_the_sweep_of_zot_until_its_first_message(

@@ -1,8 +1,8 @@
 """Convert a session from one agent's format to another's, with a fidelity report.
 
-Conversions go through native records: each format reads its lines as native records and writes lines for
-them, and no format knows another. An entry that the target refuses is offered in simpler forms. Written lines
-are read back and compared, so the report describes the new file and not the intention.
+Conversions go through native records: each format decodes its lines to native records and encodes them again,
+and no format imports another. An entry that the target rejects is offered in simpler forms. Written lines are
+read back and compared, so the report describes the actual file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     header: Header
     fidelity: Fidelity
     branches_left: tuple[int, ...] = ()
-    """The ends of branches that the file cannot hold in addition to the others."""
+    """The ends of branches that the file cannot hold along with the others."""
 
 
 def convert(
@@ -53,18 +53,18 @@ def convert(
     restorer = origin_reader_for(source, target, exact=exact and leaf is None)
     job = ConversionJob(source, target, header, leaf, restorer)
     made = Converter(job)
-    if restorer is not None and not made.stands_well():
+    if restorer is not None and not made.has_same_parents():
         made = Converter(job._replace(restorer=None))
-    if target.traits.rolls_back_turns and leaf is None and not made.reached_everything():
+    if target.traits.rolls_back_turns and leaf is None and not made.placed_everything():
         made = Converter(job._replace(leaf=made.plan.leaf, restorer=None))
-        made.give_up_branches()
+        made.drop_branches()
     fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
     left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
     return Converted(data=made.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
 
 
 def _left_out(source: EntryLog, made: Converter) -> tuple[int, ...]:
-    """The ends of the branches that are not in the new file."""
+    """Return the ends of the branches that are not in the new file."""
     kept = set(made.plan.order)
     return tuple(tip for tip in branch_tips(source) if tip not in kept)
 

@@ -41,40 +41,40 @@ __all__ = ["UNREADABLE", "Converter"]
 
 UNREADABLE = "its line cannot be read"
 
-_CHUNK = 512  # entries that are decoded together
-_RUN = 256  # plain messages that are written together
+_CHUNK = 512  # entries decoded together
+_RUN = 256  # plain messages written together
 _PLAIN = frozenset({"user", "assistant", "toolResult"})
 
 
 class Converter(EntryWriter):
-    """Writes a session into a new file of another format."""
+    """Writes a session to a new file of another format."""
 
     def __init__(self, job: ConversionJob) -> None:
         super().__init__(job)
         self._continued = frozenset(self.plan.pieces.values())
-        self._answers: dict[int, AssistantMessage] = {}  # pieces that wait for the next one
+        self._answers: dict[int, AssistantMessage] = {}  # parts waiting for the next one
         self._models: dict[int, tuple[str, str] | None] = {}
         self._restorer = job.restorer
         self._misplaced = False
-        self._held = b""  # restored lines that wait for their newline
+        self._held = b""  # restored lines waiting for their newline
         self._holding: list[int] = []
-        self._given: set[int] = set()  # what is in the new file as its old line
+        self._restored: set[int] = set()  # entries written as their original lines
         self._go()
         if self.exact and self.out.transcript.reading.header is not None:
             self.header = self.out.transcript.reading.header
         if not self.bare and not self.out.tail:
             finish(self)
 
-    def stands_well(self) -> bool:
-        """Also checks that all restored lines hold the same entries."""
-        return not self._misplaced and super().stands_well()
+    def has_same_parents(self) -> bool:
+        """Return whether parents are unchanged and all restored lines hold the same entries."""
+        return not self._misplaced and super().has_same_parents()
 
-    def reached_everything(self) -> bool:
-        """Whether no entry was refused because of its place."""
+    def placed_everything(self) -> bool:
+        """Return whether no entry was rejected because of its place."""
         refusal = self.target.traits.unsupported.get("elsewhere", "")
-        return super().stands_well() and not self.ledger.has_lost(refusal)
+        return super().has_same_parents() and not self.ledger.has_lost(refusal)
 
-    def give_up_branches(self) -> None:
+    def drop_branches(self) -> None:
         """Report everything that is not on the path as lost."""
         for position in range(len(self.source.tree)):
             if position not in self.ledger:
@@ -91,7 +91,7 @@ class Converter(EntryWriter):
                 lines = zip(positions, source.raws(positions), strict=True)
                 self._enveloped.update(position for position, line in lines if has_native_form(line))
             for position, entry in zip(positions, source.entries(positions), strict=True):
-                if self._restorer is None or not self._give_back(position):
+                if self._restorer is None or not self._restore(position):
                     self._take(position, entry)
         self._flush()
         self.out.tail, self._held = self._held, b""
@@ -109,17 +109,17 @@ class Converter(EntryWriter):
             self._pass(position)
             self.ledger.carried(position)
             return
-        if self._is_said_otherwise(entry, position):
+        if self._is_redundant(entry, position):
             return
         if isinstance(entry, Unknown) and self.source.format is not PI:
             self._foreign.add(position)
         if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
-            entry = _nothing_before(entry)
+            entry = _context_reset(entry)
         is_pi = self.target.traits.native_entries
         silent = self.source.context_rules.excluded_types
         entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)
         if not self.bare and (position in self.plan.pieces or position in self._continued):
-            whole = self._with_pieces(position, entry)
+            whole = self._joined_answer(position, entry)
             if whole is None:
                 return
             entry = whole
@@ -138,14 +138,14 @@ class Converter(EntryWriter):
         if not self.source.records_cost:
             entry = with_unknown_cost(entry)
         if (reason := self.target.traits.unsupported.get("thinking")) is not None:
-            spoken = without_thinking(entry)
-            if spoken is None:
+            stripped = without_thinking(entry)
+            if stripped is None:
                 self._drop(position, reason)
                 return
-            if spoken is not entry:
+            if stripped is not entry:
                 self._unthought.add(position)
-                entry = spoken
-        self._say_model(position, entry)
+                entry = stripped
+        self._write_model(position, entry)
         if not self._may_join(position, entry):
             self._flush()
             self._write_alone(position, self._placed(position, entry), "")
@@ -157,15 +157,15 @@ class Converter(EntryWriter):
             self._flush()
 
     def _continues_run(self, position: int, entry: Entry) -> bool:
-        """Whether an entry can be added to the pending run."""
+        """Return whether an entry can be added to the pending run."""
         if self.target.traits.splits_answers and not (
             isinstance(message_of(entry), ToolResult) and isinstance(message_of(self._run[-1][1]), ToolResult)
         ):
             return False
         return self.plan.linear or self.source.tree.parents[position] == self._run[-1][0]
 
-    def _with_pieces(self, position: int, entry: Entry) -> Entry | None:
-        """The answer with the pieces before it; None if the next piece includes it."""
+    def _joined_answer(self, position: int, entry: Entry) -> Entry | None:
+        """Return the answer joined with the parts before it; None if the next part will include it."""
         message = message_of(entry)
         above = self.plan.pieces.get(position)
         if above is not None and (before := self._answers.pop(above, None)) is not None:
@@ -179,7 +179,7 @@ class Converter(EntryWriter):
             return None
         return msgspec.structs.replace(entry, message=message)
 
-    def _say_model(self, position: int, entry: Entry) -> None:
+    def _write_model(self, position: int, entry: Entry) -> None:
         """Write a model change before an answer, in formats whose answers do not name their model."""
         message = message_of(entry)
         if not self._models_apart or not isinstance(message, AssistantMessage) or not message.model:
@@ -203,8 +203,8 @@ class Converter(EntryWriter):
         if made:
             self._under[position] = self.out.transcript.tree.keys[made[-1]]
 
-    def _is_said_otherwise(self, entry: Entry, position: int) -> bool:
-        """Whether an entry is not written, because something else records the same."""
+    def _is_redundant(self, entry: Entry, position: int) -> bool:
+        """Return whether an entry is omitted because something else records the same."""
         match entry:
             case Leaf() if self.keeper is None and self._restorer is None:
                 self._pass(position)
@@ -227,40 +227,40 @@ class Converter(EntryWriter):
         return True
 
     def _may_join(self, position: int, entry: Entry) -> bool:
-        """Whether an entry is a plain message, which can be written in a run."""
+        """Return whether an entry is a plain message, which can be written in a run."""
         is_plain = self.source.tree.roles[position] in _PLAIN and isinstance(entry, MessageEntry)
         return self.keeper is None and is_plain
 
     # -- giving back ----------------------------------------------------------------------------------
 
-    def _give_back(self, position: int) -> bool:
-        """Restore the original line of an entry; return False if it has to be written."""
+    def _restore(self, position: int) -> bool:
+        """Restore the original line of an entry; return False if it has to be encoded."""
         assert self._restorer is not None
         if position in self.ledger:
-            return True  # it stood in the same line as the one before
-        given = self._restorer.given(position)
-        if given is None:
+            return True  # it shares a line with the previous entry
+        restored = self._restorer.restored(position)
+        if restored is None:
             return False
-        if given.made:
+        if restored.made:
             above = self.source.tree.parents[position]
-            if self.source.tree.types[position] == "message" and above not in self._given:
-                return False  # what it belongs to was changed and is written anew
+            if self.source.tree.types[position] == "message" and above not in self._restored:
+                return False  # the entry that it belongs to was changed and is encoded anew
             self._flush()
             self._release()
             self._pass(position)
-            self._given.add(position)
+            self._restored.add(position)
             self.ledger.carried(position)
             return True
         self._flush()
-        self._given.update(given.positions)
-        if given.bound:
+        self._restored.update(restored.positions)
+        if restored.bound:
             self.bound.add(position)
-        for one in given.positions:
+        for one in restored.positions:
             self.ledger.carried(one)
             self.ledger.restored += 1
-        self._held += given.data
-        self._holding += given.positions
-        self._previous = given.positions[-1]
+        self._held += restored.data
+        self._holding += restored.positions
+        self._previous = restored.positions[-1]
         if self._held.endswith(b"\n"):
             self._release()
         return True
@@ -282,8 +282,8 @@ class Converter(EntryWriter):
             self._keys[position] = tree.keys[place]
 
 
-def _nothing_before(entry: Entry) -> Entry:
-    """What lets the context begin anew, where the path shall stay one."""
+def _context_reset(entry: Entry) -> Entry:
+    """Return the entry that makes the context start anew without splitting the path."""
     return Compaction(
         id=entry.id,
         parent=entry.parent,

@@ -57,7 +57,7 @@ def message_of(entry: Entry) -> Message | None:
 
 
 def has_native_form(line: bytes) -> bool:
-    """Return whether a line has a message in the form of an agent framework besides the canonical one."""
+    """Return whether a line holds an agent framework's own form of a message besides the canonical one."""
     if b'"native"' not in line:
         return False
     message = (json_codec.loads_object(line) or {}).get("message")
@@ -111,21 +111,21 @@ class ToolResultForms(NamedTuple):
 
     how: str
     entries: list[Entry]
-    pictures: tuple[Entry, ...] = ()
+    images: tuple[Entry, ...] = ()
 
 
 def result_forms(results: Sequence[Entry]) -> Iterator[ToolResultForms]:
     """Yield tool results unchanged, then with their images after them, then in simpler forms."""
     yield ToolResultForms("", list(results))
-    if pictures := _pictures(results):
-        told = [_told(entry) for entry in results]
-        yield ToolResultForms("their images follow in a user message", told, (pictures,))
+    if images := _images_message(results):
+        noted = [_with_image_notes(entry) for entry in results]
+        yield ToolResultForms("their images follow in a user message", noted, (images,))
     simpler = [list(fallbacks_for(entry, tuple)) for entry in results]
     for forms in zip(*simpler, strict=False):
         yield ToolResultForms(forms[0].how, [form.entries[0] for form in forms])
 
 
-def _pictures(results: Sequence[Entry]) -> Entry | None:
+def _images_message(results: Sequence[Entry]) -> Entry | None:
     """Return a user message with all images of these results."""
     found = [
         block
@@ -135,12 +135,14 @@ def _pictures(results: Sequence[Entry]) -> Entry | None:
         if isinstance(block, Image)
     ]
     last = results[-1]
-    words = Text(text="Images from the tool results:")
-    said = UserMessage(content=(words, *found), timestamp=milliseconds(last.timestamp))
-    return MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=said) if found else None
+    heading = Text(text="Images from the tool results:")
+    message = UserMessage(content=(heading, *found), timestamp=milliseconds(last.timestamp))
+    return (
+        MessageEntry(id=f"{last.id}.pictures", timestamp=last.timestamp, message=message) if found else None
+    )
 
 
-def _told(entry: Entry) -> Entry:
+def _with_image_notes(entry: Entry) -> Entry:
     """Return a result with a note in place of each image."""
     message = message_of(entry)
     if not isinstance(message, ToolResult) or isinstance(message.content, str):
@@ -209,8 +211,8 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
             (message,) = apply_edit((entry.message,), edit)
             return msgspec.structs.replace(entry, message=message)
         case CustomMessage():
-            said = CustomContent(custom_type=entry.custom_type, content=entry.content)
-            (message,) = apply_edit((said,), edit)
+            message = CustomContent(custom_type=entry.custom_type, content=entry.content)
+            (message,) = apply_edit((message,), edit)
             assert isinstance(message, CustomContent)
             return msgspec.structs.replace(entry, content=message.content)
         case _:

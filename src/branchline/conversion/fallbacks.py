@@ -1,7 +1,7 @@
-"""Simpler forms of entries, for formats that refuse the original.
+"""Simpler forms of entries, for formats that reject the original.
 
-A format decides what it can hold by writing an entry or refusing it, so nothing here knows any format: forms
-are offered in order, and the first accepted one is written.
+A format decides what it can store by encoding an entry or rejecting it, so nothing here depends on a format:
+forms are offered in order, and the first accepted one is written.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ __all__ = [
     "without_lone_surrogates",
 ]
 
-_LONGEST = 2000  # characters of an unknown block that are worth reading as text
+_LONGEST = 2000  # characters of an unknown block that are included as text
 _COMMON = ("id", "parent", "timestamp")
 _LINKS = frozenset({"type", "id", "parentId", "parent_id", "timestamp"})
-_SPOKEN = frozenset({"message", "custom_message"})
+_SENT_TYPES = frozenset({"message", "custom_message"})
 
 
 class Fallback(NamedTuple):
@@ -69,28 +69,28 @@ class Fallback(NamedTuple):
 def to_native(entry: Entry, program: str, *, silent: Container[str] = (), for_pi: bool = True) -> Entry:
     """Return the entry with an unambiguous type and the same effect on a model.
 
-    Entries that only one agent knows become custom data with its name; otherwise the new file would look like
-    one of that agent. ``silent`` are types that the agent hides from its model. With ``for_pi``, a summary
-    message that cuts nothing off must not become a compaction.
+    Entries that only one agent supports become custom data with its name; otherwise the new file would look
+    like one of that agent. ``silent`` are types that the agent hides from its model. With ``for_pi``, a
+    summary message that does not cut off earlier messages must not become a compaction.
     """
     common = _common(entry)
     match entry:
         case BranchSummary() if entry.summary and entry.type in silent:
-            told = {"summary": entry.summary, "details": entry.details}
-            return msgspec.structs.replace(entry, summary="", details=told)
+            values = {"summary": entry.summary, "details": entry.details}
+            return msgspec.structs.replace(entry, summary="", details=values)
         case CustomMessage() if entry.type in silent:
-            told = {"content": message_fields(UserMessage(content=entry.content))["content"]}
-            return Custom(**common, custom_type=entry.custom_type, data=told)
-        case Unknown() if program != "pi" and entry.type not in _SPOKEN:
+            values = {"content": message_fields(UserMessage(content=entry.content))["content"]}
+            return Custom(**common, custom_type=entry.custom_type, data=values)
+        case Unknown() if program != "pi" and entry.type not in _SENT_TYPES:
             data = {name: value for name, value in entry.fields.items() if name not in _LINKS}
             return Custom(**common, custom_type=f"{program}:{entry.type}", data=data)
         case MessageEntry(message=BranchSummaryMessage() as message):
             return BranchSummary(**common, summary=message.summary, from_id=message.from_id)
         case MessageEntry(message=CompactionSummaryMessage() as message) if for_pi:
-            (said,) = model_messages([message])
-            assert isinstance(said, UserMessage)
+            (converted,) = model_messages([message])
+            assert isinstance(converted, UserMessage)
             return CustomMessage(
-                **common, custom_type="compaction-summary", content=said.content, display=True
+                **common, custom_type="compaction-summary", content=converted.content, display=True
             )
         case MessageEntry(message=CustomContent() as message):
             return CustomMessage(
@@ -111,13 +111,13 @@ def fallbacks_for(entry: Entry, kept: Callable[[], tuple[Message, ...]]) -> Iter
             yield from _message_forms(entry)
         case CustomMessage():
             who = "an answer" if entry.role == "assistant" else "a user message"
-            yield from _spoken(entry, custom_content(entry), f"as {who}")
+            yield from _as_user_messages(entry, custom_content(entry), f"as {who}")
         case BranchSummary():
             message = BranchSummaryMessage(
                 summary=entry.summary, from_id=entry.from_id, timestamp=milliseconds(entry.timestamp)
             )
             if entry.summary:
-                yield from _spoken(entry, message, "as a user message")
+                yield from _as_user_messages(entry, message, "as a user message")
         case Compaction():
             yield from _compaction_forms(entry, kept)
         case Custom():
@@ -140,17 +140,17 @@ def _message_forms(entry: MessageEntry) -> Iterator[Fallback]:
             for how, simpler in _simpler_messages(message):
                 yield Fallback(how, (msgspec.structs.replace(entry, message=simpler),))
         case SystemMessage():
-            words = _system_words(message)
-            plain = SystemMessage(content=words, timestamp=message.timestamp)
+            text = _system_text(message)
+            plain = SystemMessage(content=text, timestamp=message.timestamp)
             yield Fallback("as plain text", (msgspec.structs.replace(entry, message=plain),))
             yield _as_data(entry)
         case BashExecution() if message.exclude_from_context:
             yield _as_data(entry)
         case UnknownMessage():
-            yield from _spoken(entry, message, "as a user message")
+            yield from _as_user_messages(entry, message, "as a user message")
             yield _as_data(entry)
         case _:
-            yield from _spoken(entry, message, "as a user message")
+            yield from _as_user_messages(entry, message, "as a user message")
 
 
 def as_user_message(entry: MessageEntry) -> MessageEntry:
@@ -160,12 +160,12 @@ def as_user_message(entry: MessageEntry) -> MessageEntry:
     return msgspec.structs.replace(entry, message=told_result(result))
 
 
-def _spoken(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
-    """The text of a message for the model, as user messages."""
-    for said in model_messages([message]):
-        plain = MessageEntry(**_common(entry), message=said)
+def _as_user_messages(entry: Entry, message: Message, how: str) -> Iterator[Fallback]:
+    """Yield the text of a message for the model, as user messages."""
+    for converted in model_messages([message]):
+        plain = MessageEntry(**_common(entry), message=converted)
         yield Fallback(how, (plain,))
-        for simpler, made in _simpler_messages(said):
+        for simpler, made in _simpler_messages(converted):
             yield Fallback(f"{how}, {simpler}", (msgspec.structs.replace(plain, message=made),))
 
 
@@ -177,7 +177,7 @@ def _as_data(entry: MessageEntry) -> Fallback:
 
 
 def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
-    """Yield a message with fewer and fewer fields that only some agents know."""
+    """Yield a message with fewer and fewer agent-specific fields."""
     if not isinstance(message, UserMessage | AssistantMessage | ToolResult):
         return
     known = msgspec.structs.replace(message, content=_with(message.content, _known_only))
@@ -187,9 +187,9 @@ def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
         reason = "error" if message.error_message else "stop"
         yield "with another stop reason", msgspec.structs.replace(message, stop_reason=reason)
         known = msgspec.structs.replace(known, stop_reason=reason)
-    worded = msgspec.structs.replace(known, content=_with(known.content, _without_pictures))
+    worded = msgspec.structs.replace(known, content=_with(known.content, _without_images))
     yield "a note instead of images", worded
-    yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _words_only))
+    yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _text_only))
 
 
 def _with(content: Content, change: Callable[[Block], Block]) -> Content:
@@ -209,13 +209,13 @@ def _known_only(block: Block) -> Block:
     return Text(text=f"[{block.type or 'unknown'}: {text}]")
 
 
-def _without_pictures(block: Block) -> Block:
+def _without_images(block: Block) -> Block:
     if isinstance(block, Image):
         return Text(text=f"[image, {block.mime_type or 'of unknown type'}, {len(block.data)} characters]")
     return block
 
 
-def _words_only(block: Block) -> Block:
+def _text_only(block: Block) -> Block:
     match block:
         case Thinking():
             return Text(text=block.thinking)
@@ -226,7 +226,7 @@ def _words_only(block: Block) -> Block:
             return block
 
 
-def _system_words(message: SystemMessage) -> str:
+def _system_text(message: SystemMessage) -> str:
     sections = (message.sections or {}).values()
     return "\n\n".join(filter(None, (blocks_text(message.content, "\n"), *sections)))
 
@@ -238,7 +238,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     if entry.retained_tail is not None:
         yield Fallback("the kept messages follow it as entries", _followed(entry, entry.retained_tail))
         yield Fallback(
-            "the kept messages follow it as messages of the person and the model",
+            "the kept messages follow it as user and assistant messages",
             _followed(entry, model_messages(entry.retained_tail)),
         )
         tail = entry.retained_tail
@@ -246,17 +246,17 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         tail = kept()
     held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tail)
     yield Fallback("it holds the kept messages itself", (held,))
-    said: list[Message] = [
+    kept_messages: list[Message] = [
         message for message in model_messages(tail) if not isinstance(message, SystemMessage)
     ]
-    for simplify in (_known_only, _without_pictures, _words_only):
-        said = [_simplified(message, simplify) for message in said]
-        held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(said))
+    for simplify in (_known_only, _without_images, _text_only):
+        kept_messages = [_simplified(message, simplify) for message in kept_messages]
+        held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(kept_messages))
         yield Fallback("it holds the kept messages itself, simplified", (held,))
     if entry.retained_tail is None:
         yield Fallback("the kept messages follow it as entries", _followed(entry, tail))
         yield Fallback(
-            "the kept messages follow it as messages of the person and the model",
+            "the kept messages follow it as user and assistant messages",
             _followed(entry, model_messages(tail)),
         )
     summary = CompactionSummaryMessage(
@@ -264,21 +264,21 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         tokens_before=entry.tokens_before,
         timestamp=milliseconds(entry.timestamp),
     )
-    words: list[Message] = [summary] if entry.summary or not tail else []
-    followed = _chain(entry, [*words, *said] if entry.retained_tail is not None else [summary])
-    yield Fallback("as a message that holds the summary", followed)
-    yield from _spoken(entry, summary, "as a user message")
+    start: list[Message] = [summary] if entry.summary or not tail else []
+    followed = _chain(entry, [*start, *kept_messages] if entry.retained_tail is not None else [summary])
+    yield Fallback("as a message with the summary", followed)
+    yield from _as_user_messages(entry, summary, "as a user message")
 
 
 def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:
-    """A compaction that keeps nothing, followed by the messages it kept."""
+    """Return a compaction that keeps nothing, followed by the messages it kept."""
     nothing = msgspec.structs.replace(entry, first_kept=entry.id, retained_tail=None)
-    behind = _chain(entry, tail, start=1)
-    return (nothing, *(to_native(one, "") for one in behind))
+    followers = _chain(entry, tail, start=1)
+    return (nothing, *(to_native(one, "") for one in followers))
 
 
 def _chain(entry: Entry, messages: Sequence[Message], start: int = 0) -> tuple[Entry, ...]:
-    """Messages as a chain of entries; the first replaces an entry."""
+    """Return messages as a chain of entries; the first replaces an entry."""
     return tuple(
         MessageEntry(
             id=f"{entry.id}.{number}" if number else entry.id,

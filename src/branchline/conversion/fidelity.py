@@ -109,11 +109,11 @@ class FidelityRecorder:
 
     def has_lost(self, why: str) -> bool:
         """Return whether anything was lost for this reason."""
-        return any(words == why for _, words in self._lost)
+        return any(reason == why for _, reason in self._lost)
 
-    def _note(self, book: dict[tuple[str, str], list[str]], position: int, words: str) -> None:
+    def _note(self, book: dict[tuple[str, str], list[str]], position: int, why: str) -> None:
         if self._is_first(position):
-            page = book.setdefault((kind_of(self._tree, position), words), [])
+            page = book.setdefault((kind_of(self._tree, position), why), [])
             page.append(self._tree.keys[position])
 
     def _is_first(self, position: int) -> bool:
@@ -137,7 +137,7 @@ class FidelityRecorder:
 
 
 def kind_of(tree: Tree, position: int) -> str:
-    """The name of an entry's kind in a report."""
+    """Return the name of an entry's kind in a report."""
     if position in tree.placeholders:
         return _TYPES["damaged"]
     kind, role = tree.types[position], tree.roles[position]
@@ -148,6 +148,5 @@ def kind_of(tree: Tree, position: int) -> str:
 
 def _pages(book: dict[tuple[str, str], list[str]]) -> tuple[FidelityNote, ...]:
     return tuple(
-        FidelityNote(kind=kind, why=words, entries=tuple(keys))
-        for (kind, words), keys in sorted(book.items())
+        FidelityNote(kind=kind, why=why, entries=tuple(keys)) for (kind, why), keys in sorted(book.items())
     )

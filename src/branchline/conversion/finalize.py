@@ -29,7 +29,7 @@ __all__ = ["finish", "header_with_model"]
 
 
 def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) -> Header:
-    """Add facts to the header that some formats keep there: the model, and the part of the parent."""
+    """Add facts that some formats store in the header: the model, and the copied part of the parent."""
     metadata = {**_first_model(source, order), **(header.metadata or {})}
     if source.title:
         metadata.setdefault("title", source.title)
@@ -50,7 +50,7 @@ def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) ->
 
 
 def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
-    """The first model of the conversation."""
+    """Return the first model of the conversation."""
     tree = source.tree
     for position in order:
         if tree.types[position] == "model_change" or tree.roles[position] == "assistant":
@@ -67,13 +67,13 @@ def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:
 def finish(conversion: ConversionState) -> None:
     """Write the title, labels and leaf of the source, unless the new file has them already."""
     out, reading = conversion.out.transcript, conversion.source.reading
-    standing = conversion.key_of(conversion.plan.leaf)
+    leaf_key = conversion.key_of(conversion.plan.leaf)
     labels = reading.labels
     title = conversion.source.title
-    if conversion.exact:  # then every title and label is an entry of its own already
+    if conversion.exact:  # every title and label has been written as an entry
         title, labels = None, {}
     if title and _words(out.reading.title) != _words(title):
-        _add(conversion, SessionInfo(**_common(conversion, "title", standing), name=title))
+        _add(conversion, SessionInfo(**_common(conversion, "title", leaf_key), name=title))
     for number, (key, state) in enumerate(labels.items()):
         position = conversion.source.tree.positions.get(key, ROOT)
         if position not in conversion.written:
@@ -81,28 +81,28 @@ def finish(conversion: ConversionState) -> None:
         named = out.tree.keys[conversion.written[position]]
         known = out.reading.labels.get(named)
         if known is None or known.text != state.text:
-            common = _common(conversion, f"label {number}", standing)
+            common = _common(conversion, f"label {number}", leaf_key)
             common["timestamp"] = state.time or common["timestamp"]
             _add(conversion, Label(**common, target=named, label=state.text))
-    if _stands_elsewhere(conversion) or (conversion.target.traits.ends_with_position and len(out.tree)):
-        _add(conversion, Leaf(**_common(conversion, "leaf", standing), target=standing))
+    if _leaf_differs(conversion) or (conversion.target.traits.ends_with_position and len(out.tree)):
+        _add(conversion, Leaf(**_common(conversion, "leaf", leaf_key), target=leaf_key))
 
 
-def _stands_elsewhere(conversion: ConversionState) -> bool:
-    """Whether the new file would open with another leaf than the source."""
+def _leaf_differs(conversion: ConversionState) -> bool:
+    """Return whether the new file would open with another leaf than the source."""
     out, wanted, tree = conversion.out.transcript, conversion.plan.leaf, conversion.source.tree
     while wanted != ROOT and wanted not in conversion.written:
         wanted = tree.nearest_conversation_entry(tree.parents[wanted])
     here = ROOT if out.leaf is None else out.tree.position(out.leaf)
     if conversion.image_of(here) != wanted:
         return True
-    # Not every reader of pi's format knows leaf entries: the others go by the last line.
+    # Some readers of pi's format do not support leaf entries and use the last line.
     last = conversion.image_of(len(out.tree) - 1)
     return conversion.target.traits.native_entries and last != wanted
 
 
 def _add(conversion: ConversionState, entry: Entry) -> None:
-    """Write an additional entry, unless the format refuses it."""
+    """Write an additional entry, unless the format rejects it."""
     if conversion.keeper is not None:
         conversion.out.add(with_origin(encode_entry(entry), Origin(made=True)))
         return
@@ -115,7 +115,7 @@ def _add(conversion: ConversionState, entry: Entry) -> None:
 def _common(conversion: ConversionState, what: str, parent: str | None) -> dict[str, Any]:
     name = f"{conversion.header.id} {what}".encode("utf-8", "surrogatepass")
     found = hashlib.sha256(name)
-    while found.hexdigest()[:16] in conversion.out.transcript.tree.positions:  # of an earlier conversion
+    while found.hexdigest()[:16] in conversion.out.transcript.tree.positions:  # from an earlier conversion
         found.update(b"again")
     return {
         "id": found.hexdigest()[:16],

@@ -122,8 +122,8 @@ def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
 def head_origin(header: Header | None) -> HeaderOrigin | None:
     """Return the origin of a native header, or None."""
     metadata: Mapping[str, Any] = (header.metadata if header is not None else None) or {}
-    ours = metadata.get(FIELD)
-    fields = ours.get("from") if isinstance(ours, dict) else None
+    extra = metadata.get(FIELD)
+    fields = extra.get("from") if isinstance(extra, dict) else None
     if not isinstance(fields, dict) or not isinstance(fields.get("format"), str):
         return None
     return HeaderOrigin(fields["format"], fields.get("older") is not True, _bytes(fields.get("head")))
@@ -136,7 +136,7 @@ def _text(data: bytes) -> str | dict[str, str]:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        # One character for each byte, not base64: who looks for secrets in a session can still see them.
+        # One character for each byte, not base64, so that scanners can find secrets in a session.
         return {"bytes": data.decode("latin-1")}
 
 

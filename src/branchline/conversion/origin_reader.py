@@ -27,21 +27,22 @@ class RestoredRows(NamedTuple):
 
 
 class OriginReader:
-    """Finds the old lines of a native session. ``exact`` restores the whole file, header included."""
+    """Finds the original lines of a native session. ``exact`` restores the whole file, header included."""
 
     def __init__(self, source: EntryLog, origin: HeaderOrigin, *, exact: bool) -> None:
         self._source = source
         self._exact = exact
         self.head = origin.head if exact else None
 
-    def given(self, position: int) -> RestoredRows | None:
+    def restored(self, position: int) -> RestoredRows | None:
         """Return the original bytes from the first entry of a line on; None if the entry must be written."""
         source = self._source
         origin = origin_of(source.raw(position))
         if origin is None:
             return None
         if origin.made:
-            belongs = source.tree.types[position] == "message"  # to a compaction, whose line has it already
+            # to a compaction, whose line already contains it
+            belongs = source.tree.types[position] == "message"
             return RestoredRows((position,), b"", made=True) if self._exact or belongs else None
         if origin.line is None:
             return None
@@ -59,7 +60,7 @@ class OriginReader:
 
 
 def origin_reader_for(source: EntryLog, target: Format, *, exact: bool) -> OriginReader | None:
-    """The reader of original lines, if this session was converted from one of the target's agent."""
+    """Return the reader of original lines, if this session was converted from the target's format."""
     origin = head_origin(source.reading.header) if source.format is PI else None
     if origin is None or origin.format != target.name:
         return None

@@ -64,7 +64,7 @@ class OriginWriter:
         return with_origin(line, Origin(line=raw, after=after, parts=len(together), bound=moved))
 
     def _in_line_of(self, position: int) -> list[int]:
-        """The entries on the line of this one, itself first; none if not all are converted."""
+        """Return the entries on the line of this one, itself first; none if not all are converted."""
         reading = self._source.reading
         place, size = reading.span(position), len(reading.tree)
         last = position + 1
@@ -75,7 +75,7 @@ class OriginWriter:
         return together if is_first and self._carried.issuperset(together) else []
 
     def _after(self, position: int) -> bytes:
-        """The bytes between the line of an entry and the next converted entry."""
+        """Return the bytes between the line of an entry and the next converted entry."""
         reading = self._source.reading
         span = reading.span(position)
         following = self._following.get(position)
@@ -83,7 +83,7 @@ class OriginWriter:
         return self._source.bytes_between(span.offset + span.size, end)
 
     def _writes_the_same(self, first: Entry, positions: list[int], raw: bytes, after: bytes) -> bool:
-        """Whether the format writes these bytes for the native entries."""
+        """Return whether the format encodes the native entries as these bytes."""
         twin = self._twin
         if twin is None:
             return False

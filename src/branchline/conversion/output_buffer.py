@@ -12,11 +12,11 @@ from branchline.formats.protocol import Format
 __all__ = ["REFUSALS", "OutputBuffer", "names_models"]
 
 REFUSALS = (NotSupported, ValueError, OverflowError, LookupError)
-"""The errors with which a format refuses an entry."""
+"""The errors with which a format rejects an entry."""
 
 
 class OutputBuffer:
-    """Appends to a file in memory. A format sees what was written before."""
+    """Appends to a file in memory, which the format reads as it grows."""
 
     def __init__(self, target: Format, head: bytes, name: str) -> None:
         self._target = target
@@ -26,7 +26,7 @@ class OutputBuffer:
         """The bytes after the last newline; only a file restored byte for byte has any."""
 
     def write(self, entries: Sequence[Entry]) -> range:
-        """Write entries and return the positions that are new. Raises, and writes nothing, if refused."""
+        """Write entries and return the new positions. Raises an error, and writes nothing, if rejected."""
         return self.add(self._target.required_writer().encode(entries, self.transcript.reading))
 
     def add(self, lines: bytes) -> range:

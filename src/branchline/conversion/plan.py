@@ -33,8 +33,8 @@ __all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan"]
 class ConversionPlan(NamedTuple):
     """The entries to write, parents before children.
 
-    ``linear`` says that each is a child of the one before it, whatever its parent in the source.
-    ``edits`` and ``spent`` are there where the target has no entries for them.
+    ``linear`` means that each is a child of the previous one, whatever its parent in the source. ``edits``
+    and ``spent`` are set if the target has no entries for them.
     """
 
     order: Sequence[int]
@@ -46,7 +46,7 @@ class ConversionPlan(NamedTuple):
     folded: frozenset[int]
     """The usage entries in ``spent``."""
     pieces: dict[int, int]
-    """Answers in several pieces: for each piece but the first, the one it continues."""
+    """Answers in several parts: for each part but the first, the one it continues."""
     fresh: frozenset[int]
     """Entries after which the context starts empty."""
 
@@ -54,23 +54,23 @@ class ConversionPlan(NamedTuple):
 def make_plan(
     source: EntryLog, target: Format, leaf: int | None, ledger: FidelityRecorder, *, as_in_file: bool
 ) -> ConversionPlan:
-    """Plan a path, or (``leaf`` None) the whole tree. Records in the ledger what is left out.
+    """Plan a path, or (``leaf`` None) the whole tree. Records omitted entries in the ledger.
 
     ``as_in_file`` keeps the order of the file even if an entry precedes its parent.
     """
     tree = source.tree
-    standing = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
+    leaf_position = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
     whole = leaf is None
     if whole and "branch" in target.traits.unsupported:
         whole = False
-        on_path = set(_with_side_records(tree, standing))
+        on_path = set(_with_side_records(tree, leaf_position))
         for position in range(len(tree)):
             if position not in on_path:
                 why = f"not on the active path, and {target.traits.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
-    order: Sequence[int] = _with_side_records(tree, standing)
+    order: Sequence[int] = _with_side_records(tree, leaf_position)
     if whole and target.traits.active_branch_last:
-        order, left = branch_by_branch(tree, standing, rolled_back=target.traits.rolls_back_turns)
+        order, left = branch_by_branch(tree, leaf_position, rolled_back=target.traits.rolls_back_turns)
         for position in left:
             ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else _UNREADABLE)
     elif whole:
@@ -86,13 +86,13 @@ def make_plan(
         order = order[order.index(starts[-1]) :]
     if not whole and "compaction" in target.traits.unsupported:
         order = _from_the_summary(source, list(order), ledger)
-    edits = _edits(source, order, standing) if "context_edit" in target.traits.unsupported else {}
+    edits = _edits(source, order, leaf_position) if "context_edit" in target.traits.unsupported else {}
     spent: dict[int, Usage] = {}
     folded: set[int] = set()
     if "usage" in target.traits.unsupported:
         _fold_usage(source, order, spent, folded)
     return ConversionPlan(
-        order, standing, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
+        order, leaf_position, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
     )
 
 
@@ -103,7 +103,7 @@ _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change"}
 
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:
-    """A path, with the side records directly after its end: a title, or usage."""
+    """Return a path with the side records directly after its end: a title, or usage."""
     chain = tree.path_positions(leaf)
     below = tree.root_positions() if leaf == ROOT else tree.child_positions(leaf)
     while len(below) == 1 and tree.types[below[0]] in _BEHIND:
@@ -113,7 +113,7 @@ def _with_side_records(tree: Tree, leaf: int) -> list[int]:
 
 
 def _parents_first(tree: Tree) -> Sequence[int]:
-    """All positions in file order; an entry that precedes its parent comes after it."""
+    """Return all positions in file order, except that an entry that precedes its parent comes after it."""
     if all(parent < position for position, parent in enumerate(tree.parents)):
         return range(len(tree))
     order: list[int] = []
@@ -133,10 +133,10 @@ def _parents_first(tree: Tree) -> Sequence[int]:
 
 
 def branch_by_branch(tree: Tree, leaf: int, *, rolled_back: bool) -> tuple[list[int], list[int]]:
-    """All positions with each branch in one piece and the active one last; and those that are left out.
+    """Return all positions with each branch contiguous and the active one last; and the omitted ones.
 
-    With ``rolled_back`` a branch is kept only if it begins with a prompt and holds no compaction, because
-    that is what can be rolled back.
+    With ``rolled_back``, a branch is kept only if it begins with a prompt and contains no compaction, because
+    only such branches can be rolled back.
     """
     active = set(tree.path_positions(leaf))
     children: dict[int, list[int]] = {}
@@ -155,14 +155,14 @@ def branch_by_branch(tree: Tree, leaf: int, *, rolled_back: bool) -> tuple[list[
 
 
 def _rank(tree: Tree, position: int, active: Container[int]) -> int:
-    """The sort key of a branch among its siblings: textless ones first, the active one last."""
+    """Return the sort key of a branch among its siblings: textless ones first, the active one last."""
     if position in active:
         return 2
     return 0 if tree.types[position] in SIDE_TYPES else 1
 
 
 def _not_rolled_back(tree: Tree, children: dict[int, list[int]], leaf: int) -> list[int]:
-    """Everything on branches that cannot be written as rolled-back turns."""
+    """Return everything on branches that cannot be written as rolled-back turns."""
     active = set(tree.path_positions(leaf))
     left: list[int] = []
     waiting: list[tuple[int, bool]] = [(ROOT, True)]
@@ -186,14 +186,14 @@ def _not_rolled_back(tree: Tree, children: dict[int, list[int]], leaf: int) -> l
 
 
 def _begins_turn(tree: Tree, position: int, children: dict[int, list[int]]) -> bool:
-    """Whether the first message of a branch is a prompt."""
+    """Return whether the first message of a branch is a prompt."""
     while tree.types[position] in _SETTINGS and len(below := children.get(position, [])) == 1:
         position = below[0]
     return tree.types[position] == "message" and tree.roles[position] == "user"
 
 
 def _compacted_below(tree: Tree, children: dict[int, list[int]]) -> list[bool]:
-    """For each entry whether it or anything below it is a compaction."""
+    """Return for each entry whether it or a descendant is a compaction."""
     found = [kind == "compaction" for kind in tree.types]
     order = list(children.get(ROOT, ()))
     for here in order:  # the list grows while it is walked
@@ -206,7 +206,7 @@ def _compacted_below(tree: Tree, children: dict[int, list[int]]) -> list[bool]:
 
 
 def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
-    """The entries that hide everything before them from the model, without a compaction."""
+    """Return the entries that hide everything before them from the model, without a compaction."""
     tree, boundaries = source.tree, source.context_rules.boundaries
     if not boundaries:
         return frozenset()
@@ -218,7 +218,7 @@ def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
 
 
 def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecorder) -> list[int]:
-    """A path from its last compaction on: the summary first, then what it keeps, then the rest."""
+    """Return a path from its last compaction on: the summary first, then what it keeps, then the rest."""
     tree = source.tree
     places = [number for number, position in enumerate(order) if tree.types[position] == "compaction"]
     if not places:
@@ -238,7 +238,7 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
 
 
 def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:
-    """The effective edit of each edited entry; the active branch takes precedence."""
+    """Return the effective edit of each edited entry; the active branch takes precedence."""
     tree = source.tree
     places = [position for position in order if tree.types[position] == "context_edit"]
     if not places:
@@ -249,7 +249,7 @@ def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, Conte
     for edit in map(source.entry, places):
         target = tree.positions.get(edit.target, ROOT) if isinstance(edit, ContextEdit) else ROOT
         if target == ROOT or tree.types[target] == "compaction":
-            continue  # without a compaction all that is before it would come back
+            continue  # without a compaction, everything before it would reappear
         assert isinstance(edit, ContextEdit)
         if target not in active or tree.positions[edit.id] in active:
             found[target] = edit
@@ -259,7 +259,7 @@ def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, Conte
 def _fold_usage(source: EntryLog, order: Sequence[int], spent: dict[int, Usage], folded: set[int]) -> None:
     """Assign usage to the answer directly before it, or else to the one after it."""
     tree = source.tree
-    waiting: dict[int, list[int]] = {}  # by the entry of the conversation that they follow
+    waiting: dict[int, list[int]] = {}  # by the conversation entry that they follow
     for position in order:
         if tree.types[position] == "usage":
             above = tree.nearest_conversation_entry(tree.parents[position])
@@ -281,7 +281,7 @@ def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage]
 
 
 def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
-    """Which answers continue which, in a format that writes one answer as several entries."""
+    """Return which answers continue which, in a format that writes one answer as several entries."""
     if type(source.format.reader).merge_answers is FormatReader.merge_answers:
         return {}
     tree = source.tree
@@ -322,7 +322,7 @@ def added(one: Usage, other: Usage) -> Usage:
 def kept_messages(
     source: EntryLog, position: int, entry: Compaction, edits: Mapping[int, ContextEdit]
 ) -> tuple[Message, ...]:
-    """The messages that a compaction keeps, with these edits."""
+    """Return the messages that a compaction keeps, with these edits."""
     tree = source.tree
     if entry.first_kept is None or entry.first_kept == entry.id:
         return ()
@@ -338,13 +338,13 @@ def kept_messages(
     found: list[Message] = []
     chain.reverse()
     for place, kept in zip(chain, source.entries(chain), strict=True):
-        said = apply_edit(entry_messages(kept), edits.get(place))
-        found += [_timed(message, kept.timestamp) for message in said]
+        edited = apply_edit(entry_messages(kept), edits.get(place))
+        found += [_timed(message, kept.timestamp) for message in edited]
     return tuple(message for message in found if not isinstance(message, SystemMessage))
 
 
 def _timed(message: Message, written: str) -> Message:
-    """The message with its own time, or that of its entry."""
+    """Return the message with its own time, or that of its entry."""
     if isinstance(message, UnknownMessage) or message.timestamp is not None:
         return message
     return msgspec.structs.replace(message, timestamp=milliseconds(written))

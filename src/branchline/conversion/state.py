@@ -69,7 +69,7 @@ class ConversionState:
         """Entries with another parent in the new file."""
         self._image: dict[int, int] = {}
         self._imaged = 0
-        begun = self.out.transcript.leaf  # where the header is an entry itself, all others follow it
+        begun = self.out.transcript.leaf  # if the header is itself an entry, it is the parent of the others
         self._keys: dict[int, str | None] = {ROOT: begun}
         self._under: dict[int, str] = {}  # children of entries that the conversion added
         self._previous = ROOT
@@ -88,7 +88,7 @@ class ConversionState:
         """Return the id of the parent in the new file for entries after this one; None before the first."""
         return self._keys.get(position)
 
-    def stands_well(self) -> bool:
+    def has_same_parents(self) -> bool:
         """Return whether every conversation entry has the same parent as in the source."""
         tree, made = self.source.tree, self.out.transcript.tree
         for place, position in self._images().items():
@@ -102,7 +102,7 @@ class ConversionState:
         return True
 
     def image_of(self, place: int) -> int:
-        """The entry of the source's conversation for which this one or the nearest above it was written."""
+        """Return the source's conversation entry that ``place``, or its nearest ancestor, was written for."""
         parents, images = self.out.transcript.tree.parents, self._images()
         while place != ROOT and place not in images:
             place = parents[place]
@@ -149,18 +149,18 @@ class ConversionState:
 
     def _own_id(self, position: int) -> str:
         key = self.source.tree.keys[position]
-        # With this sign a key means the second holder of an id, and some formats would look for the first.
+        # "#" marks the second use of an id, and some formats would find the first.
         return key if self.target is PI else key.replace("#", ".")
 
     def _named(self, key: str) -> str | None:
-        """The id in the new file of an entry that another one refers to."""
+        """Return the id in the new file of an entry that another one refers to."""
         position = self.source.tree.positions.get(key)
         if position in self.written:
             return self._keys[position]
         return None if position is None or self.target is not PI else self._own_id(position)
 
     def _first_kept(self, position: int, first: str) -> str:
-        """The first kept entry, or the next one on the path that is in the new file."""
+        """Return the first kept entry, or the next one on the path that is in the new file."""
         tree = self.source.tree
         start = tree.positions.get(first, ROOT)
         above, nearest = tree.parents[position], ROOT
@@ -171,13 +171,13 @@ class ConversionState:
             above = tree.parents[above]
         return first if self.target is PI else self._own_id(position)
 
-    def _begin_anew(self, position: int) -> None:
+    def _start_new_root(self, position: int) -> None:
         """Make the next entry a root, so that a model sees nothing before it."""
         if position in self.plan.fresh and not self.bare:
             self._keys[position] = self._keys[ROOT]
 
-    def _hangs_well(self, entry: Entry, place: int) -> bool:
-        """Whether a side record has the right parent; some formats attach them to the current leaf."""
+    def _has_right_parent(self, entry: Entry, place: int) -> bool:
+        """Return whether a side record has the right parent; some formats attach them to the current leaf."""
         tree = self.out.transcript.tree
         if tree.types[place] not in SIDE_TYPES:
             return True

@@ -1,7 +1,7 @@
-"""Verify written lines: what does a line lack of the entry that it was written for?
+"""Verify written lines: find what a line lacks of the entry that it was written for.
 
-The line is read back by its own format, and the two records are compared. Ids, positions in the tree and
-equivalent notations (a text or one text block, false or absent) do not count.
+The line is decoded by its own format, and the two records are compared. Ids, positions in the tree and
+equivalent notations (a text or one text block, false or absent) are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLACES = frozenset(
         "toolCallId",  # calls are renamed together with their results
     }
 )
-_WORDS = {
+_FIELD_NAMES = {
     "api": "the API",
     "cost": "the cost",
     "customType": "the name of the extension",
@@ -63,7 +63,7 @@ _WORDS = {
 
 def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str, ...]:
     """Return readable names of what ``found`` lacks; ``spent`` is usage recorded beside it."""
-    one, other = _said(wanted), _said(found)
+    one, other = _content(wanted), _content(found)
     if spent is not None and not other.get("usage"):
         other["usage"] = _plain(msgspec.to_builtins(spent))
     names: set[str] = set()
@@ -76,19 +76,21 @@ def missing_fields(wanted: Entry, found: Entry, spent: Any = None) -> tuple[str,
         elif name == "retainedTail":
             names |= _tail_not_kept(value, here)
         elif not _same(value, here):
-            names.add(_WORDS.get(name, name))
+            names.add(_FIELD_NAMES.get(name, name))
     return tuple(sorted(names))
 
 
-def _said(entry: Entry) -> dict[str, Any]:
-    """The content of an entry, without its ids and links."""
+def _content(entry: Entry) -> dict[str, Any]:
+    """Return the content of an entry, without its ids and links."""
     fields = message_fields(entry.message) if isinstance(entry, MessageEntry) else entry_fields(entry)
-    said = {name: _plain(value) for name, value in fields.items() if name not in _PLACES}
+    compared = {name: _plain(value) for name, value in fields.items() if name not in _PLACES}
     if "content" in fields:
-        said["content"] = _blocks(fields["content"])
-    spoken = fields.get("timestamp") if isinstance(entry, MessageEntry) else None
-    said["time"] = round(spoken) if isinstance(spoken, int | float) else milliseconds(entry.timestamp)
-    return {name: value for name, value in said.items() if not _is_empty(value)}
+        compared["content"] = _blocks(fields["content"])
+    timestamp = fields.get("timestamp") if isinstance(entry, MessageEntry) else None
+    compared["time"] = (
+        round(timestamp) if isinstance(timestamp, int | float) else milliseconds(entry.timestamp)
+    )
+    return {name: value for name, value in compared.items() if not _is_empty(value)}
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -101,7 +103,7 @@ def _blocks_not_kept(wanted: list[Any], found: Any) -> set[str]:
     if wanted == found:
         return set()
     if not isinstance(found, list) or [_kind(block) for block in wanted] != [_kind(block) for block in found]:
-        return {_WORDS["content"]}
+        return {_FIELD_NAMES["content"]}
     return {
         _word_in_block(name)
         for one, other in zip(wanted, found, strict=True)
@@ -112,7 +114,7 @@ def _blocks_not_kept(wanted: list[Any], found: Any) -> set[str]:
 
 
 def _word_in_block(name: str) -> str:
-    return "the name of the tool" if name == "name" else _WORDS.get(name, _WORDS["content"])
+    return "the name of the tool" if name == "name" else _FIELD_NAMES.get(name, _FIELD_NAMES["content"])
 
 
 def _tail_not_kept(wanted: list[Any], found: Any) -> set[str]:
@@ -127,14 +129,14 @@ def _tail_not_kept(wanted: list[Any], found: Any) -> set[str]:
 
 def _usage_not_kept(wanted: Any, found: Any) -> set[str]:
     if not isinstance(wanted, dict) or not isinstance(found, dict):
-        return set() if _same(wanted, found) else {_WORDS["usage"]}
+        return set() if _same(wanted, found) else {_FIELD_NAMES["usage"]}
     names = set()
     tokens = ("input", "output", "cacheRead", "cacheWrite")
     if any(not _same(wanted.get(name), found.get(name)) for name in tokens):
-        names.add(_WORDS["usage"])
+        names.add(_FIELD_NAMES["usage"])
     cost, here = wanted.get("cost") or {}, found.get("cost") or {}
     if not _same(cost.get("total"), here.get("total")):
-        names.add(_WORDS["cost"])
+        names.add(_FIELD_NAMES["cost"])
     elif any(not _same(value, here.get(name)) for name, value in cost.items()):
         names.add("the cost breakdown")
     if any(not _same(wanted.get(name), found.get(name)) for name in ("reasoning", "cacheWrite1h")):
@@ -158,7 +160,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value without empty fields, which are equivalent to absent ones."""
+    """Return a value without empty fields, which are equivalent to absent ones."""
     if isinstance(value, dict):
         found = {name: _plain(inner) for name, inner in value.items()}
         return {name: inner for name, inner in found.items() if not _is_empty(inner)}

@@ -1,4 +1,4 @@
-"""Write entries into a new file, unchanged or in the first simpler form that its format accepts."""
+"""Writes entries to a new file, unchanged or in the first simpler form that its format accepts."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class EntryWriter(ConversionState):
         super().__init__(job)
         self._edited: set[int] = set()
         self._unthought: set[int] = set()
-        self._foreign: set[int] = set()  # what only the source's program understands
-        self._enveloped: set[int] = set()  # in the form of a framework, which no other format keeps
+        self._foreign: set[int] = set()  # entries that only the source's agent understands
+        self._enveloped: set[int] = set()  # entries in a framework's form, which no other format keeps
         self._models_apart = self.target is not PI and not names_models(self.target, self.header)
 
     def _pass(self, position: int) -> None:
@@ -72,7 +72,7 @@ class EntryWriter(ConversionState):
         self._flush()
         self._keys[position] = self._keys.get(self._above(position))
         self._previous = position
-        self._begin_anew(position)
+        self._start_new_root(position)
 
     def _drop(self, position: int, why: str) -> None:
         self._pass(position)
@@ -81,7 +81,7 @@ class EntryWriter(ConversionState):
     # -- writing --------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Write the pending run; if the target refuses it, one entry at a time."""
+        """Write the pending run; if the target rejects it, one entry at a time."""
         run, self._run = self._run, []
         if not run:
             return
@@ -95,7 +95,7 @@ class EntryWriter(ConversionState):
         self._settle([position for position, _ in run], entries, made, "")
 
     def _write_group(self, group: list[tuple[int, Entry]]) -> None:
-        """Consecutive tool results, or a single message."""
+        """Write consecutive tool results, or a single message."""
         positions = [position for position, _ in group]
         first = msgspec.structs.replace(group[0][1], parent=self._parent_key(positions[0]))
         entries = chained([first, *(entry for _, entry in group[1:])])
@@ -108,7 +108,7 @@ class EntryWriter(ConversionState):
                 if more and not rest:
                     continue
                 try:
-                    made = self.out.write(chained([*form.entries, *rest, *form.pictures]))
+                    made = self.out.write(chained([*form.entries, *rest, *form.images]))
                 except REFUSALS:
                     continue
                 self._settle(positions, form.entries, made, ", ".join(filter(None, (form.how, more))))
@@ -119,7 +119,7 @@ class EntryWriter(ConversionState):
             self._write_alone(position, as_user_message(placed), _NO_CALL)
 
     def _result_forms(self, entries: Sequence[Entry]) -> Iterator[ToolResultForms]:
-        """The forms of consecutive tool results; after the first, those without lone surrogates."""
+        """Yield the forms of consecutive tool results; after the first, those without lone surrogates."""
         forms = iter(result_forms(entries))
         yield next(forms)
         whole = without_lone_surrogates(Fallback("", tuple(entries)))
@@ -129,7 +129,7 @@ class EntryWriter(ConversionState):
         yield from forms
 
     def _asked_before(self, position: int) -> Message | None:
-        """The message before these results."""
+        """Return the message before these results."""
         tree = self.source.tree
         above = tree.nearest_conversation_entry(tree.parents[position])
         return None if above == ROOT else message_of(self.source.entry(above))
@@ -148,13 +148,13 @@ class EntryWriter(ConversionState):
             except REFUSALS as reason:
                 refusal = refusal or str(reason)
                 continue
-            made, more = self._with_words(entry, made)
-            words = ", ".join(filter(None, (how, form.how, more)))
-            self._settle([position], form.entries[:1], made, words)
+            made, more = self._with_text(entry, made)
+            notes = ", ".join(filter(None, (how, form.how, more)))
+            self._settle([position], form.entries[:1], made, notes)
             return
         self._drop(position, self._reason(refusal))
 
-    def _with_words(self, entry: Entry, made: range) -> tuple[range, str]:
+    def _with_text(self, entry: Entry, made: range) -> tuple[range, str]:
         """Write the text of a branch summary after it, if the agent would not show it to a model."""
         if not isinstance(entry, BranchSummary) or not entry.summary or self.target is PI or not made:
             return made, ""
@@ -207,21 +207,21 @@ class EntryWriter(ConversionState):
         if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
             last = opening_messages(entry, source.context_rules)[-1]
             moves = isinstance(last, UserMessage) and last not in entry.retained_tail
-            as_it_is = "its summary stands before the messages that it keeps" if moves else ""
+            as_it_is = "its summary precedes the messages that it keeps" if moves else ""
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         forms = fallbacks_for(entry, kept)
-        # pi's format has a place for messages inside a compaction, but pi itself does not read it.
+        # pi's format can store messages inside a compaction, but pi itself does not read them.
         if self.target is not PI or self.bare or not _holds_messages(entry):
             forms = chain([Fallback(as_it_is, (entry,))], forms)
         for form in forms:
             yield form
-            # Before anything simpler: half a character must not cost more than itself.
+            # Tried before simpler forms: a lone surrogate must not cost more than itself.
             if (whole := without_lone_surrogates(form)) is not None:
                 yield whole
 
     def _reason(self, refusal: str) -> str:
-        """The reason of a format, without its hint, which does not apply here."""
+        """Return the reason of a format, without its hint, which does not apply here."""
         reason = refusal.split(". Fork it", 1)[0]
         return reason.removeprefix(f"{self.target.name} sessions cannot hold this: ") or "it is empty"
 
@@ -240,35 +240,37 @@ class EntryWriter(ConversionState):
             else:
                 last = made.stop - 1 if position == positions[-1] else place
                 self.written[position] = place
-                self._keys[position] = tree.keys[last] if self._hangs_well(entry, place) else entry.parent
-                self._begin_anew(position)
+                self._keys[position] = (
+                    tree.keys[last] if self._has_right_parent(entry, place) else entry.parent
+                )
+                self._start_new_root(position)
                 if self.target is not PI:
                     missing = self._not_kept(entry, place, range(start, place), range(place + 1, last + 1))
                 start = place + 1
             self._previous = position
-            words = [_EDITED] if position in self._edited else []
-            words += [how] if how else []
+            notes = [_EDITED] if position in self._edited else []
+            notes += [how] if how else []
             if position in self._unthought:
-                words.append("without its thinking")
+                notes.append("without its thinking")
             if place is not None and self._is_joined(position, place):
-                words.append("joined with the answer before it")
+                notes.append("joined with the answer before it")
             if missing:
-                words.append("without " + ", ".join(missing))
+                notes.append("without " + ", ".join(missing))
             if position in self._enveloped:
-                words.append("without the native form that its framework reads")
-            words += unread
+                notes.append("without the native form that its framework reads")
+            notes += unread
             parts = self.source.format.external_parts
             if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:
-                words.append(f"with a note in place of {gone}")
+                notes.append(f"with a note in place of {gone}")
             if position in self._foreign:
-                words.append("kept as data that only its own agent reads")
-            if words:
-                self.ledger.approximated(position, "; ".join(words))
+                notes.append("kept as data that only its own agent reads")
+            if notes:
+                self.ledger.approximated(position, "; ".join(notes))
             else:
                 self.ledger.carried(position)
 
     def _unread(self, entry: Entry, place: int | None) -> tuple[str, ...]:
-        """What the target's agent does not see of an entry in the new file.
+        """Return what the target's agent does not see of an entry in the new file.
 
         A row about the session, such as a title, has no position in its tree.
         """
@@ -289,12 +291,12 @@ class EntryWriter(ConversionState):
         return tuple(found)
 
     def _is_joined(self, position: int, place: int) -> bool:
-        """Whether the target's agent treats an answer as part of the previous one."""
+        """Return whether the target's agent treats an answer as part of the previous one."""
         continues = place in self.out.transcript.tree.continuations
         return continues and position not in self.source.tree.continuations
 
-    def _not_kept(self, entry: Entry, place: int, before: range, behind: range) -> tuple[str, ...]:
-        """What the new file lacks of an entry.
+    def _not_kept(self, entry: Entry, place: int, before: range, after: range) -> tuple[str, ...]:
+        """Return what the new file lacks of an entry.
 
         Its usage may be written before it, and further parts of an answer after it.
         """
@@ -303,20 +305,20 @@ class EntryWriter(ConversionState):
         spent = next((other.usage for other in beside if isinstance(other, UsageEntry)), None)
         found = out.entry(place)
         if self.target.traits.splits_answers:
-            found = self._whole_answer(found, behind)
+            found = self._whole_answer(found, after)
         if found.type != entry.type:
             return () if isinstance(entry, Compaction) else ("its kind of entry",)
         missing = missing_fields(entry, found, spent)
-        if isinstance(entry, BranchSummary):  # which has its words beside it
+        if isinstance(entry, BranchSummary):  # its text is written beside it
             missing = tuple(name for name in missing if name != "the summary for the model")
-        if self._models_apart:  # what an answer does not say of its model, the entry before it does
+        if self._models_apart:  # the entry before an answer names its model
             missing = tuple(name for name in missing if name not in ("the model", "the provider"))
         return missing
 
-    def _whole_answer(self, found: Entry, behind: range) -> Entry:
-        """An answer with the parts written after it."""
+    def _whole_answer(self, found: Entry, after: range) -> Entry:
+        """Return an answer with the parts written after it."""
         message = message_of(found)
-        for part in map(self.out.transcript.entry, behind):
+        for part in map(self.out.transcript.entry, after):
             more = message_of(part)
             if isinstance(message, AssistantMessage) and isinstance(more, AssistantMessage):
                 message = self.target.reader.merge_answers(message, more) or message

@@ -1,4 +1,4 @@
-"""One package per program: how it writes sessions. Formats do not know each other."""
+"""Session formats, one package per agent. Formats do not import each other."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the format of another program, or the suite for formats, when it is first asked for."""
+    """Load an agent's format, or the conformance suite, on first access."""
     if name == "FormatContract":
         return import_module("branchline.formats.conformance").FormatContract
     for program in BUILTIN_FORMATS:

@@ -1,4 +1,4 @@
-"""What every format promises, as a test suite: derive from :class:`FormatContract` and run it with pytest.
+"""Conformance suite for formats: derive from :class:`FormatContract` and run it with pytest.
 
 .. code-block:: python
 
@@ -8,8 +8,8 @@
         def samples(self):
             return {"talk.jsonl": Path("talk.jsonl").read_bytes()}
 
-A sample is the content of one session file under its path, which may tell a reader something. Of a format
-that keeps documents it is the lines that :meth:`DocumentFiles.lines` yields. The suite damages the samples in
+A sample is the content of one session file, by its path, which may matter to a reader. For a format that
+stores documents it is the lines that :meth:`DocumentFiles.lines` yields. The suite damages the samples in
 every way that happens to files and expects that nothing raises and that other lines are not affected.
 """
 
@@ -29,13 +29,13 @@ from branchline.formats.protocol import Format
 __all__ = ["FormatContract"]
 
 _CORRUPTIONS = (0x00, 0x0A, 0x22, 0x2C, 0x5C, 0x7D, 0xFF)
-"""Bytes that mean something to JSON or to lines, and two that never should be there."""
+"""Bytes with a meaning in JSON or as line ends, and two that are never valid."""
 _VALUES: tuple[Any, ...] = (
     None, True, 0, -1, 1.5, 10**400, 1e300, float("nan"), float("-inf"), "", " ", "x", "\ud800", "a\x00b",
     "a\nb\u2028c", "\x1b]0;x\x07", "../../etc/passwd", "9999-12-31T23:59:59.999-23:59", "5", [], {}, [None],
     [0, 1.5], ["x", ""], [[[]]], [{}, {"type": 5}], {"type": [], "id": {}, "text": 1, "content": {"a": 1}},
 )  # fmt: skip
-"""What is put into fields."""
+"""The values put into fields."""
 _NOT_OURS = (
     b"",
     b"\n\n",
@@ -54,12 +54,12 @@ class FormatContract:
     """What :class:`branchline.formats.Format` promises."""
 
     format: Format
-    """The format that is tested."""
+    """The format under test."""
     places = 60
-    """How many places of each sample are damaged at most; more take longer."""
+    """The maximum number of positions damaged in each sample; more take longer."""
 
     def samples(self) -> Mapping[str, bytes]:
-        """The content of some session files, by path."""
+        """Return the content of some session files, by path."""
         raise NotImplementedError("override this in a subclass to return sample files")
 
     # -- whole files ----------------------------------------------------------------------------------
@@ -71,14 +71,14 @@ class FormatContract:
             assert self.format.reader.sniff(data[: max(len(data.split(b"\n", 1)[0]) + 40, 400)], path), path
 
     def test_files_of_others_are_not(self) -> None:
-        """Nothing that merely looks like JSON or like a session of another program is taken for one."""
+        """Nothing that merely looks like JSON or like another agent's session is accepted."""
         for head in _NOT_OURS:
             if self.format.traits.native_entries and b'"type":"session"' in head:
                 continue
             assert not self.format.reader.sniff(head, "file.jsonl"), head
 
     def test_every_entry_decodes_and_has_its_place(self) -> None:
-        """Ids are unique, parents exist, the leaf is there, and the session has an id."""
+        """Ids are unique, parents exist, the leaf exists, and the session has an id."""
         for path, data in self.samples().items():
             log = self._opened(data, path)
             tree = log.tree
@@ -93,7 +93,7 @@ class FormatContract:
             assert log.reading.header.id, path
 
     def test_types_and_roles_are_those_of_the_records(self) -> None:
-        """What the tree says of an entry without decoding it is what the decoded entry says."""
+        """The tree and the decoded entry agree about type and role."""
         for path, data in self.samples().items():
             log = self._opened(data, path)
             for position, record in enumerate(self._records(log)):
@@ -102,7 +102,7 @@ class FormatContract:
                     assert record.message.role == log.tree.roles[position], path
 
     def test_lists_agree_with_opens(self) -> None:
-        """The header that a list reads from the beginning is that of the whole file, and so is the model."""
+        """Header and model read from the beginning of a file are those of the whole file."""
         for path, data in self.samples().items():
             log = self._opened(data, path)
             header = self.format.reader.peek(data, path, whole=True)
@@ -116,7 +116,7 @@ class FormatContract:
                     assert log.answer_model(position) == model_of_answer(log, position)
 
     def test_its_homes_are_absolute_and_open_nothing(self) -> None:
-        """Where sessions are follows from the environment alone."""
+        """Session locations depend only on the environment."""
         roots = self.format.home.roots({}, "/home/me")
 
         assert roots
@@ -126,7 +126,7 @@ class FormatContract:
     # -- files that grow ------------------------------------------------------------------------------
 
     def test_a_file_that_grew_is_read_like_one_that_was_there_at_once(self) -> None:
-        """Whatever was read before, the rest adds what is missing and nothing else."""
+        """Reading a file in two steps gives the same result as reading it at once."""
         for path, data in self.samples().items():
             whole = _shape(self._opened(data, path))
             file = _Growing(data)
@@ -155,7 +155,7 @@ class FormatContract:
                 self._records(log)
 
     def test_no_byte_makes_it_fail(self) -> None:
-        """One wrong byte anywhere: everything still opens and decodes."""
+        """With one wrong byte anywhere, everything still opens and decodes."""
         for path, data in self.samples().items():
             for number, place in enumerate(self._offsets(data)):
                 damaged = bytearray(data)
@@ -165,13 +165,13 @@ class FormatContract:
                 check_log(log)
 
     def test_no_end_makes_it_fail(self) -> None:
-        """A file that ends anywhere opens, and what is whole of it is read."""
+        """A file that ends anywhere opens, and its complete lines are read."""
         for path, data in self.samples().items():
             for place in self._offsets(data):
                 self._records(self._opened(data[:place], path))
 
     def test_no_value_in_any_field_makes_it_fail(self) -> None:
-        """A value that does not belong there costs at most its line."""
+        """A value of the wrong type costs at most its line."""
         for path, data in self.samples().items():
             lines = data.split(b"\n")
             for number, (index, line) in enumerate(_with_other_values(lines)):
@@ -185,7 +185,7 @@ class FormatContract:
     # -- writing --------------------------------------------------------------------------------------
 
     def test_what_is_written_is_read_back(self) -> None:
-        """The messages of a path, written into a new file, say the same there."""
+        """The messages of a path, written to a new file, read back the same."""
         writer = self.format.writer
         if writer is None:
             return
@@ -196,12 +196,12 @@ class FormatContract:
 
             copy = self._opened(forked, self.format.home.file_key(_HEADER) + self.format.traits.suffix)
 
-            there = iter(_said(copy))
-            for speaker, words in _said(log):
-                assert any(who == speaker and said.startswith(words) for who, said in there), (path, words)
+            there = iter(_messages(copy))
+            for role, text in _messages(log):
+                assert any(who == role and found.startswith(text) for who, found in there), (path, text)
 
     def test_a_refusal_writes_nothing(self) -> None:
-        """What a format cannot hold raises NotSupported before anything is written."""
+        """Anything that a format cannot store raises NotSupported before anything is written."""
         writer = self.format.writer
         if writer is None:
             return
@@ -229,7 +229,7 @@ class FormatContract:
         return records
 
     def _offsets(self, data: bytes) -> list[int]:
-        """Places in a file, in order: some of them line ends, which matter most."""
+        """Return offsets in a file, in order, including some line ends, which matter most."""
         ends = [place for place, byte in enumerate(data) if byte == 0x0A]
         return sorted({*(round(len(data) * part / self.places) for part in range(self.places)), *ends[:20]})
 
@@ -238,7 +238,7 @@ class FormatContract:
 
 
 class _Growing:
-    """The first bytes of some data, more and more of them."""
+    """A growing prefix of some data."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -264,12 +264,12 @@ def _shape(log: EntryLog) -> tuple[Any, ...]:
 
 
 def _numbers(log: EntryLog) -> set[int]:
-    """The numbers of the lines that hold entries."""
+    """Return the numbers of the lines that hold entries."""
     return {log.reading.line_of(position) for position in range(len(log.tree))}
 
 
-def _said(log: EntryLog) -> list[tuple[str, str]]:
-    """Who says what on the active path."""
+def _messages(log: EntryLog) -> list[tuple[str, str]]:
+    """Return role and text of each message on the active path."""
     path = log.tree.path_positions(log.tree.nearest_conversation_entry(log.reading.leaf))
     return [
         (entry.message.role, message_text(entry.message))
@@ -283,7 +283,7 @@ def _count_of_fields(lines: list[bytes]) -> int:
 
 
 def _with_other_values(lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Lines with another value in one of their fields, or without it."""
+    """Yield lines with another value in one of their fields, or without it."""
     turn = 0
     for index, line in enumerate(lines):
         try:
@@ -302,7 +302,7 @@ def _with_other_values(lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every field and item of a value, however deep, as what holds it and the key."""
+    """Yield every field and item of a value, at any depth, as container and key."""
     waiting = [value]
     while waiting:
         found = waiting.pop()

@@ -1,4 +1,4 @@
-"""Random ids, for programs that name things so: made from another id, without dice of our own."""
+"""Ids that look random but are derived from other ids, so they are reproducible."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _CALL = re.compile(r"[0-9A-Za-z]{24}", re.ASCII)
 
 
 def uuid4_from(seed: str) -> str:
-    """A UUID of version 4 with as much chance in it as there is in the text that it is made of."""
+    """Return a version 4 UUID derived from a text, as random as the text is."""
     digits = sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text is a UUID as these programs write it."""
+    """Return whether a text is a UUID in its usual form."""
     return _UUID.fullmatch(text) is not None
 
 
 def call_ids(prefix: str, call: str) -> Iterator[str]:
-    """Ids for a tool call, in the order in which to try them: a prefix and 24 letters and digits.
+    """Yield ids for a tool call, in the order in which to try them: a prefix and 24 letters and digits.
 
-    The id that the call has comes first if it has that shape. The same call id always gives the same
-    sequence, so that a result finds the call that it belongs to.
+    The call's own id comes first if it has that form. The same call id always gives the same sequence, so
+    that a result gets the id of its call.
     """
     if call.startswith(prefix) and _CALL.fullmatch(call[len(prefix) :]):
         yield call

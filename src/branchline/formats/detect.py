@@ -1,7 +1,8 @@
 """Detects which agent wrote a file from its first bytes.
 
-Most files are pi's or our own and say so in their first line; then no other format is even loaded. All others
-are tried in turn, the easily recognized ones first. :mod:`branchline.plugins.formats` adds further ones.
+Most files are pi's or branchline's own, which the first line shows; then no other format is loaded. The
+others are tried in turn, the easily recognized ones first. :mod:`branchline.plugins.formats` adds further
+ones.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ __all__ = [
 
 
 class BuiltinFormat(msgspec.Struct, frozen=True):
-    """A program whose format comes with branchline, as much as is known of it without loading the format."""
+    """A built-in format, as far as it is known without loading it."""
 
     name: str
     folders: tuple[str, ...]
-    """Below home; where none of these is there, the program has kept nothing."""
+    """Folders below home; if none of them exists, the agent has stored nothing."""
     variables: tuple[str, ...] = ()
-    """Those that say where else it keeps things."""
+    """Environment variables that name other locations."""
     begins: bytes = b""
-    """How most of its files begin, and no others': then this format is tried first."""
+    """The unique start of most of its files, for which this format is tried first."""
     has_database: bool = False
-    """Whether it keeps sessions in SQLite databases."""
+    """Whether it stores sessions in SQLite databases."""
     documents: tuple[tuple[str, str], ...] = ()
-    """What paths of sessions that it keeps as documents contain, and how they end; others may, too."""
+    """What paths of sessions stored as documents contain, and how they end; other paths may match too."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")
@@ -146,7 +147,7 @@ BUILTIN_FORMATS = (
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
 _GIVEN_UP = rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"'
 
-_LOOKED_AT = 8192
+_HEAD_BYTES = 8192
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 64
 _DAMAGED_LINES = 4
@@ -162,13 +163,13 @@ _FIRST_TYPES |= {
     "event_msg",
 }
 _FIRST_TYPES |= {"user", "assistant", "system", "summary", "attachment", "file-history-snapshot"}
-"""How the first lines of sessions call themselves; any other name is that of another program."""
+"""Types of the first line of a session; any other type belongs to another agent."""
 _TEXT = rb'"[^"\\]*"'
 _NATIVE_HEADER = (
     rb'\{"type":"session","version":[23],"id":%b,"timestamp":%b,"cwd":%b(?:,"parentSession":%b)?\}\r?\n'
     % (_TEXT, _TEXT, _TEXT, _TEXT)
 )
-# Descendants of pi keep its header and add lines of other types, early or never. A type that is cut off at
+# Descendants of pi keep its header and add lines of other types, early or never. A type that is truncated at
 # the end of the head is ignored: trying all formats would load them all.
 _A_CHILD_OF_PI = (
     rb'\n\{"type":"(?!message"|label"|leaf"|usage"|custom"|custom_message"|compaction"|branch_summary"|'
@@ -182,7 +183,7 @@ def _loaded(program: BuiltinFormat) -> Format:
 
 
 def builtin_formats() -> Iterator[Format]:
-    """The formats that come with branchline, in the order in which they are tried; loaded on demand."""
+    """Yield the built-in formats in the order in which they are tried; loaded on demand."""
     yield from map(_loaded, BUILTIN_FORMATS)
     yield PI
 
@@ -199,7 +200,7 @@ AGENT_ALIASES: Mapping[str, str] = {
 
 
 def agent_name(name: str) -> str:
-    """The canonical name of an agent, for a name or alias."""
+    """Return the canonical name of an agent, for a name or alias."""
     lowered = name.strip().lower()
     return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in _names() else name)
 
@@ -209,17 +210,17 @@ def _names() -> frozenset[str]:
 
 
 def builtin_format(name: str) -> Format | None:
-    """The built-in format of this name."""
+    """Return the built-in format of this name."""
     if name == PI.name:
         return PI
     return next((_loaded(program) for program in BUILTIN_FORMATS if program.name == name), None)
 
 
 def recognize(head: bytes, path: str, *, expected: Format | None = None) -> Format | None:
-    """The built-in format of a file that begins with these bytes, or None.
+    """Return the built-in format of a file that begins with these bytes, or None.
 
-    ``expected`` is tried first: the format of the program in whose folder the file is. A first line of JSON
-    whose values are damaged decides nothing: the next one does.
+    ``expected`` is tried first: the format of the agent whose folder contains the file. A first line of JSON
+    with damaged values is not conclusive: the next one decides.
     """
     rest = head
     for _ in range(_DAMAGED_LINES):
@@ -234,7 +235,7 @@ def recognize(head: bytes, path: str, *, expected: Format | None = None) -> Form
 def _recognize(head: bytes, path: str, expected: Format | None) -> Format | None:
     if expected is not None and expected.reader.sniff(head, path):
         return expected
-    if _is_surely_native(head[:_LOOKED_AT], path):
+    if _is_surely_native(head[:_HEAD_BYTES], path):
         return PI
     for program in BUILTIN_FORMATS:
         if program.begins and head.startswith(program.begins) and _loaded(program).reader.sniff(head, path):
@@ -243,7 +244,7 @@ def _recognize(head: bytes, path: str, expected: Format | None) -> Format | None
 
 
 def detect(head: bytes, path: str) -> Format:
-    """The built-in format of a file that begins with these bytes. NotASession, and why, if there is none."""
+    """Return the built-in format of a file with this beginning. Raises NotASession if there is none."""
     found = recognize(head, path)
     if found is None:
         raise unrecognized(head, path, tried=builtin_formats())
@@ -251,7 +252,7 @@ def detect(head: bytes, path: str) -> Format:
 
 
 def unrecognized(head: bytes, path: str, *, tried: Iterable[Format], broken: str = "") -> NotASession:
-    """The exception for a file that none of these formats recognizes."""
+    """Return the exception for a file that none of these formats recognizes."""
     if not head:
         return NotASession(f"{path} is empty, not a session")
     if is_retired_store(head):
@@ -263,9 +264,9 @@ def unrecognized(head: bytes, path: str, *, tried: Iterable[Format], broken: str
 
 
 def unsupported_program(head: bytes) -> str | None:
-    """A readable description of another program's file; None if nothing indicates one.
+    """Describe the file of an unsupported agent; None if nothing indicates one.
 
-    The first line with a type decides: an unknown type belongs to another program.
+    The first line with a type decides: an unknown type belongs to another agent.
     """
     for line in head_lines(head, _FIRST_LINES):
         fields = json_codec.loads_object(line)
@@ -281,20 +282,20 @@ def unsupported_program(head: bytes) -> str | None:
 
 
 def _after_damaged_line(head: bytes) -> bytes | None:
-    """What follows a first line of JSON that no format knows; None if that line identifies a program."""
+    """Return what follows a first line of unrecognized JSON; None if that line identifies an agent."""
     line, newline, rest = head.removeprefix(_BOM).lstrip(b"\r\n\t ").partition(b"\n")
     if not newline or not rest or is_retired_store(head):
         return None
     try:
         fields = json_codec.loads(line)
     except ValueError:
-        return None  # every format passes over it
+        return None  # every format skips it
     kind = fields.get("type") if isinstance(fields, dict) else None
     return None if isinstance(kind, str) and kind and kind not in _FIRST_TYPES else rest
 
 
 def is_retired_store(head: bytes) -> bool:
-    """Whether a file that begins like this is a store of which pi itself has let go."""
+    """Return whether a file that begins like this is a store that pi no longer supports."""
     return re.match(_GIVEN_UP, head) is not None
 
 

@@ -1,4 +1,4 @@
-"""A log seen through a format: the tree in memory, entries decoded from the log on demand."""
+"""A log read through a format: the tree in memory, entries decoded from the log on demand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from branchline.tree import ROOT, Finding, Tree
 __all__ = ["EntryLog"]
 
 _MARK = 4096  # bytes before the end of reading that are compared to detect a rewrite
-_GATHER = 1 << 20  # neighbours are read together up to this many bytes
-_GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
+_GATHER = 1 << 20  # neighbouring lines are read together up to this many bytes
+_GAP = 1 << 14  # reading this many bytes between two lines is cheaper than a second read
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _T = TypeVar("_T")
@@ -34,7 +34,7 @@ else:
 
 
 class EntryLog(Generic[IndexT_co]):
-    """Reads a log through ``read(offset, size)``, a function that gives fewer bytes only at the end.
+    """Reads a log through ``read(offset, size)``, which returns fewer bytes only at the end.
 
     It never writes. :meth:`catch_up` reads what other writers append.
     """
@@ -47,19 +47,19 @@ class EntryLog(Generic[IndexT_co]):
         *,
         saved: bytes | memoryview | None = None,
     ) -> None:
-        """``saved`` is what :meth:`save` returned for the same log: only what follows it is read."""
+        """Open a log. ``saved`` comes from :meth:`save` of the same log: only what follows it is read."""
         self.format = format
         self.name = name
         self._facts = SessionFacts()
         self._read = read
         self.read_lines: Callable[[Sequence[tuple[int, int]]], list[bytes]] | None = None
-        """Reads many ranges of a log that finds them in one step."""
+        """Reads many ranges at once, for logs that can find them in one step."""
         self._mark = (0, b"")  # where reading stopped, and the bytes before it
         reader = format.reader.log_reader(name)
         self.is_restored = saved is not None and load(reader, memoryview(saved))
-        """Whether a part of the index was not read from the log itself."""
+        """Whether a part of the index was restored instead of read from the log."""
         self.on_stale: Callable[[], None] = _nothing
-        """Called when a line shows that the log is not the one that was saved."""
+        """Called when a line shows that the log was rewritten since the index was saved."""
         self._adopt(reader)
         if not self.is_restored or read(self.reading.consumed, 1):
             self._feed()
@@ -67,7 +67,7 @@ class EntryLog(Generic[IndexT_co]):
             self._set_mark()
 
     def _adopt(self, reader: LogReader[IndexT_co]) -> None:
-        # Plain attributes, because every append asks for them several times.
+        # Plain attributes, because every append reads them several times.
         self._reader = reader
         self.reading: IndexT_co = reader.reading
         self.tree: Tree = reader.reading.tree
@@ -80,12 +80,12 @@ class EntryLog(Generic[IndexT_co]):
 
     @property
     def records_cost(self) -> bool:
-        """Whether the agent records what its answers cost."""
+        """Whether the agent records the cost of answers."""
         return self.format.traits.records_cost and self.reading.knows_cost
 
     @property
     def session_model(self) -> str | None:
-        """The model that the file names for the whole session, where it does."""
+        """The model that the file names for the whole session, if any."""
         return self._reader.reading.model
 
     @property
@@ -113,10 +113,10 @@ class EntryLog(Generic[IndexT_co]):
         return None if position == ROOT else self.tree.keys[position]
 
     def catch_up(self) -> int:
-        """Read what was appended since; return how many entries are new."""
+        """Read what was appended since; return the number of new entries."""
         before = len(self.tree)
         if self.reading.unterminated:
-            # The unfinished last line may have grown or been closed: read everything again.
+            # The unfinished last line may have grown or been completed: read everything again.
             self.reload()
         else:
             self._feed()
@@ -134,12 +134,12 @@ class EntryLog(Generic[IndexT_co]):
         self._mark = (reading.consumed, (before + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
-        """Whether the last bytes that were read are unchanged, so that the log was not rewritten."""
+        """Return whether the last bytes read are unchanged, that is, the log was not rewritten."""
         end, mark = self._mark
         return self._read(end - len(mark), len(mark)) == mark
 
     def save(self) -> bytes | None:
-        """The index as bytes, for another :class:`EntryLog` of the same log; None if it cannot be saved."""
+        """Return the index as bytes for :class:`EntryLog` of the same log; None if it cannot be saved."""
         return dump(self._reader)
 
     def rebind(self, read: Callable[[int, int], bytes], name: str) -> None:
@@ -149,7 +149,7 @@ class EntryLog(Generic[IndexT_co]):
         self.name = name
 
     def adopt(self, other: EntryLog[IndexT_co]) -> None:
-        """Adopt the index of another transcript of the same log."""
+        """Adopt the index of another EntryLog of the same log."""
         self._adopt(other._reader)
         self._mark = other._mark
 
@@ -163,7 +163,7 @@ class EntryLog(Generic[IndexT_co]):
         self.is_restored = False
 
     def bytes_between(self, start: int, end: int | None) -> bytes:
-        """The bytes between two offsets, to the end if ``end`` is None."""
+        """Return the bytes between two offsets, to the end if ``end`` is None."""
         if end is not None:
             return self._read(start, max(0, end - start))
         pieces = []
@@ -173,7 +173,7 @@ class EntryLog(Generic[IndexT_co]):
         return b"".join(pieces)
 
     def raw(self, position: int) -> bytes:
-        """The bytes of an entry's line, without the newline."""
+        """Return the bytes of an entry's line, without the newline."""
         span = self.reading.span(position)
         data = self._read(span.offset, span.size)
         if len(data) != span.size:
@@ -184,7 +184,7 @@ class EntryLog(Generic[IndexT_co]):
         return data
 
     def raws(self, positions: Sequence[int]) -> list[bytes]:
-        """The lines of many entries, in this order; lines that are near each other are read together."""
+        """Return the lines of many entries, in this order; neighbouring lines are read together."""
         ranges = self.reading.ranges(positions)
         lines = (self.read_lines or self._gather)(ranges)
         return [
@@ -193,7 +193,7 @@ class EntryLog(Generic[IndexT_co]):
         ]
 
     def _gather(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Read those together that are near each other."""
+        """Read neighbouring ranges together."""
         order: Sequence[int] = range(len(ranges))
         if any(map(gt, ranges, ranges[1:])):
             order = sorted(order, key=ranges.__getitem__)
@@ -221,7 +221,7 @@ class EntryLog(Generic[IndexT_co]):
         return self.format.reader.decode(json_codec.bounded(line), self.reading, position)
 
     def answer_model(self, position: int) -> ModelRef | None:
-        """The model that an answer names, or that the file names for it."""
+        """Return the model that an answer names, or that the file names for it."""
         return self.format.reader.answer_model(self, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
@@ -230,7 +230,8 @@ class EntryLog(Generic[IndexT_co]):
 
     def iter_entries(self, positions: Sequence[int]) -> Iterator[Entry]:
         """Decode many entries in turn; in file order only one chunk of lines is in memory at a time."""
-        if any(map(gt, positions, positions[1:])):  # in a file whose lines are out of order paths go down too
+        # in a file whose lines are out of order, paths may descend
+        if any(map(gt, positions, positions[1:])):
             ordered = sorted(set(positions))
             decoded = dict(zip(ordered, self.iter_entries(ordered), strict=True))
             yield from map(decoded.__getitem__, positions)
@@ -243,7 +244,7 @@ class EntryLog(Generic[IndexT_co]):
             yield from self._decode(block, wanted)
 
     def _decode(self, block: LineChunk, wanted: Sequence[int]) -> Sequence[Entry]:
-        """The entries at these positions of one block."""
+        """Return the entries at these positions of one block."""
         reading, decode = self.reading, self.format.reader.decode
         first, ends = block.first, block.ends
         if 16 * len(wanted) < len(ends):
@@ -265,7 +266,7 @@ class EntryLog(Generic[IndexT_co]):
         return found
 
     def _require_line(self, position: int, line: bytes) -> None:
-        """Refuse a line that is not the one that the saved index knows: the log was rewritten since."""
+        """Raise an error if a line is not the one in the saved index: the log was rewritten since."""
         key = self.tree.keys[position]
         if position in self.tree.placeholders:
             return
@@ -278,14 +279,14 @@ class EntryLog(Generic[IndexT_co]):
 
     @staticmethod
     def _in_block(positions: Sequence[int], number: int, block: LineChunk) -> Sequence[int]:
-        """The positions from here on that are in this block; they ascend, so these are contiguous."""
+        """Return the positions from ``number`` on that are in this block; they ascend."""
         return positions[number : bisect_left(positions, block.first + len(block.ends), number)]
 
     def _lines_of(self, block: LineChunk) -> bytes:
         size = block.ends[-1]
         data = self._read(block.offset, size)
         if len(data) != size:
-            self.raw(block.first + len(block.ends) - 1)  # raises with the whole story
+            self.raw(block.first + len(block.ends) - 1)  # raises with the full message
         return data
 
     def _feed(self) -> None:
@@ -304,7 +305,7 @@ def _nothing() -> None:
 
 
 def _taken(rows: Sequence[_T], wanted: Sequence[int], first: int) -> Sequence[_T]:
-    """The rows of a block, whose first entry this is, at the wanted positions, which go up."""
+    """Return the rows of a block, which starts at ``first``, at the wanted ascending positions."""
     start, end = wanted[0] - first, wanted[-1] - first + 1
     if end - start == len(wanted):
         return rows[start:end]

@@ -1,7 +1,7 @@
-"""How new lines name entries that are there already, where an id may have been used twice.
+"""How new lines refer to existing entries, if an id may have been used twice.
 
-In a file a parent is named by its id, and the nearest entry before that carries it is meant. The keys of the
-tree are unique; an id is not.
+A file names a parent by id, which means the nearest preceding entry with that id. The keys of the tree are
+unique; ids are not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["reference_id"]
 
 
 def reference_id(reading: LogIndex, key: str) -> str | None:
-    """The id by which a new line names this entry; None when a later entry hides it behind the same id."""
+    """Return the id by which a new line can name this entry; None if a later entry hides it."""
     tree, holder = reading.tree, reading.linker.latest_with_id
     base = key.rpartition("#")[0]
     name = base if base in tree.positions else key

@@ -1,4 +1,4 @@
-"""What an entry says, as a search and the sums look at it."""
+"""The text of an entry, as search and statistics use it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _LONGEST_PATH = 1024
 
 
 class EntryText(msgspec.Struct, frozen=True):
-    """The words of one entry, and what it called and spent."""
+    """The text of one entry, its tool calls and its usage."""
 
     role: str
     said: str = ""
     """Text written by the user and the model."""
     tools: str = ""
-    """What was handed to tools and what came back."""
+    """Tool input and output."""
     tool_names: str = ""
-    """The names of the tools that were called or answered, one per line."""
+    """The names of the tools called or answered, one per line."""
     files: tuple[str, ...] = ()
     """The files that its tool calls name."""
     model: str = ""
@@ -35,11 +35,11 @@ class EntryText(msgspec.Struct, frozen=True):
     """Whether it is the result of a failed call, or a failed answer."""
     usage: Usage | None = None
     spender: str = ""
-    """``provider/model`` that the usage is counted for."""
+    """The ``provider/model`` to which the usage is attributed."""
 
 
 def strings_in(value: Any) -> list[str]:
-    """All texts inside some arguments, in order."""
+    """Return all texts inside some arguments, in order."""
     found: list[str] = []
     waiting = [value]
     while waiting:
@@ -54,7 +54,7 @@ def strings_in(value: Any) -> list[str]:
 
 
 def files_in(arguments: dict[str, Any], texts: list[str]) -> Iterator[str]:
-    """The files that the arguments of a tool call name; ``texts`` are all texts in them."""
+    """Yield the files that the arguments of a tool call name; ``texts`` are all texts in them."""
     for name, value in arguments.items():
         if name in _PATHS and isinstance(value, str) and 0 < len(value) <= _LONGEST_PATH:
             yield value

@@ -1,4 +1,4 @@
-"""When an entry was made, as programs that write ISO times with milliseconds in UTC record it."""
+"""The time of an entry in ISO format with milliseconds in UTC, for agents that write it so."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from branchline.formats.json_values import LAST_INSTANT, iso_time
 __all__ = ["NO_TIME", "entry_time", "iso_time", "usual_time"]
 
 NO_TIME = "1970-01-01T00:00:00.000Z"
-"""The time written where an agent requires one and none is known."""
+"""The time written if an agent requires one and none is known."""
 
 _USUAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
 def entry_time(entry: Entry) -> str:
-    """The time of a message, or else of its entry; "" if neither has one."""
-    said = None if not isinstance(entry, MessageEntry) else entry.message
-    spoken = None if said is None or isinstance(said, UnknownMessage) else said.timestamp
-    if isinstance(spoken, int | float) and 0 < spoken <= LAST_INSTANT:
-        return iso_time(spoken)
+    """Return the time of a message, or else of its entry; "" if neither has one."""
+    message = None if not isinstance(entry, MessageEntry) else entry.message
+    timestamp = None if message is None or isinstance(message, UnknownMessage) else message.timestamp
+    if isinstance(timestamp, int | float) and 0 < timestamp <= LAST_INSTANT:
+        return iso_time(timestamp)
     return usual_time(entry.timestamp)
 
 
 def usual_time(time: str) -> str:
-    """A time in the usual form; "" if it cannot be read."""
+    """Return a time in the usual form; "" if it cannot be parsed."""
     if _USUAL.fullmatch(time):
         return time
     moment = milliseconds(time)

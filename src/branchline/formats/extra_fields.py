@@ -1,9 +1,9 @@
-"""What the line of another program cannot say about one of our messages, kept beside it in the same line.
+"""Extra fields: what another agent's line has no field for, stored beside a message in the same line.
 
-An answer that we append to a foreign session may have a signature, a stop reason or the price of its parts,
-for which that program has no field. It ignores fields that it does not know; so what is missing after our
-line was read back goes into one such field, and a reader that knows it restores the message.
-Nothing is added when nothing is missing.
+An answer appended to another agent's session may have a signature, a stop reason or detailed costs for which
+that agent has no field. Agents ignore unknown fields. So the new line is decoded again, whatever is missing
+is stored in one extra field, and branchline's reader restores the message from it. If nothing is missing,
+nothing is added.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import Message, message_fields, message_from_fields
+from branchline.entries import Message, UnknownMessage, message_fields, message_from_fields
 
-__all__ = ["FIELD", "extra_fields", "restore_extra_fields"]
+__all__ = ["FIELD", "extra_fields", "restore_extra_fields", "typed_message"]
 
 FIELD = "branchline"
-"""The name of the field that holds them."""
+"""The name of the extra field."""
 
-_DEPTH = 3  # message, its content, a block: deeper values are kept whole
+_DEPTH = 3  # message, its content, a block: deeper values are stored whole
 
 
 def extra_fields(wanted: Message, found: Message, without: frozenset[str] = frozenset()) -> Any:
-    """What is missing in ``found``, which was read from the line written for ``wanted``; {} when nothing is.
+    """Return what is missing in ``found``, which was decoded from the line for ``wanted``; {} if nothing.
 
-    ``without`` names the fields that are stored elsewhere in the file.
+    ``without`` names fields that are stored elsewhere in the file.
     """
     fields = message_fields(wanted)
     content = fields.get("content")
@@ -36,15 +36,20 @@ def extra_fields(wanted: Message, found: Message, without: frozenset[str] = froz
 
 
 def restore_extra_fields(found: Message, rest: Any) -> Message:
-    """The message with its extra fields. The role is that of the line."""
+    """Return the message with its extra fields. The role is that of the line."""
     if not rest or not isinstance(rest, dict):
         return found
     fields = _plain(message_fields(found))
     return message_from_fields({**_merged(fields, rest, _DEPTH), "role": fields["role"]})
 
 
+def typed_message(message: Message) -> Message:
+    """Return the message as one of our types if it was given as plain fields."""
+    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
+
+
 def _missing(wanted: Any, found: Any, depth: int) -> Any:
-    """A tree of what differs: objects by key, lists of one length by number, other values whole."""
+    """Return the differences as a tree: objects by key, equally long lists by index, other values whole."""
     if not depth or not isinstance(wanted, dict) or not isinstance(found, dict):
         return wanted
     rest: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Bytes into a reader, in pieces: constant memory however long the file, linear time however long a line."""
+"""Feeds a log to a reader in chunks: constant memory for any file, linear time for any line length."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from branchline.formats.protocol import LogReader
 
 __all__ = ["feed_log"]
 
-# Lines of one chunk stay in the processor's cache while they are split and decoded; much smaller ones would
-# spend more on each chunk, and meet a cold index for every few entries.
+# The lines of one chunk stay in the CPU cache while they are split and decoded; much smaller chunks would
+# cost more per chunk, and meet a cold index every few entries.
 _CHUNK = 1 << 20
 _LONG = 1 << 24
 
 
 def feed_log(reader: LogReader[LogIndex], read: Callable[[int, int], bytes]) -> None:
-    """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` gives bytes.
+    """Feed everything from ``reader.reading.consumed`` on, where ``read(offset, size)`` returns bytes.
 
-    A line that goes over the end of a chunk is read again with the next one: cheaper than gluing pieces. The
-    chunk doubles until it holds the line, so that a long line costs twice its bytes. It is then read by
-    itself, so that it is in memory once.
+    A line that crosses the end of a chunk is read again with the next one, which is cheaper than
+    concatenation. The chunk doubles until it holds the line, so a long line costs twice its bytes. It is then
+    read separately, so that it is in memory only once.
     """
     offset = reader.reading.consumed
     size = _CHUNK
@@ -37,7 +37,7 @@ def feed_log(reader: LogReader[LogIndex], read: Callable[[int, int], bytes]) -> 
             reader.feed(data, end)
             offset += end
             size = _CHUNK
-            data = b""  # so that the next chunk gets the same memory
+            data = b""  # lets the next chunk reuse the same memory
         elif len(data) < size:
             break
         else:

@@ -1,8 +1,8 @@
-"""How programs written in Go write JSON and times: what the formats of such programs share.
+"""JSON and times as Go programs write them, shared by the formats of such agents.
 
-Their JSON escapes ``<``, ``>`` and ``&``, writes numbers without an exponent as long as that is short, and
-leaves the zeros at the end of a time away. Their times carry nine digits and the zone of the machine; in our
-trees they are in UTC, so that two of them can be compared as text.
+Their JSON escapes ``<``, ``>`` and ``&``, and writes numbers without an exponent as long as that is short.
+Their times have up to nine digits, without trailing zeros, and the local zone. In the tree times are in UTC,
+so they can be compared as text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from branchline.entries import json_codec
 __all__ = ["NO_TIME", "dumps", "go_timestamp", "time_text", "utc_time"]
 
 NO_TIME = "0001-01-01T00:00:00Z"
-"""What a Go program writes for a time that was never set."""
+"""Go's zero time, which means that no time was set."""
 
 # -- JSON -------------------------------------------------------------------------------------------------
 
@@ -34,8 +34,8 @@ _ESCAPES = (
 def dumps(value: Any) -> bytes:
     """Encode a value compactly, as ``encoding/json`` does."""
     text = _TOKEN.sub(_number, json_codec.dumps(value))
-    for sign, escape in _ESCAPES:  # all of them can only occur inside strings
-        text = text.replace(sign, escape)
+    for character, escape in _ESCAPES:  # all of them can only occur inside strings
+        text = text.replace(character, escape)
     return text
 
 
@@ -47,7 +47,7 @@ def _number(token: re.Match[bytes]) -> bytes:
 
 
 def _float_text(number: float) -> str:
-    """The shortest text of a number; with an exponent only if it is very small or very large."""
+    """Return the shortest text of a number; with an exponent only if it is very small or very large."""
     size = abs(number)
     if size and (size < 1e-6 or size >= 1e21):
         return re.sub(r"e-0", "e-", repr(number))
@@ -63,13 +63,13 @@ _minutes: dict[str, str] = {}  # local minute and zone -> the same minute in UTC
 
 
 def utc_time(text: str) -> str:
-    """A time of a file as our trees have it: in UTC, milliseconds at least. Empty when it is none.
+    """Return a time from a file in UTC, with at least milliseconds; "" if it is invalid.
 
-    The digits stay as they are; two such times can be compared as text.
+    The digits are unchanged; two such times can be compared as text.
     """
     if text[10:20:9] == "T.":
         if text[-1:] == "Z" and (len(text) > 23 or text[20:-1].isdecimal()):
-            return f"{text[:-1]:0<23}Z"  # Go leaves out zeros at the end, which is one time in ten
+            return f"{text[:-1]:0<23}Z"  # Go omits trailing zeros, in one of ten times
         if len(text) > 28 and (minute := _minutes.get(text[:16] + text[-6:])):
             return f"{minute}{text[16:-6]}Z"
     found = _TIME.fullmatch(text)
@@ -91,7 +91,7 @@ def _utc_minute(minute: str, zone: str) -> str | None:
 
 
 def time_text(milliseconds: float | None) -> str:
-    """Unix milliseconds as a Go program in the zone UTC writes them."""
+    """Return Unix milliseconds as a Go program in UTC writes them."""
     try:
         moment = _EPOCH + timedelta(milliseconds=milliseconds or 0)
     except (OverflowError, ValueError):
@@ -103,6 +103,6 @@ def time_text(milliseconds: float | None) -> str:
 
 
 def go_timestamp(text: str) -> str:
-    """A time as a Go program in UTC writes it; Go's zero time if it is not valid."""
+    """Return a time as a Go program in UTC writes it; Go's zero time if it is not valid."""
     time = utc_time(text)
     return time[:19] + time[19:-1].rstrip("0").rstrip(".") + "Z" if time else NO_TIME

@@ -1,7 +1,7 @@
-"""The full check of a log: what reading shows, and what only a second look at every byte shows.
+"""The full check of a log: findings of reading, and of a second pass over every byte.
 
-Reading skips over payloads, so it cannot see text that is not UTF-8 or duplicate keys in one object.
-This pass reads the log once more, line by line; what it holds in memory does not grow with the payloads.
+Reading skips payloads, so it does not notice invalid UTF-8 or duplicate keys in an object. This pass reads
+the log once more, line by line; its memory does not grow with the payloads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BLANK = re.compile(rb"[ \t\r\v\f\n]*\n")
 
 
 def check_log(transcript: EntryLog) -> list[Finding]:
-    """All problems found in a log, in the order of its lines."""
+    """Return all problems found in a log, in line order."""
     found = transcript.findings
     unreadable = {finding.offset for finding in found if finding.kind == "unreadable"}
     watch = _KeyWatch()
@@ -49,7 +49,7 @@ def check_log(transcript: EntryLog) -> list[Finding]:
 
 
 class _Line(NamedTuple):
-    """A line that is not blank; its bytes, unless it is a long one that is read in pieces."""
+    """A line that is not blank, with its bytes unless it is long and read in chunks."""
 
     number: int
     offset: int
@@ -62,7 +62,7 @@ def _add(found: list[Finding], line: _Line, kind: Kind, message: str) -> None:
 
 
 def _lines(transcript: EntryLog) -> Iterator[_Line]:
-    """The lines of the log that were read, an unfinished last one included."""
+    """Yield the lines of the log, including an unfinished last one."""
     end = sys.maxsize if transcript.reading.unterminated else transcript.reading.consumed
     number, offset, start, size = 1, 0, 0, 0  # `size` bytes of a line that begins at `start` came before
     while data := transcript.bytes_between(offset, min(offset + _CHUNK, end)):
@@ -114,17 +114,17 @@ def _encoding_problem(transcript: EntryLog, line: _Line) -> str | None:
 
 
 def _text(transcript: EntryLog, line: _Line) -> str:
-    """The text of a line, without the byte order mark of the file."""
+    """Return the text of a line, without the byte order mark of the file."""
     text = b"".join(_pieces(transcript, line)).decode("utf-8", "replace")
     return text.removeprefix("\ufeff") if line.number == 1 else text
 
 
 class _KeyWatch:
-    """Looks for keys that one object has more than once."""
+    """Finds duplicate keys within one object."""
 
     def __init__(self) -> None:
         self._found: dict[str, None] = {}
-        # The values do not matter, so numbers of any length cost nothing.
+        # Values do not matter, so long numbers are not converted.
         decoder = json.JSONDecoder(object_pairs_hook=self._look, parse_int=len, parse_float=len)
         self._decode = decoder.decode
 
@@ -135,7 +135,7 @@ class _KeyWatch:
             self._found.update((key, None) for key in keys if counts[key] > 1)
 
     def repeated(self, text: str) -> list[str]:
-        """Such keys in this JSON text; none where the text is no JSON, as reading has reported that."""
+        """Return the duplicate keys in this JSON text; none if it is not JSON, which reading has reported."""
         self._found.clear()
         try:
             self._decode(text)
@@ -145,7 +145,7 @@ class _KeyWatch:
 
 
 def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
-    """Entries of which something is kept in other files that are not there."""
+    """Yield a finding for each entry with parts in other files that are missing."""
     parts, reading = transcript.format.external_parts, transcript.reading
     if parts is None:
         return
@@ -161,31 +161,31 @@ def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
             )
 
 
-# -- two programs at once ---------------------------------------------------------------------------------
+# -- concurrent writers ------------------------------------------------------------------------------------
 
 
 def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
-    """Branches that grow alternately, without a move between them.
+    """Yield branches that grow alternately without a move between them.
 
     A user who moves between branches leaves leaf entries or starts new branches; a concurrent writer that
     does not catch up continues from its own leaf each time.
     """
     reading, tree = transcript.reading, transcript.tree
-    standing = [ROOT] * len(tree)  # the nearest conversation entry at or above
+    nearest = [ROOT] * len(tree)  # the nearest conversation entry at or above
     branch_of = [0] * len(tree)
     grown = bytearray(len(tree))
     turns: Counter[tuple[int, ...]] = Counter()
     branches, current = 0, ROOT
     for position, parent in enumerate(tree.parents):
-        above = ROOT if parent >= position or parent == ROOT else standing[parent]
+        above = ROOT if parent >= position or parent == ROOT else nearest[parent]
         if tree.types[position] == "leaf":
-            standing[position] = above
-            current = _target(transcript, position, standing, above)
+            nearest[position] = above
+            current = _target(transcript, position, nearest, above)
             continue
         if tree.types[position] in SIDE_TYPES or position in tree.placeholders:
-            standing[position] = above
+            nearest[position] = above
             continue
-        standing[position] = position
+        nearest[position] = position
         if above == ROOT or grown[above]:
             branches += 1
             branch_of[position] = branches
@@ -209,10 +209,10 @@ def _two_writers(transcript: EntryLog) -> Iterator[Finding]:
         current = position
 
 
-def _target(transcript: EntryLog, position: int, standing: list[int], above: int) -> int:
-    """The target of a leaf entry, or its parent if the target does not exist."""
+def _target(transcript: EntryLog, position: int, nearest: list[int], above: int) -> int:
+    """Return the target of a leaf entry, or its parent if the target does not exist."""
     entry = transcript.entry(position)
     if not isinstance(entry, Leaf) or entry.target is None:
         return ROOT
     found = transcript.reading.linker.latest_with_id(entry.target)
-    return above if found is None or found >= position else standing[found]
+    return above if found is None or found >= position else nearest[found]

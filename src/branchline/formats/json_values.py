@@ -1,4 +1,4 @@
-"""Values of a decoded JSON object as the type that is wanted; anything else counts as absent."""
+"""Typed access to decoded JSON values; a value of another type counts as absent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "text_of", "whole_number"]
+__all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "optional_text", "text_of", "whole_number"]
 
 LAST_INSTANT = 253402300799999
 """The end of the year 9999, in milliseconds."""
@@ -24,15 +24,19 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def optional_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
 def whole_number(value: Any) -> int:
-    """A count; 0 for anything that is none."""
+    """Return a count; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 60:
         return 0
     return int(value)
 
 
 def iso_time(milliseconds: object) -> str:
-    """A Unix time in milliseconds as text; "" for anything else, and for a time beyond all dates."""
+    """Return a Unix time in milliseconds as ISO text; "" for anything else, or if it is out of range."""
     if not isinstance(milliseconds, int | float) or not 0 < milliseconds <= LAST_INSTANT:
         return ""
     minutes, rest = divmod(int(milliseconds), 60_000)

@@ -1,14 +1,14 @@
-"""The one line reader: bulk decoding, lenient decoding and damage, the same for every line format.
+"""The line reader of every line format: bulk decoding, lenient decoding and damage.
 
 A format decodes many lines into typed rows in one call (:meth:`LineReader.decode_rows`), makes the same rows
-from objects that its typed decoder refuses (:meth:`LineReader.take`), and interprets rows in one place
-(:meth:`LineReader.take_rows`). Everything that can go wrong with a line is handled here, once:
+from objects that its typed decoder rejects (:meth:`LineReader.take`), and interprets rows in one place
+(:meth:`LineReader.take_rows`). All damage is handled here:
 
 - A byte order mark, blank lines and carriage returns are accepted.
-- An unreadable line is read piece by piece: whole records at its start, then from the first place on from
-  which the rest of the line is whole records. The bytes in between are the fragment, reported.
-- A fragment with a readable id and parent becomes a placeholder, so that the path stays whole.
-- An unterminated last line is read if it is whole.
+- An unreadable line is split: whole records at its start, then whole records from the first position from
+  which they reach the end of the line. The bytes in between are the fragment, which is reported.
+- A fragment with a readable id and parent becomes a placeholder, so the path stays connected.
+- An unterminated last line is read if it is complete.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)  # what a typed de
 
 
 class LinePart(NamedTuple):
-    """A part of a line: a whole record, or bytes that are none."""
+    """A part of a line: a whole record, or a fragment."""
 
     start: int
     data: bytes
@@ -57,7 +57,7 @@ class LinePart(NamedTuple):
 
 
 class Lines:
-    """Consecutive lines of some data, each with one row on it."""
+    """Consecutive lines, each with one row."""
 
     __slots__ = ("_data", "_start", "_stops", "alone", "number", "offset")
 
@@ -68,22 +68,22 @@ class Lines:
         self._start = start
         self._stops = stops
         self.offset = offset
-        """Where the first line starts in the log."""
+        """The offset of the first line in the log."""
         self.number = number
         """The number of the first line."""
         self.alone = alone
-        """Whether this is one row that has to be taken, whatever it is."""
+        """Whether this is a single row that must be added, whatever it is."""
 
     def __getitem__(self, index: int) -> bytes:
         return self._data[self._stops[index - 1] + 1 if index else self._start : self._stops[index]]
 
     def span(self, index: int) -> ByteRange:
-        """The byte range of a line in the log."""
+        """Return the byte range of a line in the log."""
         start = self._stops[index - 1] + 1 if index else self._start
         return ByteRange(self.offset + start - self._start, self._stops[index] - start)
 
     def tails(self, size: int) -> Iterator[bytes]:
-        """The last bytes of each line, this many at most, without blanks around the row."""
+        """Yield the last bytes of each line, at most ``size``, without surrounding whitespace."""
         if self.alone:
             yield self[0].strip()[-size:]
             return
@@ -95,73 +95,73 @@ class Lines:
 
     @property
     def ends(self) -> list[int]:
-        """Where each line ends, counted from ``offset``."""
+        """The end of each line, relative to ``offset``."""
         start = self._start
         return [stop - start for stop in self._stops] if start else self._stops
 
 
 class LineReader:
-    """Reads a log line by line into a :class:`LogIndex`. Subclasses say what the lines mean."""
+    """Reads a log line by line into a :class:`LogIndex`. Subclasses interpret the lines."""
 
     format_name: str
     markers: tuple[bytes, ...] = (b'{"type":"',)
     """How a record begins."""
 
     begins_with_header: bool = True
-    """Whether the first line of a file differs from the others, so that it is read by itself."""
+    """Whether the first line of a file differs from the others, so that it is read separately."""
     headers: int = 3
-    """How many such lines there may be, where they begin alike."""
+    """The maximum number of such lines, if they begin alike."""
 
     def __init__(self, reading: LogIndex | None = None) -> None:
-        """``reading`` is what is filled, where a format keeps more than others do."""
+        """Create a reader that fills ``reading``, which a format may derive from :class:`LogIndex`."""
         self.reading = LogIndex(self.format_name) if reading is None else reading
         self.gap = False
-        """Whether the line before could not be read and left no placeholder."""
+        """Whether the previous line was unreadable and left no placeholder."""
 
     # -- what a format says ---------------------------------------------------------------------------
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
-        """The typed rows of many lines; raises what msgspec raises where one of them is unusual."""
+        """Return the typed rows of many lines; raises msgspec's errors if one of them is unusual."""
         raise NotImplementedError
 
     def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
         """Interpret rows, one on each of these lines; the only place that does.
 
-        False, and nothing done, if they have to be taken one at a time. A row that stands alone
-        (``lines.alone``) is always taken.
+        Returns False, with nothing done, if they must be added one at a time. A single row (``lines.alone``)
+        is always added.
         """
         raise NotImplementedError
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        """An object that may be a header, a row of another shape, or no row.
+        """Interpret an object that may be a header, a row of unusual shape, or not a row.
 
-        A format makes its typed row of the fields and hands it to :meth:`take_one`.
+        A format makes its typed row from the fields and passes it to :meth:`take_one`.
         """
         raise NotImplementedError
 
     def takes_rows(self) -> bool:
-        """Whether rows may be taken now, or the next line needs a look of its own, as a header does."""
+        """Return whether rows can be added now, or the next line needs separate treatment, like a header."""
         return True
 
     def loads(self, line: bytes) -> Any:
-        """The JSON value of a line; ValueError where it is none."""
+        """Return the JSON value of a line. Raises ValueError if it is not JSON."""
         return json_codec.loads(line)
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
-        """The readable id and parent of a damaged fragment."""
+        """Return the readable id and parent of a damaged fragment."""
         del data
         return None
 
     def is_record(self, data: bytes) -> bool:
-        """Whether a whole object found in a damaged line is a record, and not a part of one."""
+        """Return whether a whole object found in a damaged line is a record, not a part of one."""
         del data
         return True
 
     def on_lost_line(self, data: bytes, offset: int) -> None:
-        """A damaged fragment has no readable ids; its line is ``reading.lines``."""
+        """Handle a damaged fragment without readable ids; its line is ``reading.lines``."""
 
     def find_leaf(self) -> int:
-        """The position of the leaf; the last entry unless the format says otherwise."""
+        """Return the position of the leaf; the last entry unless the format says otherwise."""
         tree = self.reading.tree
         position = len(tree) - 1
         while position in tree.placeholders:
@@ -169,25 +169,25 @@ class LineReader:
         return position
 
     def on_finish(self) -> None:
-        """Everything was read: fill in what could not be known before."""
+        """Fill in what is known only after everything was read."""
 
     def saved_state(self) -> bytes | None:
-        """What this reader knows beside its index, for :meth:`restore_state`; None if it cannot be saved.
+        """Return this reader's state beyond its index, for :meth:`restore_state`; None if it cannot be saved.
 
         Called after :meth:`finish`.
         """
         return None
 
     def restore_state(self, state: bytes) -> None:
-        """Continue where the reader stood that saved this state; the index is restored already."""
+        """Restore the state of the reader that saved it; the index is restored already."""
         raise NotImplementedError
 
     # -- what is the same for all ---------------------------------------------------------------------
 
     def feed(self, data: bytes, end: int) -> None:
-        """Take whole lines: together if possible, else in halves, down to the unusual lines."""
+        """Read complete lines: together if possible, else in halves, down to the unusual lines."""
         if data.find(b"\n") == end - 1:
-            self.feed_line(data[: end - 1])  # what was just appended, mostly
+            self.feed_line(data[: end - 1])  # usually a line that was just appended
             return
         reading = self.reading
         first = 0
@@ -214,14 +214,14 @@ class LineReader:
             reading.consumed += stop - start
 
     def feed_line(self, line: bytes) -> None:
-        """Take one line, given without its newline, that follows what was fed before."""
+        """Read one line, given without its newline, that follows those fed before."""
         reading = self.reading
         if not self._take_whole(line):
             self._feed_line(line, reading.consumed)
         reading.consumed += len(line) + 1
 
     def _take_whole(self, line: bytes) -> bool:
-        """Take a line as one row, without a copy of it."""
+        """Add a line as one row, without copying it."""
         reading = self.reading
         if not reading.lines or self.gap or not self.takes_rows():
             return False
@@ -238,11 +238,11 @@ class LineReader:
         return True
 
     def _take_chunk(self, data: bytes, start: int, end: int) -> bool:
-        """Take the lines in ``data[start:end]`` together, if each of them holds exactly one row.
+        """Add the lines in ``data[start:end]`` together, if each of them holds exactly one row.
 
-        A typed decoder goes by values, not by lines. Where every line begins with a brace and ends with one,
-        no value goes over the end of a line (inside a value ``}`` is never followed by ``{``), and as many
-        values as lines means one on each.
+        A typed decoder splits by values, not by lines. If every line begins and ends with a brace, no value
+        crosses a line end (inside a value ``}`` is never followed by ``{``), and as many values as lines
+        means one per line.
         """
         reading = self.reading
         if self.gap or not self.takes_rows():
@@ -261,9 +261,9 @@ class LineReader:
         return True
 
     def take_one(self, row: Any, line: bytes, offset: int) -> None:
-        """Take a row that was made of the object on this line, or of a part of a damaged line."""
+        """Add a row made from the object on this line, or from a part of a damaged line."""
         taken = self.take_rows((row,), Lines(line, 0, [len(line)], offset, self.reading.lines, alone=True))
-        assert taken, "a row that stands alone is always taken"
+        assert taken, "a single row is always added"
         self.gap = False
 
     def finish(self, tail: bytes) -> None:
@@ -302,8 +302,8 @@ class LineReader:
     ) -> bool:
         """Add the entries of these lines to the tree and record their byte ranges.
 
-        ``quiet`` are the positions of answers without text. ``counts`` says how many entries each line is,
-        where that is not one. False, and nothing done, if the entries have to be linked one at a time.
+        ``quiet`` are the positions of textless answers. ``counts`` is the number of entries per line, if not
+        one each. Returns False, with nothing done, if the entries must be linked one at a time.
         """
         reading = self.reading
         first = len(reading.tree.keys)
@@ -329,7 +329,7 @@ class LineReader:
     def locate(self, first: int, lines: Lines, held_by: Sequence[int] | None = None) -> None:
         """Record the byte ranges of the entries from ``first`` on.
 
-        ``held_by`` says for each entry which of these lines it is in, where each line is not one entry.
+        ``held_by`` is the line index of each entry, if lines do not hold one entry each.
         """
         reading = self.reading
         ends = lines.ends
@@ -412,7 +412,7 @@ class LineReader:
 
 
 def holders(counts: Sequence[int]) -> list[int] | None:
-    """For each entry the line that it is in, if lines hold so many entries; None if each holds one."""
+    """Return the line index of each entry, for this many entries per line; None if each line holds one."""
     if counts.count(1) == len(counts):
         return None
     return list(chain.from_iterable(map(repeat, range(len(counts)), counts)))
@@ -421,19 +421,19 @@ def holders(counts: Sequence[int]) -> list[int] | None:
 # -- lines that hold something else than one record -------------------------------------------------------
 
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
-_TRIES = 16  # a torn record leaves two or three objects open; a line that needs more tries was made to hurt
+_TRIES = 16  # a torn record leaves two or three objects open; a line that needs more tries is malicious
 _CAREFUL_TRIES = 4
 
 
 class _Anything(msgspec.Struct, gc=False):
-    """Every object fits; nothing of it is kept."""
+    """Accepts every object and keeps nothing."""
 
 
 _skip = msgspec.json.Decoder(_Anything).decode
 
 
 def _beginning(data: bytes, end: int, most: int) -> int:
-    """How many lines at the start of a file, of so many at most, begin as the first one does."""
+    """Return how many lines at the start of a file, at most ``most``, begin as the first one does."""
     following = data.index(b"\n") + 1
     start = data[: min(_SAME, following)]
     count = 1
@@ -444,7 +444,7 @@ def _beginning(data: bytes, end: int, most: int) -> int:
 
 
 def _after_lines(data: bytes, start: int, end: int, count: int) -> int:
-    """Where the line after this many lines begins, or the end if there are no more."""
+    """Return the offset after this many lines, or the end if there are no more."""
     stop = start
     for _ in range(count):
         if stop == end:
@@ -454,7 +454,7 @@ def _after_lines(data: bytes, start: int, end: int, count: int) -> int:
 
 
 def head_lines(head: bytes, count: int = -1) -> Iterator[bytes]:
-    """The lines at the beginning of a file, as many as asked for, the last one perhaps cut off.
+    """Yield the first lines of a file, at most ``count``; the last one may be truncated.
 
     Lazy, because most formats recognize a file by its first line.
     """
@@ -472,13 +472,13 @@ def begins_as(
     most: int,
     *,
     cut: re.Pattern[bytes],
-    is_ours: Callable[[dict[str, Any]], bool],
-    may_be_ours: Callable[[dict[str, Any]], bool],
+    matches: Callable[[dict[str, Any]], bool],
+    may_match: Callable[[dict[str, Any]], bool],
 ) -> bool:
-    """Whether a file begins with records of a program, among its first ``most`` lines.
+    """Return whether a file begins with records of an agent, within its first ``most`` lines.
 
-    The first object decides that ``is_ours`` accepts, or that not even ``may_be_ours`` does. A line that is
-    no JSON, such as the last one, which may be cut off, decides if it begins as ``cut`` says.
+    The first object decides that ``matches`` accepts or that ``may_match`` rejects. A line that is not
+    JSON, such as a truncated last one, decides if ``cut`` matches it.
     """
     for line in head_lines(head, most):
         if not line.strip():
@@ -490,15 +490,15 @@ def begins_as(
                 return True
             continue
         if isinstance(fields, dict):
-            if is_ours(fields):
+            if matches(fields):
                 return True
-            if not may_be_ours(fields):
+            if not may_match(fields):
                 return False
     return False
 
 
 def each_line(data: bytes, end: int, start: int = 0) -> Iterator[bytes]:
-    """The lines in ``data[start:end]``, one after the other and without their newlines."""
+    """Yield the lines in ``data[start:end]``, without their newlines."""
     while start < end:
         stop = data.index(b"\n", start)
         yield data[start:stop]
@@ -508,12 +508,12 @@ def each_line(data: bytes, end: int, start: int = 0) -> Iterator[bytes]:
 def split_records(
     line: bytes, markers: tuple[bytes, ...], is_record: Callable[[bytes], bool] | None = None
 ) -> list[LinePart]:
-    """Whole records at the start of a line, then the fragment, then the whole records behind it.
+    """Return the whole records at the start of a line, then the fragment, then the whole records after it.
 
-    Behind a fragment only what goes on in whole records to the end of the line counts: anything else may be a
-    part of the fragment itself. ``is_record`` says whether an object is a record, where not every one is.
+    After a fragment, records count only if they reach the end of the line without a gap: anything else may be
+    part of the fragment. ``is_record`` decides whether an object is a record, if not every object is.
     """
-    text = cache(lambda: line.decode("latin-1"))  # one character per byte; JSON's own signs are ASCII
+    text = cache(lambda: line.decode("latin-1"))  # one character per byte; JSON syntax is ASCII
     found, start = _whole_records(line, text, 0, with_care=True, is_record=is_record)
     if start == len(line):
         return found
@@ -526,7 +526,7 @@ def split_records(
         if end == len(line):
             return [*found, LinePart(start, line[start:first], whole=False), *rest]
         tries += end == first
-        # What begins inside a whole object, or inside a chain of them, ends where these end.
+        # Any object that begins inside a whole object, or a chain of them, also ends there.
         place = places.search(line, max(end, first + 1))
     return [*found, LinePart(start, line[start:], whole=False)]
 
@@ -544,7 +544,7 @@ def _whole_records(
     with_care: bool,
     is_record: Callable[[bytes], bool] | None,
 ) -> tuple[list[LinePart], int]:
-    """The JSON objects that follow each other from here, and where the next one is not whole."""
+    """Return the consecutive JSON objects from ``start`` on, and the offset of the first incomplete one."""
     found: list[LinePart] = []
     while start < len(line):
         end = _object_end(line, text, start, with_care=with_care)
@@ -553,8 +553,8 @@ def _whole_records(
         whole = line[start:end]
         if is_record is not None and not is_record(whole):
             break
-        blanks = len(whole) - len(whole.lstrip())
-        found.append(LinePart(start + blanks, whole.strip(), whole=True))
+        spaces = len(whole) - len(whole.lstrip())
+        found.append(LinePart(start + spaces, whole.strip(), whole=True))
         start = end
     return found, start
 
@@ -563,15 +563,15 @@ def _whole_records(
 def _lenient() -> json.JSONDecoder:
     import json  # noqa: PLC0415  hardly ever
 
-    return json.JSONDecoder(parse_int=len, parse_float=len)  # numbers of any length cost nothing
+    return json.JSONDecoder(parse_int=len, parse_float=len)  # avoids converting long numbers
 
 
 def _object_end(line: bytes, text: Callable[[], str], start: int, *, with_care: bool) -> int | None:
-    """Where the object that starts here ends (blanks behind it count as part of it), or None."""
+    """Return where the object at ``start`` ends, including whitespace after it, or None."""
     try:
         _skip(memoryview(line)[start:])
     except msgspec.ValidationError:
-        return None  # JSON, but no object
+        return None  # JSON, but not an object
     except msgspec.DecodeError as reason:
         if trailing := _TRAILING.search(str(reason)):
             return start + int(trailing[1]) - 1
@@ -583,7 +583,7 @@ def _object_end(line: bytes, text: Callable[[], str], start: int, *, with_care: 
         return len(line)
     if not with_care or line[start : start + 1] != b"{":
         return None
-    try:  # the standard library reads some objects that the fast parser refuses
+    try:  # the standard library accepts some objects that the fast parser rejects
         value, end = _lenient().raw_decode(text(), start)
     except (ValueError, RecursionError):
         return None
@@ -594,7 +594,7 @@ def _object_end(line: bytes, text: Callable[[], str], start: int, *, with_care: 
 
 
 def _stops_of_objects(data: bytes, start: int, end: int) -> list[int] | None:
-    """Where the lines end, if each begins and ends with a brace; else None."""
+    """Return the line ends, if each line begins and ends with a brace; else None."""
     stops = []
     find, at = data.find, start
     while at < end:

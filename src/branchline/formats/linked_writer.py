@@ -1,6 +1,6 @@
-"""Writes entries as records that name their own id and that of their parent, as whole new files.
+"""Encodes entries as records that name their own id and their parent's, for whole new files.
 
-A format derives from :class:`LinkedWriter` and writes one method for each kind of record. This module
+A format derives from :class:`LinkedWriter` and implements one method for each kind of record. This module
 assigns ids and parents, and ensures that every tool call is followed by one result. A missing result is
 replaced by one that says so.
 """
@@ -23,14 +23,13 @@ from branchline.entries import (
     Text,
     ToolCall,
     ToolResult,
-    UnknownMessage,
     UserMessage,
     json_codec,
-    message_from_fields,
 )
 from branchline.errors import NotSupported
 from branchline.formats.derived_ids import is_uuid, uuid4_from
 from branchline.formats.entry_times import entry_time
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
@@ -54,10 +53,10 @@ class _Written(NamedTuple):
 
 
 class LinkedWriter(Generic[IndexT]):
-    """Writes records behind what was read. ``refuse`` gives the exception for what the format cannot hold."""
+    """Encodes records for appending. ``refuse`` makes the exception for anything the format cannot store."""
 
     needs_uuids = False
-    """Whether the program refuses a file in which the id of a record is not a UUID."""
+    """Whether the agent rejects a file with a record id that is not a UUID."""
 
     def __init__(
         self,
@@ -73,10 +72,10 @@ class LinkedWriter(Generic[IndexT]):
         self.cwd = "" if header is None else header.cwd
         self._started = "" if header is None else header.timestamp
         self._written: dict[str, _Written] = {}
-        self._ids: dict[str, str] = {}  # of records of this call, by the ids of their entries
+        self._ids: dict[str, str] = {}  # record ids of this call, by entry id
         self._lines: list[bytes] = []
         self.last = index.tree.keys[-1] if len(index.tree) else None
-        """The last record of the file, for formats that know only one line of them."""
+        """The last record of the file, for linear formats."""
 
     # -- what a format writes -------------------------------------------------------------------------
 
@@ -98,14 +97,14 @@ class LinkedWriter(Generic[IndexT]):
         raise self.refuse("title")
 
     def write_position(self, placed: Placed) -> None:
-        """A record that makes its parent the end of the active path."""
+        """Write a record that makes its parent the end of the active path."""
         del placed
         raise self.refuse("branch")
 
     # -- what is the same for all ---------------------------------------------------------------------
 
     def write(self, entries: Sequence[Entry]) -> bytes:
-        """The lines for these entries; all of them or an exception."""
+        """Return the lines for these entries; raises an error unless all of them can be written."""
         for entry in entries:
             self._write(entry)
         return b"".join(self._lines)
@@ -115,7 +114,7 @@ class LinkedWriter(Generic[IndexT]):
         self._lines.append(json_codec.dumps(fields) + b"\n")
 
     def new_id(self, name: str) -> str:
-        """An id that no record has: the name itself if the program takes it, else one derived from it."""
+        """Return an unused record id: ``name`` itself if the agent accepts it, else one derived from it."""
         fits = is_uuid(name) if self.needs_uuids else _PLAIN_ID.fullmatch(name) is not None
         if fits and not self._is_taken(name):
             return name
@@ -125,7 +124,7 @@ class LinkedWriter(Generic[IndexT]):
         return found
 
     def paired(self, messages: Iterable[Message]) -> list[Message]:
-        """Messages that a record holds, with one result for each call; other results become text."""
+        """Return messages inside a record with one result for each call; other results become text."""
         found: list[Message] = []
         asked: set[str] = set()
         for message in messages:
@@ -165,9 +164,7 @@ class LinkedWriter(Generic[IndexT]):
                 raise self.refuse(entry.type)
 
     def _write_message(self, entry: MessageEntry) -> None:
-        message = entry.message
-        if isinstance(message, UnknownMessage):
-            message = message_from_fields(message.fields)
+        message = typed_message(entry.message)
         match message:
             case UserMessage():
                 self.write_prompt(self._place(entry, message), message)
@@ -181,7 +178,7 @@ class LinkedWriter(Generic[IndexT]):
                 raise self.refuse("message")
 
     def _place(self, entry: Entry, message: Message | None, *, closed: bool = True) -> Placed:
-        """Where a new record belongs; ``closed`` first gives results to all calls that have none."""
+        """Return the place of a new record; ``closed`` first adds results for all open calls."""
         parent = self._named(entry.parent)
         if closed:
             parent = self._close(parent, entry)
@@ -202,7 +199,7 @@ class LinkedWriter(Generic[IndexT]):
         return parent
 
     def _unanswered(self, name: str | None) -> dict[str, str]:
-        """The calls at the end of a path that have no result yet, and their tools, in their order."""
+        """Return the calls at the end of a path that have no result yet, and their tools, in order."""
         answered: set[str] = set()
         while name is not None:
             parent, message = self._known(name)
@@ -218,7 +215,7 @@ class LinkedWriter(Generic[IndexT]):
         return {}
 
     def _named(self, key: str | None) -> str | None:
-        """The id of the record that an entry is."""
+        """Return the record id of an entry."""
         if key is None:
             return None
         return self._ids.get(key, key if self._is_taken(key) else None)

@@ -18,7 +18,7 @@ from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
 __all__ = ["ByteRange", "LabelState", "LineChunk", "LogIndex", "entry_fields", "first_after_fork"]
 
-_BLOCK = 1 << 17  # what is read for one entry of a block is bounded
+_BLOCK = 1 << 17  # bounds how much is read for one entry of a block
 
 
 class ByteRange(NamedTuple):
@@ -38,14 +38,14 @@ class LineChunk(NamedTuple):
     line: int
     """The number of that line."""
     ends: array[int]
-    """For each entry where its line ends, counted from ``offset``."""
+    """For each entry, the end of its line relative to ``offset``."""
     starts: array[int] | None = None
-    """For each entry where its line starts, unless every line holds exactly one entry."""
+    """For each entry, the start of its line; None if every line holds exactly one entry."""
     lines: array[int] | None = None
-    """For each entry the number of its line, counted from ``line``, as far as ``starts`` are there."""
+    """For each entry, its line number relative to ``line``; None if ``starts`` is."""
 
     def span(self, number: int) -> ByteRange:
-        """The byte range of one of these entries in the log."""
+        """Return the byte range of one of these entries in the log."""
         if self.starts is not None:
             return ByteRange(self.offset + self.starts[number], self.ends[number] - self.starts[number])
         start = self.ends[number - 1] + 1 if number else 0
@@ -53,7 +53,7 @@ class LineChunk(NamedTuple):
 
 
 class LabelState(msgspec.Struct, frozen=True, gc=False):
-    """A label in force: its text, and when it was set."""
+    """A current label: its text, and when it was set."""
 
     text: str
     time: str
@@ -62,9 +62,9 @@ class LabelState(msgspec.Struct, frozen=True, gc=False):
 class LogIndex:
     """Parsed state of a session: tree structure in memory, payloads in the log.
 
-    ``leaf`` is the position of the leaf according to the file, side records included; -1 is before the
-    first entry. ``consumed`` is the end of the last whole line. ``read_only`` says why nothing may be
-    appended, or is None.
+    ``leaf`` is the position of the leaf according to the file, side records included; -1 is before the first
+    entry. ``consumed`` is the end of the last complete line. ``read_only`` is the reason why nothing may be
+    appended, or None.
     """
 
     def __init__(self, format_name: str) -> None:
@@ -73,7 +73,8 @@ class LogIndex:
         self.header_line: bytes = b""
         self.header_end = 0
         self.version = 0
-        self.current_version = 0  # what the file is upgraded to before the first append, if it is older
+        # the version that the file is upgraded to before the first append, if it is older
+        self.current_version = 0
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[LineChunk] = []
@@ -84,31 +85,33 @@ class LogIndex:
         self.leaf = ROOT
         self.leaf_ambiguous = False  # the agent would resolve another leaf; write an explicit one
         self.consumed = 0
-        self.prefix_recorded = False  # the mutable prefix is what the last change of it in the file says
-        self.mutable_prefix = 0  # bytes at the start that the program itself changes in place
+        self.prefix_recorded = False  # the last recorded change in the file matches the mutable prefix
+        self.mutable_prefix = 0  # bytes at the start that the agent itself changes in place
         self.lines = 0
         self.unterminated = False
         self.read_only: str | None = None
         self.last_message_time: float | None = None  # in milliseconds
-        self.knows_cost = True  # False where this file, unlike others of its program, does not record it
+        self.knows_cost = True  # False if this file, unlike others of its agent, does not record it
         self.other_objects: list[
             int
-        ] = []  # readable objects that are no entries: the size of the tree at each
-        # Entries that never leave this file, because they copy requests: not decoded, exported or converted.
+        ] = []  # the size of the tree at each readable object that is not an entry
+        # Entries that never leave this file, because they are copies of API requests: not decoded, exported
+        # or converted.
         self.withheld: set[int] = set()
         self.notes: list[Finding] = []
-        self.end_notes: list[Finding] = []  # true of the file as it ends now; more lines may change that
+        # findings about the current end of the file, which more lines may change
+        self.end_notes: list[Finding] = []
 
     def block_of(self, position: int) -> LineChunk:
         return self.blocks[bisect_right(self.blocks, position, key=_first_of) - 1]
 
     def span(self, position: int) -> ByteRange:
-        """The byte range of an entry."""
+        """Return the byte range of an entry."""
         block = self.block_of(position)
         return block.span(position - block.first)
 
     def ranges(self, positions: Iterable[int]) -> list[tuple[int, int]]:
-        """Where the lines of many entries begin and end, in this order."""
+        """Return start and end of the lines of many entries, in this order."""
         found = []
         first = last = offset = 0
         ends: Sequence[int] = ()
@@ -124,7 +127,7 @@ class LogIndex:
         return found
 
     def line_of(self, position: int) -> int:
-        """The line number of an entry, counted from 1."""
+        """Return the line number of an entry, counted from 1."""
         block = self.block_of(position)
         number = position - block.first
         return block.line + (number if block.lines is None else block.lines[number])
@@ -142,7 +145,7 @@ class LogIndex:
 
     @property
     def model(self) -> str | None:
-        """The model that the file names for the whole session, whatever its path says; None where none is."""
+        """The model that the file names for the whole session, whatever its path says, or None."""
         return None
 
     @property
@@ -153,22 +156,22 @@ class LogIndex:
 
     @property
     def repeats(self) -> Container[int]:
-        """Entries that only repeat others, because the program needs them twice; seldom any."""
+        """Entries that only repeat others, because the agent needs them twice; rarely any."""
         return ()
 
     @property
     def answer_ids(self) -> Mapping[int, str]:
-        """What copies of an answer share in all files, by the entry that says what it spent; often empty."""
+        """Keys that copies of an answer share across files, by the entry with its usage; often empty."""
         return {}
 
     @property
     def counted_elsewhere(self) -> int:
-        """How many entries at the beginning are another file's under other ids, where they count."""
+        """The number of entries at the start that are counted in another file, under other ids."""
         return 0
 
     @property
     def inherited_entries(self) -> int:
-        """How many entries came with the fork: those that are older than the session itself."""
+        """The number of entries copied by the fork: those older than the session itself."""
         header = self.header
         if header is None or header.parent_session is None or not header.timestamp:
             return 0
@@ -203,11 +206,11 @@ class LogIndex:
 
 
 def _no_log(offset: int, size: int) -> bytes:
-    raise ValueError(f"{size} bytes at {offset} were read from no log that can be asked again")
+    raise ValueError(f"{size} bytes at {offset} cannot be read again: the index has no log")
 
 
 def first_after_fork(forked: str, times: Sequence[str]) -> int:
-    """Which of these entries is the first that was not there when a session was forked."""
+    """Return the index of the first entry that was added after the fork."""
     return next(compress(count(), map(forked.__le__, times)), len(times))
 
 
@@ -216,7 +219,7 @@ def _first_of(block: LineChunk) -> int:
 
 
 def entry_fields(tree: Tree, position: int) -> dict[str, Any]:
-    """What every entry has: id, parent and timestamp."""
+    """Return the fields that every entry has: id, parent and timestamp."""
     parent = tree.parent_position(position)
     return {
         "id": tree.keys[position],

@@ -1,4 +1,4 @@
-"""Whose file a log is, and its header, without reading the log."""
+"""Detects the format of a log and reads its header without reading the whole log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Peek(msgspec.Struct, frozen=True):
 def peek(
     read: Callable[[int, int], bytes], path: str = "", *, detect: Callable[[bytes, str], Format] = detect
 ) -> Peek:
-    """Format and header, from the first megabyte that ``read(offset, size)`` gives, mostly from much less.
+    """Return format and header from the first megabyte of ``read(offset, size)``, usually from much less.
 
     ``detect(head, path)`` raises NotASession if no format recognizes the file.
     """
@@ -52,7 +52,7 @@ def peek(
 
 
 def unpacked_head(compression: CompressedFiles, read: Callable[[int, int], bytes]) -> bytes:
-    """At least the first megabyte of the content of a compressed log, or all of it if there is less."""
+    """Return at least the first megabyte of a compressed log's content, or all of it."""
     pieces: list[bytes] = []
     size = 0
     for piece in compression.decompress(read):

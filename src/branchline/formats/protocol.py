@@ -1,8 +1,8 @@
-"""What a program's format consists of: plain facts, a reader, a home and, where we write, a writer.
+"""The parts of an agent's format: traits, a reader, a home and, if branchline writes it, a writer.
 
-:class:`Format` joins the parts of one program. :class:`FormatReader`, :class:`FormatWriter` and
-:class:`FormatHome` are protocols with defaults: derive from them and override what differs. Their type
-parameter is the program's own :class:`~branchline.formats.log_index.LogIndex`.
+:class:`Format` joins the parts. :class:`FormatReader`, :class:`FormatWriter` and :class:`FormatHome` are
+protocols with defaults: derive from them and override what differs. Their type parameter is the agent's own
+:class:`~branchline.formats.log_index.LogIndex`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     IndexT = DefaultTypeVar("IndexT", bound=LogIndex, default=Any)
 else:
-    IndexT = TypeVar("IndexT", bound=LogIndex)  # defaults of type variables are younger than Python 3.11
+    IndexT = TypeVar("IndexT", bound=LogIndex)  # type variable defaults need Python 3.13
 IndexT_co = TypeVar("IndexT_co", bound=LogIndex, covariant=True)
 IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
 
@@ -58,7 +58,7 @@ __all__ = [
 
 
 class Content(Protocol):
-    """Bytes that can be read at any offset, fewer than ``size`` only at their end."""
+    """Bytes that can be read at any offset; fewer than ``size`` are returned only at the end."""
 
     def size(self) -> int: ...
 
@@ -66,40 +66,40 @@ class Content(Protocol):
 
 
 class LogReader(Protocol[IndexT_co]):
-    """Turns the lines of one log into an index."""
+    """Reads the lines of one log into an index."""
 
     @property
     def reading(self) -> IndexT_co: ...
 
     def feed(self, data: bytes, end: int) -> None:
-        """Take the whole lines in ``data[:end]``, each with its newline, that follow what was fed before."""
+        """Read the complete lines in ``data[:end]``, which follow those fed before."""
         ...
 
     def finish(self, tail: bytes) -> None:
-        """Take what follows the last newline, if anything, and settle links and leaf."""
+        """Read what follows the last newline, if anything, and resolve links and leaf."""
         ...
 
 
 class FormatReader(Protocol[IndexT]):
-    """Recognizes the files of a program and makes native records of their lines."""
+    """Recognizes the files of an agent and decodes their lines to native records."""
 
     context_rules: ContextRules = ContextRules()
-    """How a path becomes a context, where that differs from pi's way."""
+    """How a path becomes a context, if that differs from pi."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """Whether a file that begins with these bytes is of this format."""
+        """Return whether a file that begins with these bytes has this format."""
         ...
 
     def log_reader(self, path: str = "") -> LogReader[IndexT]:
-        """A fresh reader of one log; the path helps where a file does not say everything itself."""
+        """Return a new reader for one log; the path may provide facts that the file lacks."""
         ...
 
     def decode(self, line: bytes, index: IndexT, position: int) -> Entry:
-        """The record of an entry, as the native format would hold it, from the bytes of its line."""
+        """Decode the line of an entry to the record that the native format would hold."""
         ...
 
     def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
-        """The records of a whole block from its lines, if they can be decoded together; else None.
+        """Decode all lines of a block together; None if they must be decoded one by one.
 
         No value in them may be nested more than ``json_codec.DEEPEST`` levels deep.
         """
@@ -107,51 +107,51 @@ class FormatReader(Protocol[IndexT]):
         return None
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The header from the beginning of a file; None if more of the file is needed.
+        """Return the header from the beginning of a file; None if more of the file is needed.
 
-        ``whole`` says that there is no more; otherwise the last line may be cut off.
+        ``whole`` means that there is no more; otherwise the last line may be truncated.
         """
         return header_in(head, self.log_reader, path, whole=whole)
 
     def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
-        """The model of an answer; override it to answer without decoding the whole entry."""
+        """Return the model of an answer; override it to avoid decoding the whole entry."""
         return model_of_answer(transcript, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
-        """One answer of two entries that follow each other, where the program writes answers in pieces."""
+        """Merge two consecutive entries of one answer, if the agent writes answers in parts."""
         del before, after
         return None
 
 
 class FormatWriter(Protocol[IndexT_contra]):
-    """Writes new lines and whole new files as the program does.
+    """Encodes new lines and whole new files as the agent does.
 
-    Methods raise NotSupported, before anything is written, for what the format cannot hold.
+    Methods raise NotSupported, before anything is written, for anything that the format cannot store.
     """
 
     def session_id(self, fresh: str, timestamp: str) -> str:
-        """The id of a new session as the program makes them, from a unique one and the time."""
+        """Return the id of a new session in the agent's form, derived from a unique id and the time."""
         del timestamp
         return fresh
 
     def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """How the header of a new session names the one that it came from; None where it cannot."""
+        """Return how the header of a new session names its parent; None if it cannot."""
         return file or session_id
 
     def encode_header(self, header: Header) -> bytes:
-        """The first lines of a new session."""
+        """Return the first lines of a new session."""
         ...
 
     def encode(self, entries: Sequence[Entry], index: IndexT_contra) -> bytes:
-        """The lines for new entries after what was read, newlines included."""
+        """Return the lines for new entries, including newlines."""
         ...
 
     def fork(self, transcript: EntryLog[IndexT_contra], leaf: int, header: Header) -> bytes:
-        """A whole new file with the path to an entry (-1: an empty one) that names its parent."""
+        """Return a new file with the path to an entry (-1: no entries) that names its parent."""
         ...
 
     def copy(self, transcript: EntryLog[IndexT_contra], header: Header) -> bytes:
-        """A whole new file with everything that is in this one, under a new header."""
+        """Return a new file with everything in this one, under a new header."""
         ...
 
     def fork_compacted(
@@ -163,58 +163,58 @@ class FormatWriter(Protocol[IndexT_contra]):
         summary: CompactionSummaryMessage,
         first_kept: int = ROOT,
     ) -> bytes:
-        """A fork in which a summary replaces everything before an entry (-1: all of it).
+        """Return a fork in which a summary replaces everything before an entry (-1: all of it).
 
-        Called only for formats whose facts say ``compacts_by_fork``.
+        Called only for formats with the trait ``compacts_by_fork``.
         """
         del leaf, header, summary, first_kept
         raise transcript.format.traits.unsupported_error("compaction")
 
     def upgrade(self, transcript: EntryLog[IndexT_contra]) -> Iterable[bytes]:
-        """The file as its current version would hold it; called only if the index says it is older."""
+        """Yield the file in its current version; called only if the index says that it is older."""
         raise NotSupported(f"{transcript.format.name} has no older versions")
 
 
 class FormatHome(Protocol):
-    """Names the places where a program keeps its sessions. It opens no files."""
+    """Names the locations where an agent stores its sessions. It opens no files."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        """The directories below which this program keeps the sessions of all projects."""
+        """Return the directories that contain the sessions of all projects."""
         ...
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The directory for the sessions of one working directory, if the program has one."""
+        """Return the directory for the sessions of one working directory, if the agent has one."""
         del cwd, environment, home
         return None
 
     def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """Glob patterns of directories that new sessions go to, where one is there, rather than elsewhere."""
+        """Return glob patterns of directories that are preferred for new sessions if one exists."""
         del environment, home
         return ()
 
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """Every directory in which sessions of one working directory may be.
+        """Return every directory that may contain sessions of one working directory.
 
-        Where all projects share a directory, these are the roots; the header tells them apart.
+        If all projects share a directory, these are the roots; the header tells them apart.
         """
         directory, roots = self.directory(cwd, environment, home), self.roots(environment, home)
         return roots if directory is None or directory in roots else [directory]
 
     def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """Where a new session may be put: the first directory is created if it does not exist.
+        """Return where a new session can be stored: the first directory is created if it does not exist.
 
-        One with ``*`` or ``?`` in it is a pattern, which only a directory that exists can match. None where
-        nobody knows.
+        An item with ``*`` or ``?`` is a pattern, which only an existing directory can match. Empty if
+        unknown.
         """
         directory = self.directory(header.cwd, environment, home)
         return () if directory is None else (directory,)
 
     def file_key(self, header: Header) -> str:
-        """The name of a new session's file, without the suffix."""
+        """Return the name of a new session's file, without the suffix."""
         return header.id
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """For a sub-agent's session the path or id of the session that started it, "" if that is unknown.
+        """For a sub-agent's session, return the path or id of the session that started it, "" if unknown.
 
         None for every other session.
         """
@@ -222,25 +222,25 @@ class FormatHome(Protocol):
         return None
 
     def lock_file(self, path: str) -> str | None:
-        """The file on which the program takes an exclusive ``flock`` around its appends, if it does."""
+        """Return the file on which the agent takes an exclusive ``flock`` around its appends, if it does."""
         del path
         return None
 
 
-# -- for the programs that need them ----------------------------------------------------------------------
+# -- for the agents that need them ------------------------------------------------------------------------
 
 
 class CompressedFiles(Protocol):
     """Session files that may be compressed."""
 
     def is_compressed(self, head: bytes) -> bool:
-        """Whether a file that begins like this is compressed."""
+        """Return whether a file that begins like this is compressed."""
         ...
 
     def decompress(self, read: Callable[[int, int], bytes]) -> Iterator[bytes]:
-        """Yield the content of the compressed file behind ``read(offset, size)`` in small pieces.
+        """Yield the content of the compressed file behind ``read(offset, size)`` in small chunks.
 
-        Produces no more than is consumed: the caller limits how much that is. NotSupported if a required
+        Decompresses only as much as is consumed, which the caller limits. Raises NotSupported if a required
         package is not installed or the data is corrupt.
         """
         ...
@@ -250,30 +250,30 @@ class SplitFiles(Protocol):
     """Session files that may begin in other files."""
 
     def has_external_prefix(self, head: bytes) -> bool:
-        """Whether a file that begins like this may need others, which hold how the conversation begins."""
+        """Return whether a file that begins like this may need other files, which hold its beginning."""
         ...
 
     def assemble(
         self, content: Content, path: str, find: Callable[[str], Content | None]
     ) -> Iterator[bytes] | None:
-        """The content of a file joined with its beginning in other files; None if it is complete itself.
+        """Yield the content of a file joined with its beginning in other files; None if it is complete.
 
-        ``find`` returns the content of the file near this one whose name ends with an id, None if there is
+        ``find`` returns the content of the neighbouring file whose name ends with an id, None if there is
         none.
         """
         ...
 
     def roots_near(self, path: str) -> list[str]:
-        """The directories in which those other files may be."""
+        """Return the directories that may contain those other files."""
         ...
 
     def superseded(self, paths: Iterable[str]) -> set[str]:
-        """Which of these files another of them continues as the same session, so that only that is listed."""
+        """Return the files that another one continues as the same session; only the latter is listed."""
         ...
 
 
 Query = Callable[..., Iterator[tuple[Any, ...]]]
-"""``query(sql, *values)``: the rows of a SELECT statement. Text comes as UTF-8 bytes, never decoded."""
+"""``query(sql, *values)``: the rows of a SELECT statement. Text is UTF-8 bytes, not decoded."""
 
 
 class SessionVersion(msgspec.Struct, frozen=True):
@@ -284,23 +284,23 @@ class SessionVersion(msgspec.Struct, frozen=True):
     """The bytes of its rows."""
     modified_ms: int
     version: tuple[object, ...]
-    """Numbers and texts of which one changes whenever the lines of the session do."""
+    """Numbers and texts, one of which changes whenever the lines of the session do."""
     header: Header | None = None
-    """The header, if the table that lists sessions holds it."""
+    """The header, if the table that lists sessions contains it."""
 
 
 class DatabaseSessions(Protocol):
-    """Sessions that a program keeps together in SQLite databases.
+    """Sessions that an agent stores together in SQLite databases.
 
-    ``branchline.stores`` opens the databases, without disturbing the program, and runs the statements.
+    ``branchline.stores`` opens the databases without disturbing the agent, and runs the statements.
     """
 
     def recognizes(self, tables: Collection[str]) -> bool:
-        """Whether a database with these tables is one of this program."""
+        """Return whether a database with these tables belongs to this agent."""
         ...
 
     def sessions(self, query: Query) -> Iterable[SessionVersion]:
-        """Every session of a database; one statement for all of them, because lists ask for it."""
+        """Return every session of a database, with one statement for all of them."""
         ...
 
     def ids(self, query: Query) -> Iterable[str]:
@@ -308,11 +308,11 @@ class DatabaseSessions(Protocol):
         return (one.id for one in self.sessions(query))
 
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
-        """One session; None if there is none with this id."""
+        """Return one session; None if there is none with this id."""
         return next((one for one in self.sessions(query) if one.id == session_id), None)
 
     def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
-        """The session as lines of JSON, each with its newline, for the reader of this format.
+        """Yield the session as lines of JSON, each with its newline, for the reader of this format.
 
         The first line is the header and is recognized by ``sniff``. Nothing is yielded for a session that
         does not exist.
@@ -321,64 +321,64 @@ class DatabaseSessions(Protocol):
 
 
 class DocumentFiles(Protocol):
-    """Sessions that a program keeps as documents, or in several files each, instead of one file of lines."""
+    """Sessions that an agent stores as documents, or in several files each, instead of one file of lines."""
 
     def recognizes(self, path: str) -> bool:
-        """Whether a file with this path holds such a session."""
+        """Return whether a file with this path is such a session."""
         ...
 
     def companions(self, path: str) -> Sequence[str]:
-        """The other files that a session consists of, whether they exist or not."""
+        """Return the other files of a session, whether they exist or not."""
         del path
         return ()
 
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
-        """The session as lines of JSON, each with its newline, for the reader of this format.
+        """Yield the session as lines of JSON, each with its newline, for the reader of this format.
 
-        ``companion`` returns the content of one of :meth:`companions`, or of a file in or below the folder of
-        this one, for files that never change under their name; None if it cannot be read.
+        ``companion`` returns the content of one of :meth:`companions`, or of an immutable file in or below
+        the folder of this one; None if it cannot be read.
         """
         ...
 
 
 class ImportedFiles(Protocol[IndexT]):
-    """Sessions that a program takes only through a command of its own, as documents."""
+    """Sessions that an agent accepts only through an import command of its own, as documents."""
 
     unsupported: Mapping[str, str] = {}
-    """What such a session cannot hold, as in :class:`FormatTraits`."""
+    """What such a session cannot store, as in :class:`FormatTraits`."""
     command: tuple[str, ...] = ()
     """The command that imports a document; the path of the document follows."""
     writer: FormatWriter[IndexT]
     """Writes lines that the reader of this format reads, and that :meth:`document` understands."""
 
     def document(self, lines: bytes) -> bytes:
-        """The document of a session that the writer has written."""
+        """Return the document of a session that the writer has written."""
         ...
 
 
 class TitleFiles(Protocol):
-    """Titles that a program keeps outside the session files."""
+    """Titles that an agent stores outside the session files."""
 
     def titles_file(self, root: str) -> str | None:
-        """The file with the titles of the sessions below a root."""
+        """Return the file with the titles of the sessions below a root."""
         ...
 
     def titles_near(self, path: str) -> str | None:
-        """The file with the title of one session file."""
+        """Return the file with the title of one session file."""
         ...
 
     def titles(self, data: bytes) -> Mapping[str, str]:
-        """The titles in such a file, by session id."""
+        """Return the titles in such a file, by session id."""
         ...
 
     def title_line(self, session_id: str, title: str, time: str) -> bytes | None:
-        """The line that gives a session a title, for the end of such a file; None where none can be added."""
+        """Return the line that sets a title, to be appended to such a file; None if none can be added."""
         del session_id, title, time
         return None
 
 
 class SessionFacts(msgspec.Struct, frozen=True):
-    """What other files say about a session; None where they say nothing."""
+    """Facts about a session from other files; None if unknown."""
 
     title: str | None = None
     cwd: str | None = None
@@ -386,7 +386,7 @@ class SessionFacts(msgspec.Struct, frozen=True):
     """The session that this one came from."""
 
     def completed(self, header: Header) -> Header:
-        """The header with what it does not say itself."""
+        """Return the header with missing fields filled in."""
         cwd, parent = header.cwd or self.cwd or "", header.parent_session or self.parent
         if (cwd, parent) == (header.cwd, header.parent_session):
             return header
@@ -394,30 +394,30 @@ class SessionFacts(msgspec.Struct, frozen=True):
 
 
 class CompanionFile(Protocol):
-    """A small file near a session file that says what the session file does not."""
+    """A small file near a session file with facts that the session file lacks."""
 
     def companion(self, path: str) -> str | None:
-        """The path of that file, for the path of a session file."""
+        """Return the path of that file, for the path of a session file."""
         ...
 
     def facts(self, data: bytes) -> SessionFacts:
-        """What its content says; damage says nothing."""
+        """Return the facts in its content; nothing if it is damaged."""
         ...
 
 
 class ExternalParts(Protocol[IndexT_contra]):
-    """Parts of entries that a program keeps in other files."""
+    """Parts of entries that an agent stores in other files."""
 
     def missing_parts(self, transcript: EntryLog[IndexT_contra], position: int) -> str | None:
-        """What of an entry is kept in other files that are not there, in words; None if nothing is."""
+        """Describe the parts of an entry whose files are missing; None if none are."""
         ...
 
 
 class EntryTexts(Protocol[IndexT_contra]):
-    """The words of many entries at once, for programs that write much beside them into each line."""
+    """Bulk extraction of text, for agents whose lines contain much else."""
 
     def texts(self, data: bytes, index: IndexT_contra, block: LineChunk) -> Sequence[EntryText | None] | None:
-        """What the entries of a block say, from its lines; the same as the decoded entries say.
+        """Return the text of the entries of a block; the same as that of the decoded entries.
 
         None for an entry that has to be decoded, or instead of all of them.
         """
@@ -425,14 +425,14 @@ class EntryTexts(Protocol[IndexT_contra]):
 
 
 class ReadingLimits(Protocol):
-    """What a program does not read although its files hold it, for the report of a conversion."""
+    """What an agent ignores although its files can hold it, for the fidelity report."""
 
     def unread(self, entry: Entry) -> tuple[str, ...]:
-        """What of an entry the program does not read, in words."""
+        """Describe what the agent ignores in an entry."""
         ...
 
     def line_problem(self, size: int) -> str | None:
-        """What the program cannot do with a session that has a line of this size, newline included."""
+        """Describe what the agent cannot do with a session that has a line of this size, newline included."""
         del size
         return None
 
@@ -441,99 +441,99 @@ class ReadingLimits(Protocol):
 
 
 class LinkFields(msgspec.Struct, frozen=True):
-    """What the fields of a line are called in which an entry names others; "" where there is none such."""
+    """Names of the fields in which an entry refers to others; "" if there is none."""
 
     parent: str = "parentId"
     target: str = "targetId"
-    """Of a move: where to."""
+    """The target of a move."""
     first_kept: str = "firstKeptEntryId"
     label: str = ""
-    """Of a label: what it names, where the nearest entry above with that id is meant and not any."""
+    """The target of a label, if that is the nearest ancestor with the id rather than any entry."""
 
 
 class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Plain facts about a format."""
 
     name: str
-    """The name of the program."""
+    """The name of the agent."""
     suffix: str = JSONL
     compressed_suffix: str = ""
-    """What follows the suffix in the names of compressed files."""
+    """The additional suffix of compressed files."""
     file_patterns: tuple[str, ...] = ("*.jsonl", "*/*.jsonl")
     """Session files below a root: names with ``*`` for any text, ``**`` for any number of folders."""
     subagent_patterns: tuple[str, ...] = ()
-    """The same for the sessions of sub-agents, where these are kept apart."""
+    """The same for sub-agent sessions, if they are stored separately."""
     unsupported: Mapping[str, str] = {}
-    """What a session cannot hold (``label``, ``title``, ``branch`` …), with a readable reason."""
+    """What a session cannot store (``label``, ``title``, ``branch`` …), with a readable reason."""
     links: LinkFields | None = LinkFields()
-    """How lines name other lines; None where they follow each other and name none."""
+    """How lines refer to other lines; None if they only follow each other."""
     native_entries: bool = False
-    """Whether entries are written as in the native format, so that readers of that understand them."""
+    """Whether entries are written as in the native format, so that native readers understand them."""
     metadata_types: frozenset[str] = frozenset()
-    """Types of entries that in this program describe the session and are not part of the conversation."""
+    """Entry types that describe the session in this agent and are not part of the conversation."""
     path_types: frozenset[str] = frozenset()
-    """Types of side records that in this program are steps of a path, as conversation entries are."""
+    """Types of side records that are steps of a path in this agent, like conversation entries."""
     compaction_embeds_tail: bool = False
-    """Whether a compaction holds the messages that it keeps, instead of naming the first of them."""
+    """Whether a compaction contains the messages that it keeps, instead of naming the first of them."""
     records_cost: bool = True
-    """Whether files say what answers cost; otherwise the cost is unknown, not zero."""
+    """Whether files record the cost of answers; otherwise the cost is unknown, not zero."""
     records_cwd: bool = True
-    """Whether sessions say their working directory; otherwise it is unknown, not empty."""
+    """Whether sessions record their working directory; otherwise it is unknown, not empty."""
     compacts_by_fork: bool = False
     """Whether the only compaction is a new session that begins with the summary."""
     rounds_integers: bool = False
-    """Whether the program reads whole numbers as floating-point ones, exact up to 2 ** 53 only."""
+    """Whether the agent reads integers as floating-point numbers, exact only up to 2 ** 53."""
     keeps_lone_surrogates: bool = True
-    """Whether the program keeps lone surrogates; else it reads U+FFFD for them."""
+    """Whether the agent preserves lone surrogates; otherwise it reads them as U+FFFD."""
     removes_empty_sessions: bool = False
-    """Whether the program deletes sessions without a message that it finds in its directory."""
+    """Whether the agent deletes sessions without a message in its directory."""
     leaves_stubs: bool = False
-    """Whether the program leaves files without messages under the id of another session."""
+    """Whether the agent leaves files without messages under the id of another session."""
     title_in_header: bool = False
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False
-    """Whether a running program may write at an offset of its own, over what others append meanwhile."""
+    """Whether a running agent may write at its own offset, over what others appended meanwhile."""
     keeps_days: float | None = None
-    """How many days after their last change the agent deletes sessions, by default; None if it does not."""
+    """After how many days without a change the agent deletes sessions by default; None for never."""
     keeps_days_setting: str = ""
-    """The name of that number in ``settings.json`` beside the folder of the sessions, if it is there."""
+    """The name of that setting in ``settings.json`` beside the sessions folder, if there is one."""
     copies_companion_folder: bool = False
-    """Whether the folder that belongs to a session file is copied with the whole session."""
+    """Whether the folder that belongs to a session file is copied with the session."""
     appendable: bool = True
     """Whether sessions can be appended to. If not, only whole new files are written."""
     active_branch_last: bool = False
-    """Whether a new file has the active branch after all others, each branch in one piece."""
+    """Whether a new file has the active branch last, with each branch contiguous."""
     rolls_back_turns: bool = False
-    """Whether branches are turns that were rolled back: each begins with a prompt and holds no compaction."""
+    """Whether branches are rolled-back turns: each begins with a prompt and contains no compaction."""
     splits_answers: bool = False
     """Whether one answer may be written as several entries."""
     ends_with_position: bool = False
     """Whether a new file ends with lines that record the leaf."""
 
     def stem_of(self, path: str) -> str:
-        """The name of a file without the suffix."""
+        """Return the name of a file without the suffix."""
         return posixpath.basename(path).removesuffix(self.compressed_suffix).removesuffix(self.suffix)
 
     def key_of(self, path: str) -> str:
-        """The key of a session: the name of its file, unless a program names the folder for the session."""
+        """Return the key of a session: its file name, unless the agent names the folder after the session."""
         return self.stem_of(path)
 
     def unsupported_error(self, what: str) -> NotSupported:
-        """The exception for something this format cannot hold, with the way out."""
-        reason = self.unsupported.get(what, f"the format has no place for it ({what})")
+        """Return the exception for something that this format cannot store, with the way out."""
+        reason = self.unsupported.get(what, f"the format cannot store it ({what})")
         return NotSupported(
             f"{self.name} sessions cannot hold this: {reason}. Fork it into a native session."
         )
 
 
 class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=False):
-    """How one program keeps sessions."""
+    """How one agent stores sessions."""
 
     traits: FormatTraits
     reader: FormatReader[IndexT]
     home: FormatHome
     writer: FormatWriter[IndexT] | None = None
-    """None for a program whose sessions are only read."""
+    """None for an agent whose sessions are read-only."""
     compression: CompressedFiles | None = None
     splitting: SplitFiles | None = None
     titles: TitleFiles | None = None
@@ -547,17 +547,17 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
 
     @property
     def name(self) -> str:
-        """The name of the program."""
+        """The name of the agent."""
         return self.traits.name
 
     def required_writer(self) -> FormatWriter[IndexT]:
-        """The writer. NotSupported for a program whose sessions are only read."""
+        """The writer. Raises NotSupported for an agent whose sessions are read-only."""
         if self.writer is None:
             raise NotSupported(f"sessions of {self.name} are read-only; fork one to continue it")
         return self.writer
 
     def for_import(self) -> Format[IndexT]:
-        """The format with the writer of the documents that the program imports, where it imports any."""
+        """Return the format with the writer for the agent's import documents, if it imports any."""
         if self.imports is None:
             return self
         traits = msgspec.structs.replace(self.traits, unsupported=self.imports.unsupported)
@@ -565,11 +565,11 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
 
     @property
     def is_appendable(self) -> bool:
-        """Whether entries can be added to a session of this program."""
+        """Whether entries can be appended to a session of this agent."""
         return self.writer is not None and self.traits.appendable
 
     def compression_of(self, head: bytes) -> CompressedFiles | None:
-        """How to decompress a file that begins like this; None if it is not compressed."""
+        """Return how to decompress a file that begins like this; None if it is not compressed."""
         return self.compression if self.compression and self.compression.is_compressed(head) else None
 
 
@@ -582,10 +582,10 @@ def header_in(
     lines: int = 1,
     needs_cwd: bool = True,
 ) -> Header | None:
-    """The header that a reader finds in the first lines of a file, or else in all that is there of it.
+    """Return the header that a reader finds in the first lines of a file, or else in all available bytes.
 
-    ``lines`` is how many lines usually tell it. It is complete when it names the working directory, unless
-    ``needs_cwd`` is False. None where more of the file has to be seen.
+    ``lines`` is how many lines usually suffice. The header is complete when it names the working directory,
+    unless ``needs_cwd`` is False. None if more of the file is needed.
     """
     header: Header | None = None
     first, last = 0, head.rfind(b"\n") + 1

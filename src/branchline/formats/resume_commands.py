@@ -31,20 +31,21 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.A
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}", re.ASCII)
 _UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # line separators, and what turns the writing direction
+    # line separators, and characters that change the writing direction
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff]"  # bytes that are not UTF-8, among them control characters of eight-bit terminals
 )
 _QUOTED = 60
 
 
 class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a command, and what follows them: the file, an id, an id that is a UUID, or nothing."""
+    """The arguments of a command, and what follows them: the file, an id, a UUID, or nothing."""
 
     argv: tuple[str, ...]
     takes: Literal["path", "uuid", "id", "nothing"]
     note: str | None = None
     deletes: str | None = None
-    """Why this command may lose the session, as text; None if it cannot."""
+    """Why this command may delete the session, as text; None if it cannot."""
 
     def command(self, *, path: str | None, id: str) -> tuple[str, ...]:  # noqa: A002
         """Return the command for one session.
@@ -68,9 +69,9 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
                 return self.argv
 
     def _followed_by(self, id: str) -> tuple[str, ...]:  # noqa: A002
-        """The words and the id, which belongs to the last word if that ends with an equals sign."""
-        *words, last = self.argv
-        return (*words, last + id) if last.endswith("=") else (*self.argv, id)
+        """Return the arguments and the id, joined to the last one if that ends with an equals sign."""
+        *arguments, last = self.argv
+        return (*arguments, last + id) if last.endswith("=") else (*self.argv, id)
 
 
 def session_argument(path: str | None, id: str) -> str:  # noqa: A002
@@ -106,8 +107,8 @@ def directory_problem(cwd: str) -> str | None:
 
 def command_line(command: tuple[str, ...], cwd: str | None) -> str:
     """Return a command as you would type it in a shell, with the directory that it runs in."""
-    words = shlex.join(command)
-    return words if cwd is None else f"cd {shlex.quote(cwd)} && {words}"
+    line = shlex.join(command)
+    return line if cwd is None else f"cd {shlex.quote(cwd)} && {line}"
 
 
 RESUME_COMMANDS: dict[str, ResumeCommand] = {

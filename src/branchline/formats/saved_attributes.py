@@ -23,7 +23,7 @@ class SavedAttributes:
         return msgspec.defstruct("SavedAttributes", list(self._types.items()), array_like=True)
 
     def dump(self, holder: object) -> bytes:
-        """The values of the attributes. ValueError or OverflowError if one cannot be encoded."""
+        """Return the values of the attributes. Raises ValueError or OverflowError if encoding fails."""
         return msgspec.msgpack.encode(self._record(*[getattr(holder, name) for name in self._types]))
 
     def load(self, holder: object, data: bytes) -> None:

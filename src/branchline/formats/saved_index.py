@@ -1,11 +1,11 @@
-"""The index of a log as bytes, so that a large file need not be read again to be opened.
+"""The index of a log as bytes, so that a large file need not be read again to open it.
 
-:func:`dump` writes the columns of the tree one after the other, each in the form in which it loads fastest,
-and everything else as one MessagePack record. :func:`load` fills the index of a fresh reader from it. Columns
-are converted to Python objects when the tree needs them. The bytes say nothing about the file that they were
-made of: whether they still fit it is for the caller to find out.
+:func:`dump` writes the columns of the tree one after the other, each in the form that loads fastest, and
+everything else as one MessagePack record. :func:`load` fills the index of a new reader from it. Columns are
+converted to Python objects when the tree needs them. The bytes do not identify the file that they were made
+from: the caller must check that they still match it.
 
-Payloads are not kept. A log whose links are irregular (duplicate ids, orphans, cycles) is not saved.
+Payloads are not saved, nor is a log with irregular links (duplicate ids, orphans, cycles).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from branchline.tree import Finding
 __all__ = ["dump", "load"]
 
 _VERSION = f"{__version__}/2/{sys.byteorder}"
-"""Increase the number when a reader or this form changes: what another version saved is not used."""
-_WORDS = 8  # columns of numbers begin at multiples of this
-_FEW = 16  # keys that are looked up without loading all of them
+"""Increase the number when a reader or this form changes: data saved by another version is ignored."""
+_WORDS = 8  # number columns are aligned to this
+_FEW = 16  # keys that are looked up before all keys are loaded
 _T = TypeVar("_T")
 
 
@@ -79,7 +79,7 @@ def _decoder() -> msgspec.msgpack.Decoder[_Saved]:
 
 
 def dump(reader: LogReader[LogIndex]) -> bytes | None:
-    """What a reader that has finished knows; None where it cannot be saved."""
+    """Return the state of a finished reader; None if it cannot be saved."""
     index = reader.reading
     if not isinstance(reader, LineReader) or reader.gap or index.unterminated or not index.linker.is_plain:
         return None
@@ -142,13 +142,13 @@ def dump(reader: LogReader[LogIndex]) -> bytes | None:
             )
         )
     except (ValueError, OverflowError):
-        # A line break in a name, half a surrogate pair, a huge number, or more than 256 types.
+        # A line break in a name, a lone surrogate, a huge number, or more than 256 types.
         return None
     return b"".join((len(record).to_bytes(_WORDS, "little"), record, bytes(-len(record) % _WORDS), *columns))
 
 
 def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
-    """Fill the index of a fresh reader; False, and nothing done, if another version saved these bytes."""
+    """Fill the index of a new reader; False, with nothing done, if another version saved these bytes."""
     if not isinstance(reader, LineReader):
         return False
     end = _WORDS + int.from_bytes(data[:_WORDS], "little")
@@ -220,7 +220,7 @@ class _Columns:
         return set(_numbers(self._textless))
 
     def find(self, key: str) -> int | None:
-        """The position of a key by a search in the bytes: a few times, before all keys are worth loading."""
+        """Return the position of a key by searching the bytes, which is faster for the first few lookups."""
         self._lookups += 1
         if self._lookups > _FEW or "\n" in key:
             return None
@@ -232,14 +232,14 @@ class _Columns:
 
 
 def _numbered(values: Sequence[_T]) -> tuple[list[_T], bytes]:
-    """The different values of a column, and one byte for each entry. ValueError if there are too many."""
+    """Return the distinct values of a column, and one byte for each entry. Raises ValueError if too many."""
     names = list(dict.fromkeys(values))
     numbers = {name: place for place, name in enumerate(names)}
     return names, bytes(map(numbers.__getitem__, values))
 
 
 def _named(column: memoryview, names: Sequence[_T]) -> list[_T]:
-    """The values of a column. Where nearly all are the same only the others are looked at."""
+    """Return the values of a column. If nearly all are equal, only the others are decoded."""
     numbers = bytes(column)
     counts = [numbers.count(number) for number in range(len(names))]
     common = max(range(len(names)), key=counts.__getitem__, default=0)
@@ -254,7 +254,7 @@ def _named(column: memoryview, names: Sequence[_T]) -> list[_T]:
 
 
 def _shape(block: LineChunk) -> tuple[int, int, int, int, int]:
-    """The numbers of a chunk, how many entries it has, and whether lines hold several of them."""
+    """Return the numbers of a chunk, its number of entries, and whether lines hold several of them."""
     return block.first, block.offset, block.line, len(block.ends), int(block.starts is not None)
 
 
@@ -277,7 +277,7 @@ def _numbers(column: memoryview) -> array[int]:
 
 
 def _joined(names: Iterable[str]) -> bytes:
-    """Names, each followed by a line break. ValueError where one holds a line break or cannot be encoded."""
+    """Return names, each followed by a line break. Raises ValueError if one cannot be encoded this way."""
     names = list(names)
     if not names:
         return b""

@@ -1,4 +1,4 @@
-"""How the names of session files end: the one place that knows it."""
+"""The suffixes of session files, defined in one place."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ SUFFIXES = (JSONL, NDJSON)
 
 
 def has_suffix(name: str) -> bool:
-    """Whether a file of this name may be a session."""
+    """Return whether a file of this name may be a session."""
     return name.endswith(SUFFIXES)
 
 
 def suffix_of(name: str) -> str:
-    """The ending of the name of a session file; the usual one where it has none."""
+    """Return the suffix of a session file; the usual one if it has none."""
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), JSONL)
 
 
 def without_suffix(name: str) -> str:
-    """The name of a session file without its ending."""
+    """Return the name of a session file without its suffix."""
     return name.removesuffix(suffix_of(name))

@@ -1,8 +1,8 @@
-"""Typed rows of JSON lines: many decoded in one call, and the same rows from objects of unusual shape.
+"""Typed rows of JSON lines: decoded in bulk, and the same rows from objects of unusual shape.
 
 A format describes its lines as a msgspec struct whose fields all have defaults. :class:`TypedReader` decodes
-lines into such rows in bulk. A line that does not fit is read again field by field: a value of the wrong type
-is left out, everything else of the line is kept.
+lines into such rows in bulk. A line that does not fit is read again field by field: values of the wrong type
+are dropped, everything else is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DECODERS: dict[type[Any], Callable[[memoryview], list[Any]]] = {}
 
 
 class TypedReader(LineReader, Generic[RowT]):
-    """Reads lines as rows of one type; a format derives from it and writes ``take_rows``."""
+    """Reads lines as rows of one type; a format derives from it and implements ``take_rows``."""
 
     row_type: ClassVar[type[Any]]
     begins_with_header = False
@@ -44,27 +44,27 @@ class TypedReader(LineReader, Generic[RowT]):
 
 
 class ReplayReader(TypedReader[RowT]):
-    """Reads rows that name no parents, by replaying them: each is any number of entries, mostly none or one.
+    """Reads rows without parent links by replaying them: each becomes any number of entries, usually 0 or 1.
 
-    A format derives from it, and writes :meth:`replay` and :meth:`are_regular`.
+    A format derives from it and implements :meth:`replay` and :meth:`are_regular`.
     """
 
     def __init__(self, reading: LogIndex) -> None:
         super().__init__(reading)
         self.tip = ROOT
         """The parent of the next entry."""
-        # Of the rows that are taken now: which of them it is, and of each entry the row and the time.
+        # State of the current call: the index of the current row, and the row and time of each new entry.
         self._row = 0
         self._held_by: list[int] = []
         self._times: list[str | float | None] = []
         self._odd_parents: dict[int, int] = {}  # of those that do not follow the entry before them
 
     def replay(self, row: RowT, lines: Lines, index: int) -> None:
-        """Take the row of one of these lines; calls :meth:`add` for each entry that it is."""
+        """Interpret the row of one of these lines; call :meth:`add` for each of its entries."""
         raise NotImplementedError
 
     def are_regular(self, rows: Sequence[RowT]) -> bool:
-        """Whether rows are of the usual kinds, so that their objects need no further check."""
+        """Return whether rows are of the usual kinds, so that their objects need no further check."""
         raise NotImplementedError
 
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
@@ -89,9 +89,9 @@ class ReplayReader(TypedReader[RowT]):
         time: str | float | None = "",
         role: str | None = None,
     ) -> int:
-        """Add an entry behind the tip, and make it the tip. A key that is taken gets a number.
+        """Add an entry as a child of the tip and make it the tip. A key in use gets a number appended.
 
-        A time in milliseconds is written as text when it is first needed.
+        A time in milliseconds is converted to text when it is first needed.
         """
         tree = self.reading.tree  # filled here, and linked for all rows at once: half the cost of Tree.add
         position = len(tree.keys)
@@ -131,22 +131,22 @@ RowPlace = tuple[str, str | msgspec.UnsetType | None, str, str, str | None, bool
 """The place of a row in the tree, and its kind of entry. A plain tuple, because there is one for each row.
 
 The id, "" if the row has none; the parent, None for a root, UNSET if the row names none and so follows the
-entry before it; the type, the time and the role of the entry; whether it is an answer without text.
+previous entry; the type, the time and the role of the entry; whether it is a textless answer.
 """
 
 
 class LinkedReader(TypedReader[RowT]):
-    """Reads rows that name their own id and that of their parent, one entry each.
+    """Reads rows that name their own id and their parent's, one entry each.
 
-    A format derives from it and writes :meth:`place`, and :meth:`note` for what it keeps beside the tree.
+    A format derives from it and implements :meth:`place`, and :meth:`note` for state beyond the tree.
     """
 
     def place(self, row: RowT) -> RowPlace:
-        """Where a row belongs; changes nothing."""
+        """Return the place of a row; must not change anything."""
         raise NotImplementedError
 
     def note(self, row: RowT, position: int) -> None:
-        """The row is in the tree, at this position."""
+        """Called when the row has been added to the tree at this position."""
 
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
         tree = self.reading.tree
@@ -167,13 +167,13 @@ class LinkedReader(TypedReader[RowT]):
         row = row_from(fields, self.row_type)
         if not self.place(row)[0]:
             self.note_not_an_entry("an object without an id", line, offset)
-            self.gap = True  # what follows it names a parent that is not there
+            self.gap = True  # the next row names a parent that does not exist
             return
         self.take_one(row, line, offset)
 
 
 def row_from(fields: dict[str, Any], shape: type[RowT]) -> RowT:
-    """The row in a JSON object, without the values that have the wrong type."""
+    """Return the row for a JSON object, without values of the wrong type."""
     try:
         return json_codec.convert(fields, shape)
     except ValueError:
@@ -188,7 +188,7 @@ def row_from(fields: dict[str, Any], shape: type[RowT]) -> RowT:
 
 
 def _fitted(value: Any, shape: Any) -> Any:
-    """The value as this type, as much of it as fits; or the mark that nothing does."""
+    """Return as much of the value as fits the type, or the marker for nothing."""
     try:
         return json_codec.convert(value, shape)
     except ValueError:

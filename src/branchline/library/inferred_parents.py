@@ -78,12 +78,12 @@ def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[in
     if all(rows[number].parent_session is not None for number in family):
         return []
     from branchline.formats.claude_code.lineage import lineage  # noqa: PLC0415  as above
-    from branchline.formats.claude_code.log_index import ClaudeCodeReading  # noqa: PLC0415  few need it
+    from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex  # noqa: PLC0415  few need it
 
-    readings: dict[int, ClaudeCodeReading] = {}
+    readings: dict[int, ClaudeCodeLogIndex] = {}
     for number in family:
         transcript = _read_again(rows[number])
-        if transcript is not None and isinstance(transcript.reading, ClaudeCodeReading):
+        if transcript is not None and isinstance(transcript.reading, ClaudeCodeLogIndex):
             readings[number] = transcript.reading
     numbers = list(readings)
     return [

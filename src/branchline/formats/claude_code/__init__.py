@@ -1,4 +1,4 @@
-"""Claude Code's transcripts, read and never written: a file per session, sub-agents in their own."""
+"""Claude Code transcripts: one file per session and sub-agent; existing files are read-only."""
 
 from branchline.formats.claude_code.format import CLAUDE_CODE
 

@@ -1,11 +1,11 @@
-"""Records of one transcript in another file, under another session id."""
+"""Copies records of a transcript into another file, with another session id."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from branchline.entries import Header, json_codec
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.rows import PROVENANCE
 from branchline.formats.entry_log import EntryLog
 
@@ -13,11 +13,11 @@ __all__ = ["copied_lines"]
 
 
 def copied_lines(
-    transcript: EntryLog[ClaudeCodeReading], positions: Sequence[int], header: Header
+    transcript: EntryLog[ClaudeCodeLogIndex], positions: Sequence[int], header: Header
 ) -> Iterator[bytes]:
-    """The records at these positions, each once, with the id of the new session.
+    """Yield the records at these positions, each once, with the id of the new session.
 
-    Uuids stay as they are, as in the program's own forks. Copies of requests never leave their file.
+    Uuids are unchanged, as in Claude Code's own forks. Recorded API requests are not copied.
     """
     reading = transcript.reading
     before = None

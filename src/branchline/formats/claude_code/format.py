@@ -1,4 +1,4 @@
-"""Claude Code's transcripts as a format: how they are recognized, read and written."""
+"""Claude Code's transcript format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from branchline.formats.lines import head_lines
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
 
 if TYPE_CHECKING:
-    from branchline.formats.claude_code.log_index import ClaudeCodeReading
+    from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
     from branchline.formats.claude_code.reader import ClaudeCodeReader
 
 __all__ = ["CLAUDE_CODE"]
@@ -69,7 +69,7 @@ def _decoder() -> msgspec.json.Decoder[_Record]:
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """One message per answer: its records are joined where the first one stands, results follow."""
+    """Merge the records of each answer into one message, at the position of the first; results follow."""
     merged: list[ContextMessage] = []
     places: dict[str, int] = {}
     for item in messages:
@@ -101,7 +101,7 @@ def _merged(before: AssistantMessage, after: AssistantMessage) -> AssistantMessa
 
 
 def _joined(one: Content, other: Content) -> Content:
-    """The blocks of two records of one answer; the later one may repeat those of the first."""
+    """Return the blocks of two records of one answer; the later one may repeat those of the first."""
     if isinstance(one, str) or isinstance(other, str):
         return other if isinstance(one, str) else one
     return other if other[: len(one)] == one else one + other
@@ -122,15 +122,15 @@ TRAITS = FormatTraits(
 )
 
 
-class ClaudeCodeFormatReader(FormatReader["ClaudeCodeReading"]):
+class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
     """Reads transcripts of Claude Code up to 2.1."""
 
     context_rules = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A record of the tree, or one of those beside it, before anything else that is an object.
+        """Recognize a record of the tree, or a known metadata record, before any other object.
 
-        Every release brings new kinds: one that is not known decides nothing, if records of the tree follow.
+        Every release adds kinds: an unknown one is not conclusive if records of the tree follow.
         """
         strange = False
         for line in head_lines(head):
@@ -143,7 +143,7 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeReading"]):
                     return True
                 continue
             if isinstance(fields, dict):
-                if _is_ours(fields) and (not strange or fields.keys() >= _RECORD):
+                if _matches(fields) and (not strange or fields.keys() >= _RECORD):
                     return True
                 if not isinstance(kind := fields.get("type"), str) or kind in _OF_OTHERS:
                     return False
@@ -155,8 +155,8 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeReading"]):
 
         return ClaudeCodeReader(path)
 
-    def answer_model(self, transcript: EntryLog[ClaudeCodeReading], position: int) -> ModelRef | None:
-        """Without what the answer says and spent."""
+    def answer_model(self, transcript: EntryLog[ClaudeCodeLogIndex], position: int) -> ModelRef | None:
+        """Return the model of an answer without decoding its content and usage."""
         reading = transcript.reading
         try:
             model = _decoder().decode(transcript.raw(position)).message.model
@@ -167,23 +167,23 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeReading"]):
         return ModelRef(provider="anthropic", id=model)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """What the first records tell; of one that is too long, what stands at its beginning."""
+        """Return the header from the first records; of a very long record only the start is read."""
         header = super().peek(head, path, whole=whole)
         if whole and (header is None or not header.cwd) and (found := re.search(_CWD, head)) is not None:
             named = Header(id=TRAITS.key_of(path)) if header is None else header
             header = msgspec.structs.replace(named, cwd=str(json_codec.loads(found[1])))
         return header
 
-    def decode(self, line: bytes, index: ClaudeCodeReading, position: int) -> Entry:
+    def decode(self, line: bytes, index: ClaudeCodeLogIndex, position: int) -> Entry:
         return decode_record(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
-        """The records of one response are one answer."""
+        """Merge records of the same response into one answer."""
         same = before.response_id is not None and before.response_id == after.response_id
         return _merged(before, after) if same else None
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
     if not isinstance(kind, str):
         return False
@@ -195,8 +195,8 @@ def _is_ours(fields: dict[str, Any]) -> bool:
     return _BESIDE.get(kind, "") in fields
 
 
-class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeReading"]):
-    """Writes new transcripts that Claude Code 2.1 resumes; never into its own files."""
+class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeLogIndex"]):
+    """Writes new transcripts that Claude Code 2.1 can resume; never changes existing ones."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
         del timestamp
@@ -209,18 +209,18 @@ class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeReading"]):
             raise NotSupported(f"cannot write a Claude Code session with the id {header.id!r}: not a UUID")
         return provenance_line(header)
 
-    def encode(self, entries: Sequence[Entry], index: ClaudeCodeReading) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: ClaudeCodeLogIndex) -> bytes:
         from branchline.formats.claude_code.writer import TranscriptWriter  # noqa: PLC0415
 
         return TranscriptWriter(index, TRAITS.unsupported_error).write(entries)
 
-    def fork(self, transcript: EntryLog[ClaudeCodeReading], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[ClaudeCodeLogIndex], leaf: int, header: Header) -> bytes:
         from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
 
         lines = copied_lines(transcript, transcript.tree.path_positions(leaf), header)
         return self.encode_header(header) + b"".join(lines)
 
-    def copy(self, transcript: EntryLog[ClaudeCodeReading], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[ClaudeCodeLogIndex], header: Header) -> bytes:
         from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
 
         lines = copied_lines(transcript, range(len(transcript.tree)), header)

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its transcripts."""
+"""Where Claude Code stores its transcripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from branchline.formats.protocol import FormatHome
 __all__ = ["ClaudeCodeHome", "agent_of"]
 
 _AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
-_LONGEST = 200  # characters of a directory's name before the program shortens it
+_LONGEST = 200  # longer directory names are abbreviated by Claude Code
 
 
 def _slug(cwd: str) -> str:
@@ -26,22 +26,22 @@ def agent_of(path: str) -> str | None:
 
 
 class ClaudeCodeHome(FormatHome):
-    """Where Claude Code keeps its transcripts."""
+    """Where Claude Code stores its transcripts."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         base = environment.get("CLAUDE_CONFIG_DIR") or posixpath.join(home, ".claude")
         return [posixpath.join(base, "projects")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The directory of a project. Two working directories may share one: the records tell which.
+        """Return the directory of a project, which several working directories may share.
 
-        None for a long path: the program shortens its name and adds a hash that only it knows.
+        None for a long path: Claude Code abbreviates its name and adds a hash that cannot be computed here.
         """
         slug = _slug(cwd)
         return None if len(slug) > _LONGEST else posixpath.join(self.roots(environment, home)[0], slug)
 
     def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """That directory; for a long path one that the program has made. A session must name its project."""
+        """Return that directory; for a long path, a pattern for an existing one. A project is required."""
         if not header.cwd:
             return ()
         slug = _slug(header.cwd)

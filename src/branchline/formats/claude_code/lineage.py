@@ -1,6 +1,6 @@
-"""Files that belong together: copies of one beginning, and sub-agents with the calls that started them.
+"""Relations between files: forks with a common prefix, and sub-agents with the calls that started them.
 
-Nothing here opens a file. Who lists the directories hands over what was read.
+Nothing here opens a file; the caller passes what was read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import UsageSum, usage_rows
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall, ToolResult, message_text
-from branchline.formats.claude_code.log_index import NOT_SPENT, ClaudeCodeReading, usage_owner
+from branchline.formats.claude_code.log_index import NOT_SPENT, ClaudeCodeLogIndex, usage_owner
 from branchline.formats.claude_code.rows import ASIDE, HUMAN, META
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
@@ -27,26 +27,26 @@ __all__ = [
 ]
 
 _STARTERS = frozenset({"Task", "Agent"})
-_NO_TIME = "~"  # after every time
+_NO_TIME = "~"  # sorts after every time
 
 
 class ForkOrigin(NamedTuple):
-    """Where a file comes from."""
+    """The fork parent of a file."""
 
     parent: int | None
-    """The number of the file that its beginning belongs to; None for one that has no parent here."""
+    """The index of the file that owns the common prefix; None if no parent was found."""
     shared: frozenset[str]
-    """The uuids that both have."""
+    """The uuids that both files contain."""
     pointer: bool
-    """Whether the file names its parent (made by ``/branch``) or merely shares records with it."""
+    """Whether the file names its parent (written by ``/branch``) or only shares records with it."""
 
 
-def lineage(readings: Sequence[ClaudeCodeReading]) -> list[ForkOrigin]:
-    """For every file the one that it was forked from, told by the records that they share.
+def lineage(readings: Sequence[ClaudeCodeLogIndex]) -> list[ForkOrigin]:
+    """Find the fork parent of every file by the records that files share.
 
-    The owner of shared records is a file without ``forkedFrom`` that is no background session; of two such
-    files the one with records older than the shared ones, then the one that went on first. Equal times prove
-    nothing, as copies keep theirs.
+    The owner of shared records is a file without ``forkedFrom`` that is not a background session. Of two such
+    files it is the one with records older than the shared ones, then the one that continued first. Equal
+    times prove nothing, as copies keep theirs.
     """
     members = [_uuids(reading) for reading in readings]
     holders: dict[str, list[int]] = {}
@@ -73,7 +73,7 @@ def lineage(readings: Sequence[ClaudeCodeReading]) -> list[ForkOrigin]:
             if _owns(readings, other, number, members[other] & members[number])
         ]
         parents.append(max(owners, key=lambda one: _claim(readings, overlap[number], one), default=None))
-    _cut_rings(parents)
+    _cut_cycles(parents)
     return [
         ForkOrigin(
             parent,
@@ -84,7 +84,7 @@ def lineage(readings: Sequence[ClaudeCodeReading]) -> list[ForkOrigin]:
     ]
 
 
-def _uuids(reading: ClaudeCodeReading) -> set[str]:
+def _uuids(reading: ClaudeCodeLogIndex) -> set[str]:
     return {
         key
         for key, kind in zip(reading.tree.keys, reading.kinds, strict=True)
@@ -92,19 +92,19 @@ def _uuids(reading: ClaudeCodeReading) -> set[str]:
     }
 
 
-def _is_copy(reading: ClaudeCodeReading) -> bool:
+def _is_copy(reading: ClaudeCodeLogIndex) -> bool:
     return bool(reading.forked_from) or reading.background
 
 
-def _owns(readings: Sequence[ClaudeCodeReading], one: int, other: int, shared: set[str]) -> bool:
-    """Whether the records that two files share belong to the first of them."""
+def _owns(readings: Sequence[ClaudeCodeLogIndex], one: int, other: int, shared: set[str]) -> bool:
+    """Return whether the records that two files share belong to the first."""
     if _is_copy(readings[one]) != _is_copy(readings[other]):
         return _is_copy(readings[other])
     return _age(readings[one], shared, one) < _age(readings[other], shared, other)
 
 
-def _age(reading: ClaudeCodeReading, shared: set[str], number: int) -> tuple[bool, str, int]:
-    """Sorts the owner first: by records older than the shared ones, then by when the file went on alone."""
+def _age(reading: ClaudeCodeLogIndex, shared: set[str], number: int) -> tuple[bool, str, int]:
+    """Return a sort key that puts the owner first: by older records, then by when the file diverged."""
     tree = reading.tree
     beginning = min((tree.times[tree.positions[uuid]] for uuid in shared), default="")
     own = [
@@ -117,12 +117,12 @@ def _age(reading: ClaudeCodeReading, shared: set[str], number: int) -> tuple[boo
 
 
 def _claim(
-    readings: Sequence[ClaudeCodeReading], overlap: Mapping[int, int], one: int
+    readings: Sequence[ClaudeCodeLogIndex], overlap: Mapping[int, int], one: int
 ) -> tuple[int, bool, int]:
     return overlap[one], not _is_copy(readings[one]), -one
 
 
-def _cut_rings(parents: list[int | None]) -> None:
+def _cut_cycles(parents: list[int | None]) -> None:
     for start in range(len(parents)):
         seen = {start}
         at = parents[start]
@@ -133,8 +133,8 @@ def _cut_rings(parents: list[int | None]) -> None:
             parents[start] = None
 
 
-def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum:
-    """What the files of a lineage spent together: every answer once, however many files hold a copy."""
+def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeLogIndex]]) -> UsageSum:
+    """Return the total usage of a lineage: each answer counts once, however many files hold a copy."""
     best: dict[str, tuple[int, int, int]] = {}
     for number, transcript in enumerate(transcripts):
         reading = transcript.reading
@@ -147,7 +147,7 @@ def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum
             known = best.get(answer)
             if known is None or output > known[0]:
                 best[answer] = (output, number, position)
-        for position, role in enumerate(reading.tree.roles):  # answers without an id of their own
+        for position, role in enumerate(reading.tree.roles):  # answers without an id
             if role == "assistant" and position not in named:
                 best.setdefault(reading.tree.keys[position], (0, number, position))
     wanted: dict[int, list[int]] = {}
@@ -164,23 +164,23 @@ def family_usage(transcripts: Sequence[EntryLog[ClaudeCodeReading]]) -> UsageSum
 
 
 class SubagentFile(NamedTuple):
-    """A file of a sub-agent and what its ``meta.json`` says."""
+    """A sub-agent's file and its ``meta.json``."""
 
-    transcript: EntryLog[ClaudeCodeReading]
+    transcript: EntryLog[ClaudeCodeLogIndex]
     meta: Mapping[str, Any] | None = None
 
 
 class Subagent(NamedTuple):
-    """A sub-agent and the call that started it; where nothing tells which one, the call is None."""
+    """A sub-agent and the call that started it; the call is None if unknown."""
 
     id: str
     call: str | None
     entry: str | None
     """The entry that holds the call."""
     parent: str | None
-    """The agent in whose file the call stands; None for the session itself."""
+    """The agent whose file contains the call; None for the session itself."""
     found_by: str
-    """``meta``, ``result``, ``prompt``, or empty."""
+    """How the call was found: ``meta``, ``result``, ``prompt``, or empty."""
 
 
 class _Start(NamedTuple):
@@ -194,8 +194,8 @@ class _Start(NamedTuple):
     agent: str | None
 
 
-def find_subagents(main: EntryLog[ClaudeCodeReading], files: Iterable[SubagentFile]) -> list[Subagent]:
-    """Which call started the agent of each file. Agents start agents, so their files are asked too."""
+def find_subagents(main: EntryLog[ClaudeCodeLogIndex], files: Iterable[SubagentFile]) -> list[Subagent]:
+    """Find the call that started each file's agent. Agents can start agents, so all files are searched."""
     files = list(files)
     starts = _starts(main)
     for file in files:
@@ -219,8 +219,8 @@ def find_subagents(main: EntryLog[ClaudeCodeReading], files: Iterable[SubagentFi
     return found
 
 
-def inline_subagents(main: EntryLog[ClaudeCodeReading]) -> list[Subagent]:
-    """The sub-agents whose records stand in the file of the session; each is named after its first record."""
+def inline_subagents(main: EntryLog[ClaudeCodeLogIndex]) -> list[Subagent]:
+    """Find sub-agents whose records are in the session's own file; each is named after its first record."""
     reading = main.reading
     tree = reading.tree
     roots = [place for place in sorted(reading.linker.sidechain) if tree.parents[place] == ROOT]
@@ -239,7 +239,7 @@ def _agent(agent: str, start: _Start | None, how: str) -> Subagent:
     return Subagent(agent, start.call, start.entry, start.owner, how)
 
 
-def _starts(transcript: EntryLog[ClaudeCodeReading]) -> list[_Start]:
+def _starts(transcript: EntryLog[ClaudeCodeLogIndex]) -> list[_Start]:
     reading = transcript.reading
     tree, names = reading.tree, reading.tool_names
     found = []
@@ -266,8 +266,8 @@ def _starts(transcript: EntryLog[ClaudeCodeReading]) -> list[_Start]:
     return found
 
 
-def _started(transcript: EntryLog[ClaudeCodeReading], result: str | None) -> str | None:
-    """The agent that the result of a call names."""
+def _started(transcript: EntryLog[ClaudeCodeLogIndex], result: str | None) -> str | None:
+    """Return the agent that a call's result names."""
     if result is None:
         return None
     entry = transcript.entry(transcript.tree.positions[result])
@@ -280,7 +280,7 @@ def _started(transcript: EntryLog[ClaudeCodeReading], result: str | None) -> str
     return agent if isinstance(agent, str) else None
 
 
-def _first_prompt(transcript: EntryLog[ClaudeCodeReading], start: int) -> str:
+def _first_prompt(transcript: EntryLog[ClaudeCodeLogIndex], start: int) -> str:
     reading = transcript.reading
     for position in range(start, len(reading.kinds)):
         if META <= reading.kinds[position] <= HUMAN:
@@ -288,6 +288,6 @@ def _first_prompt(transcript: EntryLog[ClaudeCodeReading], start: int) -> str:
     return ""
 
 
-def _prompt_at(transcript: EntryLog[ClaudeCodeReading], position: int) -> str:
+def _prompt_at(transcript: EntryLog[ClaudeCodeLogIndex], position: int) -> str:
     entry = transcript.entry(position)
     return message_text(entry.message, "\n").strip() if isinstance(entry, MessageEntry) else ""

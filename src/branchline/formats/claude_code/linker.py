@@ -1,20 +1,20 @@
-"""Records into a tree: every record finds its place, and what is no branch is put in line.
+"""Links records into a tree and merges false branches into one line.
 
-A healthy file names the record before as the parent of nearly every record, so a record goes in behind the
-one before it, and only a file that says something else anywhere is looked at as a whole when it has been
-read. The rules for parents:
+In a healthy file nearly every record names the previous one as its parent, so records are appended to the
+previous one. Only a file that contains any other link is sorted as a whole after reading. The parent of a
+record is:
 
-- the record that ``parentUuid`` names; where it is null, the one that ``logicalParentUuid`` names;
-- a compaction boundary without either, as after a fork of the session: the record before it in the file;
-- a parent that is not there, the record itself: the record before it, as a broken link that is reported;
-- null otherwise: a root; but an answer or a result cannot begin a conversation, so it hangs from the record
-  before it, reported;
-- a ring is cut at its first record, which then counts as a broken link; but one that a boundary closes
-  through ``logicalParentUuid`` is cut at that boundary, and nothing is reported.
+- the record that ``parentUuid`` names; if that is null, the one that ``logicalParentUuid`` names;
+- for a compaction boundary with neither, as after a fork of the session: the previous record in the file;
+- if the named parent is missing, or is the record itself: the previous record, reported as a broken link;
+- if it names none: the record is a root. But an answer or a result cannot start a conversation; it becomes a
+  child of the previous record, and this is reported;
+- a cycle is cut at its first record, which then counts as a broken link. A cycle that a boundary closes
+  through ``logicalParentUuid`` is cut at that boundary and not reported.
 
-Records of sub-agents (sidechains) in the file of their parent are trees of their own. A second root with
-conversation below it is a cleared context: it continues the conversation before it, behind an entry that says
-so and that shares the line of the root.
+Sub-agent records (sidechains) in their parent's file are separate trees. A second root with a conversation
+below it is a cleared context: it continues the previous conversation after an entry that marks this and
+shares the line of the root.
 """
 
 from __future__ import annotations
@@ -55,32 +55,33 @@ class _StartMark(NamedTuple):
 
 
 class ClaudeCodeLinker(Linker):
-    """Takes records in file order; :meth:`settle` sorts them into lines where that is needed."""
+    """Adds records in file order; :meth:`settle` sorts them into lines if necessary."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
         self.kinds: list[int] = []
         self.marks: list[int] = []
         self.calls: dict[int, str] = {}
-        """The ids of the calls in an answer, or that results answer, one on each line."""
+        """The ids of an answer's calls, or of the calls that results answer, one per line."""
         self.sidechain: set[int] = set()
         self.exact: set[int] = set()
-        """Records that branchline wrote: each hangs from what it names, whatever stands beside it."""
+        """Records written by branchline: each is a child of the record it names, without further rules."""
         self.points: list[BranchPoint] = []
         self.starts: list[int] = []
         self.copies: dict[int, int] = {}
         self.broken: list[int] = []
         self.is_excerpt = False
-        """Whether this is the file of a sub-agent, which may hold some records of a longer conversation."""
+        """Whether this is a sub-agent's file, which may hold excerpts of a longer conversation."""
         self._named: list[str | None] = []
         self._logical: dict[int, str] = {}
-        self._guests: set[int] = set()  # without a uuid, or a further entry of one record: behind the last
-        self._last_entry: dict[int, int] = {}  # of records that are several entries
+        # without a uuid, or a further entry of one record: linked to the last one
+        self._attached: set[int] = set()
+        self._last_entry: dict[int, int] = {}  # of records that became several entries
         self._last = [ROOT, ROOT]  # of the main conversation, of sub-agents
         self._last_uuid = ""
         self._regular = True
         self._changed = False
-        self._resolved = 0  # how many entries have their places
+        self._resolved = 0  # number of entries that are linked
         self._unsorted = False
         self._hidden: dict[int, _RowShape] = {}
         self._start_marks: dict[int, _StartMark] = {}  # by the record that may be a start
@@ -90,7 +91,7 @@ class ClaudeCodeLinker(Linker):
 
     @property
     def is_regular(self) -> bool:
-        return False  # what lines say and what the tree says are two things here
+        return False  # links in the file and in the tree differ here
 
     @property
     def is_plain(self) -> bool:
@@ -98,7 +99,7 @@ class ClaudeCodeLinker(Linker):
 
     @property
     def unusual_names(self) -> dict[int, str | None]:
-        """The parents that records name, where that is not the entry before them."""
+        """The parents that records name, if they differ from the previous entry."""
         before = [None, *self.tree.keys]
         return {
             position: named
@@ -114,7 +115,7 @@ class ClaudeCodeLinker(Linker):
 
     @property
     def needs_sorting(self) -> bool:
-        """Whether the lines of records, which are not saved, have to be found again."""
+        """Whether records must be sorted into lines again, which are not saved."""
         return not self._regular
 
     @needs_sorting.setter
@@ -122,11 +123,11 @@ class ClaudeCodeLinker(Linker):
         self._unsorted = value
 
     def save(self) -> bytes:
-        """What is known beside the tree, for :meth:`continue_from`."""
+        """Return the state beyond the tree, for :meth:`continue_from`."""
         return _SAVED.dump(self)
 
     def continue_from(self, saved: bytes) -> None:
-        """Continue with a restored tree; records are sorted into lines again when that is needed."""
+        """Continue with a restored tree; records are sorted into lines again if necessary."""
         _SAVED.defer(self, saved)
 
     # -- taking records -------------------------------------------------------------------------------
@@ -144,15 +145,15 @@ class ClaudeCodeLinker(Linker):
         logical: str | None = None,
         mark: int = 0,
         sidechain: bool = False,
-        guest: bool = False,
+        attached: bool = False,
         placeholder: bool = False,
     ) -> int:
-        """Add a record that is part of the tree; its key must be free."""
+        """Add a record of the tree; its key must be unused."""
         tree = self.tree
         before = self._last[sidechain]
         if sidechain:
             self._regular = False
-        elif guest:
+        elif attached:
             pass
         elif before == ROOT:
             self._regular = self._regular and named is None and logical is None
@@ -168,10 +169,10 @@ class ClaudeCodeLinker(Linker):
             self._logical[position] = logical
         if sidechain:
             self.sidechain.add(position)
-        if guest:
-            self._guests.add(position)
+        if attached:
+            self._attached.add(position)
         self._last[sidechain] = position
-        if not (guest or sidechain):
+        if not (attached or sidechain):
             self._last_uuid = key
         self._changed = True
         return position
@@ -188,7 +189,7 @@ class ClaudeCodeLinker(Linker):
         quiet: list[int],
         marks: list[int],
     ) -> None:
-        """Add many records of the main conversation whose keys were claimed in the tree."""
+        """Add many records of the main conversation whose keys are registered in the tree."""
         tree = self.tree
         first, before = len(tree.parents), self._last[False]
         expected: list[str | None] = [None if before == ROOT else self._last_uuid, *uuids[:-1]]
@@ -202,7 +203,7 @@ class ClaudeCodeLinker(Linker):
         self._changed = True
 
     def add_entry(self, first: int, key: str, kind: int, *, type: str, role: str | None) -> int:  # noqa: A002
-        """Add a further entry for the record whose first one is at ``first``."""
+        """Add another entry for the record whose first entry is at ``first``."""
         position = self.add_record(
             key,
             None,
@@ -211,7 +212,7 @@ class ClaudeCodeLinker(Linker):
             time=self.tree.times[first],
             role=role,
             sidechain=first in self.sidechain,
-            guest=True,
+            attached=True,
         )
         self._last_entry[first] = position
         return position
@@ -222,17 +223,17 @@ class ClaudeCodeLinker(Linker):
         return self._last[False] != ROOT
 
     def add_start_mark(self, uuid: str, *, time: str) -> None:
-        """Add the entry that says that the context was cleared, if the next record is a start."""
+        """Add the entry that marks a cleared context, if the next record is a start."""
         position = self.add_aside(self.free_key(f"{uuid}.cleared"), type="custom", time=time)
         self._start_marks[position + 1] = _StartMark(position, self._last[False])
 
     def is_start_mark(self, position: int) -> bool:
-        """Whether this entry stands before a record that may be a start."""
+        """Return whether this entry precedes a record that may be a start."""
         mark = self._start_marks.get(position + 1)
         return mark is not None and mark.position == position
 
     def add_aside(self, key: str, *, type: str, time: str) -> int:  # noqa: A002
-        """Add a record that hangs on the session: beside the record before it."""
+        """Add a metadata record below the previous record, outside the conversation."""
         position = self.tree.add(key, self._last[False], type=type, time=time)
         self.kinds.append(ASIDE)
         self.marks.append(0)
@@ -240,10 +241,10 @@ class ClaudeCodeLinker(Linker):
         return position
 
     def add_repeated(self, uuid: str, *, time: str) -> int:
-        """Add a second record with a uuid that is taken: kept beside the others, reported."""
+        """Add a record whose uuid was used before: kept outside the conversation and reported."""
         key = self._next_key(uuid)
         position = self.add_aside(key, type="custom", time=time)
-        message = f"the uuid {uuid} was used before; the record is kept aside as {key}"
+        message = f"the uuid {uuid} was used before; the record is kept as {key}"
         self._repeated.append(LinkFinding(position, "duplicate-id", message))
         return position
 
@@ -259,7 +260,7 @@ class ClaudeCodeLinker(Linker):
         placeholder: bool = False,
         after_gap: bool = False,
     ) -> int:
-        """Add what stands for a line that could not be read."""
+        """Add a placeholder for an unreadable line."""
         del after_gap
         if entry_id in self.tree.positions:
             return self.add_aside(self._next_key(entry_id), type=type, time=time)
@@ -275,7 +276,7 @@ class ClaudeCodeLinker(Linker):
         )
 
     def free_key(self, key: str) -> str:
-        """The key itself, or with a number if somebody has it."""
+        """Return the key, with a number appended if it is in use."""
         return self._next_key(key) if key in self.tree.positions else key
 
     # -- the whole ------------------------------------------------------------------------------------
@@ -296,13 +297,13 @@ class ClaudeCodeLinker(Linker):
             self._resolve_all()
 
     def _are_exact(self, first: int) -> bool:
-        """Whether everything from an entry on hangs from what it names, as while branchline writes a file."""
+        """Return whether all records from ``first`` on have exact links, as in files being written here."""
         return all(
             kind == ASIDE or place in self.exact for place, kind in enumerate(self.kinds[first:], first)
         )
 
     def _link_exact(self, first: int) -> None:
-        """Hang new records from what they name; sorting the whole file each time would be slow."""
+        """Link new records to the ones they name; sorting the whole file each time would be slow."""
         tree = self.tree
         for position in range(first, len(self.kinds)):
             if self.kinds[position] == ASIDE:
@@ -327,7 +328,7 @@ class ClaudeCodeLinker(Linker):
         self._join_starts(lines)
         for position in lines.unresolved:
             message = (
-                f"the children of {tree.keys[position]} are not a known kind of rewind; shown as one line"
+                f"the children of {tree.keys[position]} are not a known kind of rewind; shown as one branch"
             )
             self._links.append(LinkFinding(position, "unknown", message))
         if self.sidechain:
@@ -338,7 +339,7 @@ class ClaudeCodeLinker(Linker):
             tree.types[position], tree.roles[position] = "custom", None
 
     def _join_starts(self, lines: BranchLines) -> None:
-        """Let every start after the first continue the newest line of the start before it."""
+        """Make every start after the first continue the newest line of the previous start."""
         tree = self.tree
         for mark, before in self._start_marks.values():
             tree.types[mark] = "custom"
@@ -354,7 +355,7 @@ class ClaudeCodeLinker(Linker):
             tree.relink(start, mark)
 
     def line_end(self, position: int) -> int:
-        """The last record of the line that a record stands in."""
+        """Return the last record of the line that contains a record."""
         if self._unsorted:
             self._resolve_all()
         if self._regular or self._lines is None:
@@ -363,7 +364,7 @@ class ClaudeCodeLinker(Linker):
         return position if line is None else self._lines.members[line][-1]
 
     def newest_below(self, position: int, kinds: Container[int]) -> int:
-        """The last record in the file of these kinds at or below a record; itself if there is none."""
+        """Return the last record in the file of these kinds at or below a record; itself if there is none."""
         if self._unsorted:
             self._resolve_all()
         if self._regular or self._lines is None:
@@ -374,9 +375,7 @@ class ClaudeCodeLinker(Linker):
             if own == ROOT:
                 return position
             inside = {own}
-            for number in range(
-                own + 1, len(lines.above)
-            ):  # a line stands behind the one it branches off from
+            for number in range(own + 1, len(lines.above)):  # a line follows the one that it branches off
                 if lines.above[number] in inside:
                     inside.add(number)
             below = [node for number in inside for node in lines.members[number] if node >= position]
@@ -389,7 +388,7 @@ class ClaudeCodeLinker(Linker):
         return sorted([*self._repeated, *self._links], key=lambda oddity: oddity.position)
 
     def _sort(self, nodes: list[int], parents: dict[int, int]) -> BranchLines:
-        """Put records in line, each behind the one before it in its line."""
+        """Sort records into lines, each linked to the previous one in its line."""
         tree = self.tree
         facts = RowFacts(self.kinds, tree.times, self.marks, self.calls, self.exact)
         lines = sort_into_branches(nodes, parents, facts)
@@ -407,7 +406,7 @@ class ClaudeCodeLinker(Linker):
         before = ROOT
         for node in nodes:
             named = self._named[node]
-            if node in self._guests:
+            if node in self._attached:
                 parents[node] = before
             elif named is not None:
                 found = self._record(named)
@@ -423,11 +422,11 @@ class ClaudeCodeLinker(Linker):
                 forward = forward or found > node
             before = node
         if forward:
-            self._cut_rings_in(nodes, parents)
+            self._cut_cycles_in(nodes, parents)
         return parents
 
     def _names_no_parent(self, node: int, before: int) -> int:
-        """Where a record hangs that names no parent."""
+        """Return the parent of a record that names none."""
         kind = self.kinds[node]
         logical = self._logical.get(node)
         if logical is not None and (found := self._record(logical)) not in (ROOT, node):
@@ -439,11 +438,11 @@ class ClaudeCodeLinker(Linker):
         return self._break(node, before, "guessed-link", "cannot start a conversation but names no parent")
 
     def _continues(self, node: int) -> bool:
-        """Whether a record is a boundary that names only the record that it continues."""
+        """Return whether a record is a boundary that names only the record that it continues."""
         return self.kinds[node] == BOUNDARY and self._named[node] is None and node in self._logical
 
     def _record(self, uuid: str) -> int:
-        """The last entry of the record with this uuid, if it is one of the main conversation."""
+        """Return the last entry of the main-conversation record with this uuid."""
         found = self.tree.positions.get(uuid, ROOT)
         if found == ROOT or self.kinds[found] == ASIDE or found in self.sidechain:
             return ROOT
@@ -463,25 +462,25 @@ class ClaudeCodeLinker(Linker):
         return before
 
     def _side_parents(self, nodes: list[int]) -> dict[int, int]:
-        """Parents among the records of sub-agents; a parent outside makes a root."""
+        """Return the parents of sub-agent records; one with a parent outside becomes a root."""
         parents: dict[int, int] = {}
         forward = False
         positions = self.tree.positions
         before = ROOT
         for node in nodes:
             named = self._named[node]
-            found = before if node in self._guests else ROOT
+            found = before if node in self._attached else ROOT
             if named is not None and (holder := positions.get(named, ROOT)) in self.sidechain:
                 found = self._last_entry.get(holder, holder)
             parents[node] = ROOT if found == node else found
             forward = forward or found > node
             before = node
         if forward:
-            self._cut_rings_in(nodes, parents)
+            self._cut_cycles_in(nodes, parents)
         return parents
 
-    def _cut_rings_in(self, nodes: list[int], parents: dict[int, int]) -> None:
-        """Cut each ring at its first record and hang that from the record before it, if that is outside."""
+    def _cut_cycles_in(self, nodes: list[int], parents: dict[int, int]) -> None:
+        """Cut each cycle at its first record and link that to the previous record outside the cycle."""
         walk_of: dict[int, int] = {}
         cut: list[int] = []
         for start in nodes:
@@ -500,7 +499,7 @@ class ClaudeCodeLinker(Linker):
         if not cut:
             return
         order = {node: number for number, node in enumerate(nodes)}
-        roots: dict[int, int] = {}  # shortcuts towards the root of a record's tree
+        roots: dict[int, int] = {}  # path compression: shortcuts to the root of a record's tree
         keys = self.tree.keys
         for node in sorted(cut):
             before = nodes[order[node] - 1] if order[node] else ROOT
@@ -525,7 +524,7 @@ _SAVED = SavedAttributes(
     unusual_names=dict[int, str | None],
     _counts=dict[str, int],
     _logical=dict[int, str],
-    _guests=set[int],
+    _attached=set[int],
     _last_entry=dict[int, int],
     _last=list[int],
     _last_uuid=str,
@@ -540,7 +539,7 @@ _SAVED = SavedAttributes(
 
 
 def _root(node: int, parents: dict[int, int], roots: dict[int, int]) -> int:
-    """The root above a record; the walk is remembered, so that many of them cost no more than one pass."""
+    """Return the root above a record, with path compression, so many lookups cost one pass."""
     walked = []
     while (above := roots.get(node, parents[node])) != ROOT:
         walked.append(node)

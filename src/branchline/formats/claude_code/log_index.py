@@ -1,4 +1,4 @@
-"""A transcript as it was read: beside the tree, what its records say about each other."""
+"""Index of a transcript: the tree, and how its records relate to each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from branchline.tree import ROOT
 
 __all__ = [
     "NOT_SPENT",
-    "ClaudeCodeReading",
+    "ClaudeCodeLogIndex",
     "KeptRange",
     "Repeat",
     "answer_key",
@@ -22,27 +22,27 @@ __all__ = [
 ]
 
 NOT_SPENT = -1
-"""What stands for an answer none of whose records says what it spent."""
+"""Marks an answer without recorded usage."""
 _LAST_PLACE = (1 << 40) - 1
 _MOST = 1 << 40
 
 
 class Repeat(NamedTuple):
-    """A record that repeats another one: its kind, and the record that the program finds above it."""
+    """A record that repeats another one: its kind, and its parent in Claude Code's view."""
 
     kind: int
     parent: str | None
 
 
 class KeptRange(NamedTuple):
-    """What a compaction boundary says about the summary behind it."""
+    """What a compaction boundary records about the summary that follows it."""
 
     first: str | None
     tokens_before: int | float | None
 
 
-class ClaudeCodeReading(LogIndex):
-    """A transcript: beside the tree, what its records say about each other."""
+class ClaudeCodeLogIndex(LogIndex):
+    """Index of a transcript: the tree, and how its records relate to each other."""
 
     linker: ClaudeCodeLinker
 
@@ -56,20 +56,20 @@ class ClaudeCodeReading(LogIndex):
         self.forked_from: dict[str, None] = {}
         self.background = False
         self.own_from: int | None = None
-        """The first record that was not copied from the session that this one was branched off from."""
+        """The first record that was not copied from the session that this one was branched from."""
         self.numbers: dict[int, int] = {}
-        """Which part of its line an entry is, where a line is several entries."""
+        """The index of an entry within its line, for lines with several entries."""
         self.tool_names: dict[str, str] = {}
         self._results: dict[str, str] = {}
         self._looked_at = 0
         self.kept: dict[int, KeptRange] = {}
         self.repeated: dict[int, Repeat] = {}
         self.edits: dict[int, str] = {}
-        """The results that were taken from the context, by the entry that says so."""
+        """The results removed from the context, by the entry that records it."""
         self.spending: dict[str, int] = {}
-        """For every answer the most output that a record of it names, and the first that does."""
+        """For every answer: the largest output count of its records, and the first record with it."""
         self.converted_from: str | None = None
-        """The session that this one was converted from, by its path or its id."""
+        """The session that this one was converted from, by path or id."""
         self.leaf_named_by = ""
 
     @property
@@ -94,18 +94,18 @@ class ClaudeCodeReading(LogIndex):
 
     @property
     def active_line(self) -> list[int]:
-        """Everything on the line that holds the leaf, from its start to its end."""
+        """Return all entries of the line that contains the leaf."""
         return [] if self.leaf == ROOT else self.tree.path_positions(self.linker.line_end(self.leaf))
 
     def spends(self, position: int, message: str | None, request: str | None) -> bool:
-        """Whether the usage in this record counts: once for every answer."""
+        """Return whether the usage in this record counts: once for every answer."""
         if not message:
             return True
         spent = self.spending.get(answer_key(message, request))
         return spent is not None and spent != NOT_SPENT and usage_owner(spent) == position
 
     def result_of(self, call: str) -> str | None:
-        """The entry that holds the result of a call."""
+        """Return the entry that holds the result of a call."""
         calls = self.linker.calls
         for position in islice(calls, self._looked_at, None):
             if self.linker.kinds[position] == RESULT:
@@ -116,16 +116,16 @@ class ClaudeCodeReading(LogIndex):
 
 
 def answer_key(message: str, request: str | None) -> str:
-    """What all records of one answer have in common."""
+    """Return the key that all records of one answer share."""
     return f"{message}\n{request or ''}"
 
 
 def spent_at(position: int, output: float | None) -> int:
-    """Which record says how much was written, as one number: more first, then earlier."""
-    written = int(min(max(0, output or 0), _MOST))  # in this order: NaN is never the larger one
+    """Encode record position and output count as one number: larger output first, then the earlier record."""
+    written = int(min(max(0, output or 0), _MOST))  # argument order matters: NaN is never the larger one
     return written << 40 | (_LAST_PLACE - position)
 
 
 def usage_owner(spent: int) -> int:
-    """The record in such a number."""
+    """Return the record position encoded in such a number."""
     return _LAST_PLACE - (spent & _LAST_PLACE)

@@ -1,4 +1,4 @@
-"""Lines of a transcript into a reading: records into the tree, titles and the leaf from those beside it."""
+"""Reads the lines of a transcript into an index: tree records, and metadata such as titles and leaf."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.claude_code.home import agent_of
 from branchline.formats.claude_code.log_index import (
     NOT_SPENT,
-    ClaudeCodeReading,
+    ClaudeCodeLogIndex,
     KeptRange,
     Repeat,
     answer_key,
@@ -51,7 +51,7 @@ from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
 
-READ_ONLY = "sessions of Claude Code are read-only; fork it into a native session to continue"
+READ_ONLY = "Claude Code sessions are read-only; fork this one into a native session to continue"
 
 _TYPES = {
     BOUNDARY: "compact_boundary",
@@ -66,7 +66,7 @@ _TYPES = {
 _ROLES = {HUMAN: "user", QUEUED: "user", RESULT: "toolResult", ANSWER: "assistant", ERROR: "assistant"}
 _NO_CALLS = frozenset({HUMAN, BOOKKEEPING})
 _LEAVES = frozenset({HUMAN, QUEUED, RESULT, ANSWER, ERROR, RESUMED})
-_SPEAKERS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
+_CONVERSATION_KINDS = frozenset({HUMAN, QUEUED, ANSWER, ERROR})
 _NEVER_STARTS = frozenset({BOUNDARY, RESULT, ANSWER, ERROR, RESUMED})
 _SESSION_FILE = re.compile(r"(?:^|[/\\])([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.jsonl$")
 _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
@@ -103,22 +103,22 @@ _BESIDE = frozenset(
 
 
 class _LastPrompt(NamedTuple):
-    """What a ``last-prompt`` record says, and where it stands."""
+    """A ``last-prompt`` record and its position."""
 
     leaf: str
     position: int
 
 
 class ClaudeCodeReader(LineReader):
-    """Reads one file; its name tells the session, and whether it is that of a sub-agent."""
+    """Reads one file, whose name contains the session id and marks sub-agents."""
 
     format_name = "claude-code"
     markers = (b'{"parentUuid":', b'{"type":"', b'{"isSidechain":', b'{"uuid":"')
     begins_with_header = False
-    reading: ClaudeCodeReading
+    reading: ClaudeCodeLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(ClaudeCodeReading())
+        super().__init__(ClaudeCodeLogIndex())
         self._path = path
         self.reading.agent = agent_of(path)
         self.reading.linker.is_excerpt = self.reading.agent is not None
@@ -127,7 +127,7 @@ class ClaudeCodeReader(LineReader):
         self._last_prompts: list[_LastPrompt] = []
         self._leaf = ROOT
         self._cwd = self._git = self._first_time = ""
-        self._prompt = self._spoken = ""
+        self._prompt = self._last_activity = ""
         self._pending: KeptRange | None = None
 
     # -- records --------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class ClaudeCodeReader(LineReader):
         done = 0
         while done < len(rows):
             stop = plain.index(False, done) if self._has_begun() else done
-            # A file of plain records opens in a quarter less time than one by one.
+            # A file of plain records opens in a quarter less time than record by record.
             if stop - done > 1 and self._take_together(rows[done:stop], shapes[done:stop]):
                 counts += [1] * (stop - done)
                 done = stop
@@ -164,7 +164,7 @@ class ClaudeCodeReader(LineReader):
         return True
 
     def _has_begun(self) -> bool:
-        """Whether the first records have told everything about the session."""
+        """Return whether the first records have provided all session metadata."""
         reading = self.reading
         return bool(
             self._cwd
@@ -174,7 +174,7 @@ class ClaudeCodeReader(LineReader):
         )
 
     def _take_together(self, rows: Sequence[Row], shapes: Sequence[RowShape]) -> bool:
-        """Plain records that follow each other; False, and nothing done, if a uuid was used before."""
+        """Add consecutive plain records; False, with nothing done, if a uuid was used before."""
         reading = self.reading
         uuids: list[str] = [row.uuid for row in rows]  # type: ignore[misc]
         if not reading.tree.register_keys(uuids):
@@ -183,7 +183,9 @@ class ClaudeCodeReader(LineReader):
         first = len(reading.tree.parents)
         kinds = [shape.kind for shape in shapes]
         times = [row.timestamp or "" for row in rows]
-        self._spoken = max(self._spoken, *compress(times, map(_SPEAKERS.__contains__, kinds)), "")
+        self._last_activity = max(
+            self._last_activity, *compress(times, map(_CONVERSATION_KINDS.__contains__, kinds)), ""
+        )
         reading.linker.add_stretch(
             uuids,
             [row.parentUuid for row in rows],
@@ -209,27 +211,27 @@ class ClaudeCodeReader(LineReader):
         return True
 
     def _note_calls(self, position: int, row: Row, shape: RowShape) -> None:
-        """Remember which calls an answer makes or a result answers, and what the answer says was spent."""
-        reading, said = self.reading, row.message
+        """Record the calls that an answer makes or a result answers, and the answer's usage."""
+        reading, message = self.reading, row.message
         if shape.calls:
             reading.linker.calls[position] = shape.calls
-        if shape.kind == RESULT or said is None:
+        if shape.kind == RESULT or message is None:
             return
-        if said.id:
-            answer = answer_key(said.id, row.requestId)
+        if message.id:
+            answer = answer_key(message.id, row.requestId)
             known = reading.spending.get(answer)
             if known is not None:
                 reading.tree.continuations.add(position)
-            spent = NOT_SPENT if said.usage is None else spent_at(position, said.usage.output_tokens)
+            spent = NOT_SPENT if message.usage is None else spent_at(position, message.usage.output_tokens)
             if known is None or spent > known:
                 reading.spending[answer] = spent
-        if shape.calls and isinstance(said.content, tuple):
-            for block in said.content:
+        if shape.calls and isinstance(message.content, tuple):
+            for block in message.content:
                 if block.id and block.type.endswith("tool_use"):
                     reading.tool_names[block.id] = block.name or ""
 
     def _take_row(self, row: Row, shape: RowShape, number: int) -> int:
-        """One record; returns how many entries it is."""
+        """Add one record; return the number of its entries."""
         reading = self.reading
         links, tree = reading.linker, reading.tree
         time = row.timestamp or ""
@@ -268,7 +270,7 @@ class ClaudeCodeReader(LineReader):
             logical=row.logicalParentUuid,
             mark=shape.mark,
             sidechain=sidechain,
-            guest=not uuid,
+            attached=not uuid,
         )
         if row.branchline:
             links.exact.add(position)
@@ -278,8 +280,8 @@ class ClaudeCodeReader(LineReader):
             reading.forked_from[row.forkedFrom.sessionId] = None
         elif reading.own_from is None and reading.forked_from:
             reading.own_from = position
-        if kind in _SPEAKERS and time > self._spoken:
-            self._spoken = time
+        if kind in _CONVERSATION_KINDS and time > self._last_activity:
+            self._last_activity = time
         last = position
         if kind in (ANSWER, RESULT):
             self._note_calls(position, row, shape)
@@ -303,7 +305,7 @@ class ClaudeCodeReader(LineReader):
         return last - first + 1
 
     def _take_repeat(self, row: Row, kind: int, uuid: str, time: str) -> int:
-        """A record that only the program needs: it says nothing, but what follows it hangs from it."""
+        """Add a record that only Claude Code needs: it is empty, but later records are its children."""
         links = self.reading.linker
         position = links.add_record(
             uuid, str(row.branchline), BOOKKEEPING, type="custom", time=time, role=None
@@ -335,13 +337,13 @@ class ClaudeCodeReader(LineReader):
         return 1
 
     def _take_provenance(self, row: Row) -> None:
-        """Where the conversation came from."""
+        """Read where the conversation came from."""
         if not self.reading.linker.has_begun:
             self.reading.converted_from = row.origin
             self._begin(row, row.timestamp or "")
 
     def _begin(self, row: Row, time: str) -> None:
-        """Take from the first records what they say about the session."""
+        """Read session metadata from the first records."""
         self._first_time = self._first_time or time
         self._cwd = self._cwd or row.cwd or ""
         self._git = self._git or row.gitBranch or ""
@@ -349,7 +351,7 @@ class ClaudeCodeReader(LineReader):
         self.reading.background = self.reading.background or row.sessionKind == "bg"
 
     def _split_results(self, position: int, row: Row) -> int:
-        """Give every result after the first an entry of its own, and one to what stands beside them."""
+        """Add an entry for every result after the first, and one for other content beside them."""
         reading = self.reading
         links, key = reading.linker, reading.tree.keys[position]
         content = None if row.message is None else row.message.content
@@ -369,7 +371,7 @@ class ClaudeCodeReader(LineReader):
         return last
 
     def _take_edits(self, position: int, about: CompactMetadata | None) -> int:
-        """An entry for every result that was taken from the context."""
+        """Add an entry for every result that was removed from the context."""
         reading = self.reading
         key, last = reading.tree.keys[position], position
         for number, call in enumerate((about and about.compactedToolIds) or (), 2):
@@ -382,7 +384,7 @@ class ClaudeCodeReader(LineReader):
     # -- damage, and the end --------------------------------------------------------------------------
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
-        """Uuid and parent, where each of them is named exactly once."""
+        """Return uuid and parent, if each occurs exactly once."""
         uuids, parents = _UUID.findall(data), _PARENT.findall(data)
         if len(uuids) != 1 or len(parents) != 1:
             return None
@@ -390,7 +392,7 @@ class ClaudeCodeReader(LineReader):
         return SalvagedIds(uuids[0].decode("utf-8", "replace"), parent or None)
 
     def is_record(self, data: bytes) -> bool:
-        """A record of the tree or one of those beside it; other objects may be a part of one."""
+        """Return whether this is a complete record; other objects may be part of one."""
         fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str):
@@ -401,7 +403,7 @@ class ClaudeCodeReader(LineReader):
 
     def on_finish(self) -> None:
         reading = self.reading
-        reading.last_message_time = milliseconds(self._spoken)
+        reading.last_message_time = milliseconds(self._last_activity)
         reading.title = self._find_title() or None
         reading.header = self._header() if reading.lines else None
         if reading.read_only is None:
@@ -418,10 +420,10 @@ class ClaudeCodeReader(LineReader):
         self.reading.linker.continue_from(links)
 
     def find_leaf(self) -> int:
-        """The end of the branch that the last prompt was typed on; else the last record of the conversation.
+        """Return the end of the branch of the last prompt, else the last record of the conversation.
 
-        The program names the record in the middle of a session too and goes on below it, or, where the
-        context is cleared, at a new start.
+        Claude Code also writes that record in the middle of a session and continues below it, or at a new
+        start after the context was cleared.
         """
         reading = self.reading
         links = reading.linker
@@ -442,14 +444,14 @@ class ClaudeCodeReader(LineReader):
         return links.copies.get(self._leaf, self._leaf)
 
     def _is_end(self, position: int) -> bool:
-        """Whether this repeats a record so that the program stops there, and nothing follows it."""
+        """Return whether this record repeats another to end the path there, and nothing follows it."""
         reading = self.reading
         return position in reading.repeated and not any(
             reading.kinds[child] != ASIDE for child in reading.tree.child_positions(position)
         )
 
     def _original(self, position: int) -> int:
-        """The entry that repeated records hang from; of a record that is several entries, the last one."""
+        """Return the parent of repeated records; for a record with several entries, the last one."""
         reading = self.reading
         while position in reading.repeated:
             position = reading.tree.parents[position]
@@ -503,7 +505,7 @@ _SAVED = SavedAttributes(
     _git=str,
     _first_time=str,
     _prompt=str,
-    _spoken=str,
+    _last_activity=str,
     _pending=KeptRange | None,
 )
 _SAVED_FACTS = SavedAttributes(
@@ -532,13 +534,13 @@ def _type_of(row: Row, kind: int) -> str:
 
 
 def _has_no_summary(row: Row) -> bool:
-    """Whether a boundary is a whole compaction, as branchline writes one that has no summary."""
+    """Return whether a boundary is a complete compaction, as branchline writes one without a summary."""
     about = None if row.compactMetadata is None else row.compactMetadata.branchline
     return about is not None and about.summary is False
 
 
 def _is_plain(row: Row, shape: RowShape) -> bool:
-    """Whether a record is one entry in line: a prompt, an answer, a single result, bookkeeping."""
+    """Return whether a record is exactly one entry: a prompt, answer, single result or bookkeeping."""
     if not row.uuid or not row.parentUuid or row.isSidechain or row.forkedFrom or row.logicalParentUuid:
         return False
     if isinstance(row.branchline, str):

@@ -1,7 +1,7 @@
-"""One record of a transcript as the native format would hold it.
+"""Conversion of transcript records to entries.
 
-A record that the model saw as words of the person but that no person typed (commands, wrappers, meta) becomes
-a custom message; what the model never saw becomes custom data. The bytes of the line stay the truth.
+A record that the model saw as user text but the user did not type (commands, wrappers, meta) becomes a custom
+message; one that the model never saw becomes custom data. The bytes of the line are never changed.
 """
 
 from __future__ import annotations
@@ -50,16 +50,17 @@ from branchline.formats.claude_code.rows import (
     WRAPPER,
     wrapper_name,
 )
+from branchline.formats.json_values import dict_of, optional_text
 from branchline.formats.log_index import entry_fields
 
 if TYPE_CHECKING:
-    from branchline.formats.claude_code.log_index import ClaudeCodeReading
+    from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 
 __all__ = ["NO_MODEL", "STOP_REASONS", "decode_record"]
 
 REMOVED_RESULT = "[Old tool result content cleared]"
 NO_MODEL = "unknown"
-"""What an answer names whose model nobody knows: without a name some versions of the program hang."""
+"""The model of an answer whose model is unknown: some versions of Claude Code hang without one."""
 
 STOP_REASONS = {
     "end_turn": "stop",
@@ -74,8 +75,8 @@ _HIDDEN = frozenset({"system-reminder", "caveat", "local-command-caveat"})
 _PART = re.compile(r"<(command-name|command-args)>(.*?)</\1>", re.DOTALL)
 
 
-def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+def decode_record(line: bytes, reading: ClaudeCodeLogIndex, position: int) -> Entry:
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     common = entry_fields(tree, position)
     if position in tree.placeholders or tree.types[position] == "damaged":
@@ -87,7 +88,7 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
     if position in reading.repeated:
         return Custom(**common, custom_type="repeat")
     fields = json_codec.loads(line)
-    message = _object(fields.get("message"))
+    message = dict_of(fields.get("message"))
     kind = reading.kinds[position]
     match tree.types[position]:
         case "message":
@@ -119,10 +120,10 @@ def decode_record(line: bytes, reading: ClaudeCodeReading, position: int) -> Ent
 
 
 def _name(fields: dict[str, Any]) -> str:
-    """What a record of bookkeeping is called, with the kind of hook, notice or attachment that it is."""
+    """Return the name of a bookkeeping record, including its kind of hook, notice or attachment."""
     name = str(fields.get("type"))
-    inner = fields.get("subtype") or _object(fields.get("attachment")).get("type")
-    inner = inner or (_object(fields.get("data")).get("type") if name == "progress" else None)
+    inner = fields.get("subtype") or dict_of(fields.get("attachment")).get("type")
+    inner = inner or (dict_of(fields.get("data")).get("type") if name == "progress" else None)
     return f"{name}/{inner}" if isinstance(inner, str) and inner else name
 
 
@@ -130,7 +131,7 @@ def _name(fields: dict[str, Any]) -> str:
 
 
 def _message(
-    fields: dict[str, Any], message: dict[str, Any], reading: ClaudeCodeReading, position: int
+    fields: dict[str, Any], message: dict[str, Any], reading: ClaudeCodeLogIndex, position: int
 ) -> Message:
     time = milliseconds(reading.tree.times[position])
     match reading.kinds[position]:
@@ -140,7 +141,7 @@ def _message(
             return _result(fields, message, reading, reading.numbers.get(position, 0), time)
         case k if k == QUEUED:
             return UserMessage(
-                content=_content(_object(fields.get("attachment")).get("prompt")), timestamp=time
+                content=_content(dict_of(fields.get("attachment")).get("prompt")), timestamp=time
             )
         case _:
             return UserMessage(content=_content(message.get("content")), timestamp=time)
@@ -149,14 +150,14 @@ def _message(
 def _answer(
     fields: dict[str, Any],
     message: dict[str, Any],
-    reading: ClaudeCodeReading,
+    reading: ClaudeCodeLogIndex,
     position: int,
     *,
     failed: bool,
 ) -> AssistantMessage:
     content = _content(message.get("content"))
-    response, model, stop = (_text(message.get(name)) for name in ("id", "model", "stop_reason"))
-    request = _text(fields.get("requestId"))
+    response, model, stop = (optional_text(message.get(name)) for name in ("id", "model", "stop_reason"))
+    request = optional_text(fields.get("requestId"))
     spent = message.get("usage")
     counts = not failed and isinstance(spent, dict) and reading.spends(position, response, request)
     return AssistantMessage(
@@ -165,7 +166,7 @@ def _answer(
         provider="anthropic",
         model=None if model == NO_MODEL or (failed and model == "<synthetic>") else model,
         response_id=response,
-        usage=_usage(_object(spent)) if counts else None,
+        usage=_usage(dict_of(spent)) if counts else None,
         stop_reason="error" if failed else STOP_REASONS.get(stop or "", stop),
         raw_stop_reason=stop,
         error_message=blocks_text(content, "\n") if failed else None,
@@ -176,14 +177,14 @@ def _answer(
 def _result(
     fields: dict[str, Any],
     message: dict[str, Any],
-    reading: ClaudeCodeReading,
+    reading: ClaudeCodeLogIndex,
     number: int,
     time: int | None,
 ) -> ToolResult:
     content = message.get("content")
     results = [block for block in (content if isinstance(content, list) else ()) if _is_result(block)]
     block = results[number] if number < len(results) else {}
-    call = _text(block.get("tool_use_id")) or ""
+    call = optional_text(block.get("tool_use_id")) or ""
     inner = _content(block.get("content"))
     failed = block.get("is_error")
     return ToolResult(
@@ -201,7 +202,7 @@ def _custom_message(
 ) -> CustomMessage:
     source = message.get("content")
     if message.get("content") is None and "attachment" in fields:
-        source = _object(fields.get("attachment")).get("prompt")
+        source = dict_of(fields.get("attachment")).get("prompt")
     if number is not None and isinstance(source, list):
         rest = [block for block in source if not _is_result(block)]
         return CustomMessage(**common, custom_type="beside-results", content=_content(rest), display=True)
@@ -220,7 +221,7 @@ def _custom_message(
 
 
 def _command(text: str) -> str:
-    """A slash command as it was typed."""
+    """Return a slash command as it was typed."""
     parts = dict(found for found in _PART.findall(text))
     name = parts.get("command-name", "").strip()
     if not name:
@@ -249,13 +250,15 @@ def _block(value: Any) -> Block:
         case {"type": "text", "text": str(text)}:
             return Text(text=text)
         case {"type": "thinking", "thinking": str(thinking)}:
-            return Thinking(thinking=thinking, thinking_signature=_text(value.get("signature")))
+            return Thinking(thinking=thinking, thinking_signature=optional_text(value.get("signature")))
         case {"type": "redacted_thinking", "data": str(data)}:
             return Thinking(thinking="", thinking_signature=data, redacted=True)
         case {"type": "tool_use" | "server_tool_use", "name": str(name)}:
-            return ToolCall(id=_text(value.get("id")) or "", name=name, arguments=_object(value.get("input")))
+            return ToolCall(
+                id=optional_text(value.get("id")) or "", name=name, arguments=dict_of(value.get("input"))
+            )
         case {"type": "image", "source": {"type": "base64", "data": str(data), **rest}}:
-            return Image(data=data, mime_type=_text(rest.get("media_type")) or "")
+            return Image(data=data, mime_type=optional_text(rest.get("media_type")) or "")
         case _:
             return UnknownBlock(type=str(value.get("type") or ""), fields=value)
 
@@ -281,11 +284,3 @@ def _usage(spent: dict[str, Any]) -> Usage:
         cache_write_1h=long,
         total_tokens=read + written + cached + kept,
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -1,10 +1,10 @@
-"""Which of many children are rewinds: the records of a file, sorted into lines.
+"""Distinguishes rewinds from recording artefacts: sorts the records of a file into lines.
 
 Nearly every record with several children is an artefact of recording: parallel calls, hook output, a tail
-that was skipped on resume. The rules here set such children aside or join them, and only what is left and
-begins with a prompt is a branch. Inside a line the order is that of the file, and nothing is dropped.
+that was skipped on resume. The rules here rule out or join such children; only remaining ones that begin with
+a prompt are branches. Within a line records are in file order, and none is lost.
 
-Every pass is a loop over all records, so the cost does not depend on how they hang together.
+Every pass is a loop over all records, so the cost does not depend on the shape of the tree.
 """
 
 from __future__ import annotations
@@ -29,52 +29,52 @@ from branchline.tree import ROOT
 __all__ = ["BranchLines", "BranchPoint", "RowFacts", "sort_into_branches"]
 
 _NEVER = 1 << 62
-_SPOKEN = frozenset({ANSWER, ERROR})
+_ANSWERS = frozenset({ANSWER, ERROR})
 _LOCAL = frozenset({COMMAND, WRAPPER})
 
 
 class RowFacts(NamedTuple):
-    """What is known of every record, by position."""
+    """Facts about every record, by position."""
 
     kinds: Sequence[int]
     times: Sequence[str]
     marks: Sequence[int]
-    """A number for the words of a record; equal words have equal numbers."""
+    """Text fingerprints: equal texts have equal numbers."""
     calls: Mapping[int, str]
-    """The ids of the calls in an answer, or of those that a record of results answers, one on each line."""
+    """The ids of an answer's calls, or of the calls that a results record answers, one per line."""
     exact: Container[int] = ()
-    """Records that hang from what they name: several of them below one record are as many branches."""
+    """Records with exact links: several of them below one record are separate branches."""
 
 
 class BranchPoint(NamedTuple):
-    """A record that was rewound to, and where each branch begins."""
+    """A record that was rewound to, and the first record of each branch."""
 
     position: int
     branches: list[int]
 
 
 class BranchLines(NamedTuple):
-    """The records of a file as lines, each in the order of the file."""
+    """The records of a file as lines, each in file order."""
 
     line_of: dict[int, int]
-    """The number of the line that a record stands in."""
+    """The index of the line that contains a record."""
     members: list[list[int]]
     """The records of each line."""
     above: list[int]
     """The line that each line branches off from, or ROOT."""
     points: list[BranchPoint]
     copies: dict[int, int]
-    """A record that repeats an earlier one, and that one."""
+    """Records that repeat an earlier one, mapped to it."""
     starts: list[int]
-    """The roots with conversation below them."""
+    """Roots with a conversation below them."""
     unresolved: list[int]
-    """Records whose children fit no rule; they were taken as one line."""
+    """Records whose children matched no rule; treated as one line."""
 
     def newest_ends(self) -> list[int]:
-        """For each line the end of the branch below it that was written to last; its own without branches."""
+        """Return, for each line, the end of the most recently written branch below it, or its own end."""
         ends = [members[-1] for members in self.members]
         newest: dict[int, int] = {}  # the last record on the branches of a line
-        for number in range(len(ends) - 1, -1, -1):  # a line has a greater number than the one above it
+        for number in range(len(ends) - 1, -1, -1):  # a line has a greater index than the one above it
             above, last = self.above[number], max(self.members[number][-1], newest.get(number, ROOT))
             if above != ROOT and last > newest.get(above, ROOT):
                 newest[above] = last
@@ -83,19 +83,19 @@ class BranchLines(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Children that go on together."""
+    """Children that continue together."""
 
     children: list[int]
     first: int
-    """The first record in them that says how they start, or _NEVER."""
+    """The first record in them that shows how they start, or _NEVER."""
     asks: bool
     """Whether they start with a prompt."""
     carries: bool
-    """Whether they carry conversation, and do not merely go on after a resume."""
+    """Whether they contain conversation beyond the continuation after a resume."""
 
 
 def sort_into_branches(nodes: Sequence[int], parents: Mapping[int, int], facts: RowFacts) -> BranchLines:
-    """Sort records (in file order, with a parent each that is one of them or ROOT, and no rings)."""
+    """Sort records, given in file order with parents among them (or ROOT) and without cycles."""
     children: dict[int, list[int]] = {}
     for node in nodes:
         children.setdefault(parents[node], []).append(node)
@@ -143,7 +143,7 @@ def _new_line(lines: BranchLines, above: int) -> int:
 
 
 def _top_down(children: Mapping[int, list[int]]) -> list[int]:
-    """Every record after the one that it hangs from."""
+    """Return the records so that each follows its parent."""
     order = list(children.get(ROOT, ()))
     for node in order:  # the list grows while it is walked
         if below := children.get(node):
@@ -152,7 +152,7 @@ def _top_down(children: Mapping[int, list[int]]) -> list[int]:
 
 
 def _merge_copies(order: list[int], children: dict[int, list[int]], facts: RowFacts) -> dict[int, int]:
-    """Find children that repeat an earlier sibling; what hangs from a copy goes on under the first."""
+    """Find children that repeat an earlier sibling; the copy's children move to the first one."""
     copies: dict[int, int] = {}
     for node in (ROOT, *order):
         below = children.get(node)
@@ -182,7 +182,7 @@ def _merge_copies(order: list[int], children: dict[int, list[int]], facts: RowFa
 
 
 def _identity(node: int, facts: RowFacts) -> tuple[object, ...] | None:
-    """What two records have in common if one is a replay of the other; None for one that cannot be."""
+    """Return a key that a record shares with its replay; None if it cannot be one."""
     kind, time = facts.kinds[node], facts.times[node]
     if node in facts.exact or kind <= MICRO or kind in (QUEUED, ASIDE) or not time:
         return None
@@ -193,7 +193,7 @@ def _identity(node: int, facts: RowFacts) -> tuple[object, ...] | None:
 
 
 class _Sums:
-    """What lies in and below each record."""
+    """Aggregates over each record and its descendants."""
 
     def __init__(
         self, order: list[int], parents: Mapping[int, int], copies: Mapping[int, int], facts: RowFacts
@@ -223,26 +223,28 @@ class _Sums:
                 speaks[above] = True
 
 
-def _branches(node: int, below: list[int], facts: RowFacts, sums: _Sums, puzzles: list[int]) -> list[_Group]:
-    """The lines that part at a record with several children; none when they are one line after all."""
+def _branches(
+    node: int, below: list[int], facts: RowFacts, sums: _Sums, unresolved: list[int]
+) -> list[_Group]:
+    """Return the branches at a record with several children; empty if they are a single line."""
     kinds = facts.kinds
     waiting = [child for child in below if kinds[child] > MICRO or sums.speaks[child]]  # rule 2
 
     def group(children: list[int]) -> _Group:
         first = min(sums.first[child] for child in children)
         kind = -1 if first == _NEVER else kinds[first]
-        asks = kind == HUMAN or (kind in _SPOKEN and sums.commands[first] > sums.commands[node])
+        asks = kind == HUMAN or (kind in _ANSWERS and sums.commands[first] > sums.commands[node])
         real = any(sums.real[child] for child in children)
-        carries = asks or ((kind in _SPOKEN or kind == RESULT) and real)
+        carries = asks or ((kind in _ANSWERS or kind == RESULT) and real)
         return _Group(children, first, asks, carries)
 
     lines: list[list[int]] = []
-    if kinds[node] in _SPOKEN and (calls := facts.calls.get(node)):  # rule 3
+    if kinds[node] in _ANSWERS and (calls := facts.calls.get(node)):  # rule 3
         asked = set(calls.split("\n"))
         own = [
             child
             for child in waiting
-            if kinds[child] in _SPOKEN
+            if kinds[child] in _ANSWERS
             or (kinds[child] == RESULT and not asked.isdisjoint(facts.calls.get(child, "").split("\n")))
         ]
         lines = [own] if own else []
@@ -268,7 +270,7 @@ def _branches(node: int, below: list[int], facts: RowFacts, sums: _Sums, puzzles
     if len(carrying) > 1 and any(one.asks for one in carrying):  # rule 7
         return carrying
     if len(groups) > 1:  # rule 8
-        puzzles.append(node)
+        unresolved.append(node)
     return []
 
 

@@ -1,8 +1,8 @@
-"""What a line of a transcript is: the few fields that a tree needs, and the kind of record they make.
+"""Typed transcript records: the few fields that the tree needs, and the kind of record they make.
 
-Nothing about these files is promised, so every field may be missing or of another type than usual. The fast
-way takes many records at once and gives up on the first one that is unusual; the lenient way keeps of a
-record whatever has the right type.
+The format has no specification, so any field may be missing or have an unusual type. The fast path decodes
+many records at once and gives up at the first unusual one; the lenient path keeps every field of a record
+that has the right type.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ __all__ = [
     "wrapper_name",
 ]
 
-# What a record is. Bookkeeping comes first: everything up to MICRO counts as such.
+# Kinds of records. Bookkeeping comes first: everything up to MICRO counts as such.
 BOOKKEEPING, BOUNDARY, MICRO = 0, 1, 2
 META, COMMAND, WRAPPER, INTERRUPT, SUMMARY, QUEUED = 3, 4, 5, 6, 7, 8
 HUMAN, RESULT, ANSWER, ERROR, RESUMED = 9, 10, 11, 12, 13
 ASIDE = 14
-"""A record that hangs on the session and not in the tree."""
+"""A metadata record that belongs to the session, not to the tree."""
 
 CLEARED = "context_cleared"
 """The type of the entry before a root that continues an earlier conversation with an empty context."""
 PROVENANCE = "branchline"
-"""The type of the record that branchline puts in front of a conversation, and a mark in its own records.
+"""The type of the record that branchline writes before a conversation, and a mark in its own records.
 
-In a record it is true, or the uuid of a record: then this one repeats another for the program, which finds a
-conversation by ``parentUuid`` alone, and hangs unseen from the record that is named. In ``compactMetadata``
-it names the first message that a compaction keeps, and says whether there is a summary.
+In a record it is true or a uuid. A uuid means that the record repeats another one for Claude Code, which
+finds a conversation by ``parentUuid`` alone; the tree hides it and links its children to the record named. In
+``compactMetadata`` it names the first message that a compaction keeps, and whether there is a summary.
 """
 
 
@@ -113,7 +113,7 @@ class CompactMetadata(msgspec.Struct, gc=False):
 
 
 class Row(msgspec.Struct, gc=False):
-    """A record, as far as tree, title and leaf need it. The names are those of the file."""
+    """A record, as far as tree, title and leaf need it. Field names are those of the file."""
 
     type: str
     uuid: str | None = None
@@ -147,17 +147,17 @@ class Row(msgspec.Struct, gc=False):
 
 @cache
 def _decoder() -> msgspec.json.Decoder[Row]:
-    """Made when something is read: many commands know where files are and read none."""
+    """Build the decoder on first use: many commands only locate files."""
     return msgspec.json.Decoder(Row)
 
 
 def decode_rows(data: memoryview) -> Sequence[Row]:
-    """Many records, all of the usual shape; raises what msgspec raises."""
+    """Decode many records, all of the usual shape; raises msgspec's errors."""
     return _decoder().decode_lines(data)
 
 
 def row_from(fields: dict[str, Any]) -> Row | None:
-    """The record in a JSON object, without what has the wrong type; None when it does not say its type."""
+    """Return the record in a JSON object, without fields of the wrong type; None if it has no type."""
     try:
         return json_codec.convert(fields, Row)
     except ValueError:
@@ -179,7 +179,7 @@ _NESTED_IN_METADATA: dict[str, Any] = {**_NESTED, PROVENANCE: Preserved}
 
 
 def _what_fits(record: Any, fields: dict[str, Any]) -> Any:
-    """As much of a record as has the right type. The nesting of the records bounds the recursion."""
+    """Return the fields that have the right type. The nesting of the record types bounds the recursion."""
     values: dict[str, Any] = {}
     nested = _NESTED_IN_METADATA if record is CompactMetadata else _NESTED
     for field in msgspec.structs.fields(record):
@@ -218,11 +218,11 @@ _WRAPPERS = (
 )
 _INTERRUPT = "[Request interrupted by user"
 _CUT_SHORT = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
-"""Reasons to stop that a person should see, even where an answer has no text."""
+"""Stop reasons that the user should see, even if an answer has no text."""
 
 
 def text_of(content: str | tuple[ContentBlock, ...] | None) -> str:
-    """The words of a message."""
+    """Return the text of a message."""
     if content is None or isinstance(content, str):
         return content or ""
     if len(content) == 1:
@@ -231,21 +231,21 @@ def text_of(content: str | tuple[ContentBlock, ...] | None) -> str:
 
 
 class RowShape(msgspec.Struct, gc=False):
-    """What a record of the tree is, as far as branches and totals depend on it."""
+    """The properties of a record that branches and totals depend on."""
 
     kind: int
     mark: int
-    """A number for the text; equal texts have equal numbers."""
+    """A fingerprint of the text; equal texts have equal numbers."""
     quiet: bool
-    """Whether it is an answer without text for a person."""
+    """Whether it is a textless answer."""
     calls: str
-    """The ids of the calls in an answer, or of those that a record of results answers, one on each line."""
+    """The ids of an answer's calls, or of the calls that a results record answers, one per line."""
 
 
 def shape_of(row: Row) -> RowShape:
-    """What a record is; the only place that decides it."""
-    said = row.message
-    content = None if said is None else said.content
+    """Classify a record; the only place that does."""
+    message = row.message
+    content = None if message is None else message.content
     text = thoughts = calls = answered = ""
     holds_results = False
     if isinstance(content, str):
@@ -268,24 +268,24 @@ def shape_of(row: Row) -> RowShape:
     kind = _kind_of(row)
     if kind != ANSWER:
         return RowShape(kind, _fingerprint(text or thoughts), False, "")
-    quiet = (not text or text.isspace()) and (said is None or said.stop_reason not in _CUT_SHORT)
+    quiet = (not text or text.isspace()) and (message is None or message.stop_reason not in _CUT_SHORT)
     return RowShape(ANSWER, _fingerprint(text or thoughts), quiet, calls)
 
 
 def _fingerprint(text: str) -> int:
-    """A number for a text, the same in every process. Both ends and the length tell replays from others."""
+    """Return a fingerprint of a text, the same in every process; for long texts, of ends and length."""
     ends = text if len(text) <= 256 else text[:128] + text[-128:]
     return len(text) << 32 | crc32(ends.encode("utf-8", "surrogatepass"))
 
 
 def _kind_of(row: Row) -> int:
-    """The kind of a record that is no user's."""
+    """Return the kind of a record other than a user record."""
     match row.type:
         case "assistant":
-            said = row.message
+            message = row.message
             if row.isApiErrorMessage:
                 return ERROR
-            return RESUMED if said is not None and said.model == "<synthetic>" else ANSWER
+            return RESUMED if message is not None and message.model == "<synthetic>" else ANSWER
         case "system":
             if row.subtype == "compact_boundary":
                 return BOUNDARY
@@ -298,7 +298,7 @@ def _kind_of(row: Row) -> int:
 
 
 def _kind_of_user(row: Row, text: str) -> int:
-    """The kind of a user record without results; the first test that matches decides."""
+    """Return the kind of a user record without results; the first matching test decides."""
     if row.isCompactSummary:
         return SUMMARY
     if row.isMeta:
@@ -317,7 +317,7 @@ _TAG = re.compile(r"<([a-z][a-z-]*)")
 
 
 def wrapper_name(text: str) -> str:
-    """What a wrapper is called: the name of its tag."""
+    """Return the tag name of a wrapper."""
     found = _TAG.match(text.lstrip())
     return "caveat" if found is None else found[1]
 
@@ -326,7 +326,7 @@ _GLUED = re.compile(r"\s*<(ide_[A-Za-z0-9_-]*|system-reminder)(?:\s[^>]*)?>(?:(?
 
 
 def first_line(text: str) -> str:
-    """The first line of a prompt with words, behind the blocks that an editor put in front."""
+    """Return the first non-empty line of a prompt, after the blocks that an editor put in front."""
     position = 0
     while found := _GLUED.match(text, position):
         position = found.end()

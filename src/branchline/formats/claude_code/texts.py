@@ -1,9 +1,8 @@
-"""The words of many records at once, without what only the program reads.
+"""Extracts the text of many records at once, for indexing.
 
-Most bytes of a transcript are fields such as ``toolUseResult``, which say again what the message says. They
-are skipped here. A record that is unusual in any way is decoded as an entry instead, so that both ways say
-the same; a test compares them. Together with linking in bulk, 350 MB are indexed in 3.9 instead of 9.0
-seconds.
+Most bytes of a transcript are fields such as ``toolUseResult``, which repeat the message; they are skipped
+here. An unusual record is decoded as an entry instead. Both paths give the same text; a test compares them.
+Together with bulk linking, 350 MB are indexed in 3.9 instead of 9.0 seconds.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from branchline.formats.log_index import LineChunk
 from branchline.formats.protocol import EntryTexts
 
 if TYPE_CHECKING:
-    from branchline.formats.claude_code.log_index import ClaudeCodeReading
+    from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 
 __all__ = ["ClaudeCodeTexts"]
 
 
 class _Part(msgspec.Struct, gc=False):
-    """A block inside the result of a tool."""
+    """A block inside a tool result."""
 
     type: str = ""
     text: str | None = None
@@ -79,11 +78,11 @@ _CALLS = frozenset({"tool_use", "server_tool_use"})
 _SILENT = frozenset({"image", "redacted_thinking"})
 
 
-class ClaudeCodeTexts(EntryTexts["ClaudeCodeReading"]):
-    """Reads prompts, answers and results; everything else is for the decoder of entries."""
+class ClaudeCodeTexts(EntryTexts["ClaudeCodeLogIndex"]):
+    """Reads prompts, answers and results; everything else is left to the entry decoder."""
 
     def texts(
-        self, data: bytes, index: ClaudeCodeReading, block: LineChunk
+        self, data: bytes, index: ClaudeCodeLogIndex, block: LineChunk
     ) -> Sequence[EntryText | None] | None:
         try:
             records = _decoder().decode_lines(data)
@@ -111,16 +110,16 @@ def _prompt(message: _Message) -> EntryText | None:
     content = message.content
     if isinstance(content, str):
         return EntryText("user", content)
-    words = []
+    texts = []
     for block in content:
         if block.type == "text" and block.text is not None:
-            words.append(block.text)
+            texts.append(block.text)
         elif block.type not in _SILENT:
             return None
-    return EntryText("user", "\n".join(words))
+    return EntryText("user", "\n".join(texts))
 
 
-def _result(message: _Message, index: ClaudeCodeReading, position: int) -> EntryText | None:
+def _result(message: _Message, index: ClaudeCodeLogIndex, position: int) -> EntryText | None:
     content = message.content
     number = index.numbers.get(position, 0)
     if isinstance(content, str):
@@ -131,32 +130,32 @@ def _result(message: _Message, index: ClaudeCodeReading, position: int) -> Entry
     result = results[number]
     inner = result.content
     if inner is not None and not isinstance(inner, str):
-        words = []
+        texts = []
         for part in inner:
             if part.type == "text" and part.text is not None:
-                words.append(part.text)
+                texts.append(part.text)
             elif part.type not in _SILENT:
                 return None
-        inner = "\n".join(words)
+        inner = "\n".join(texts)
     name = index.tool_names.get(result.tool_use_id or "", "")
     return EntryText("toolResult", "", inner or "", name, failed=result.is_error is True)
 
 
-def _answer(record: _Record, message: _Message, index: ClaudeCodeReading, position: int) -> EntryText | None:
+def _answer(record: _Record, message: _Message, index: ClaudeCodeLogIndex, position: int) -> EntryText | None:
     content = message.content
-    words: list[str] = []
+    texts: list[str] = []
     tools: list[str] = []
     names: list[str] = []
     files: dict[str, None] = {}
     if isinstance(content, str):
-        words.append(content)
+        texts.append(content)
         content = ()
     for block in content:
         kind = block.type
         if kind == "text" and block.text is not None:
-            words.append(block.text)
+            texts.append(block.text)
         elif kind == "thinking" and block.thinking is not None:
-            words.append(block.thinking)
+            texts.append(block.thinking)
         elif kind in _CALLS and block.name is not None:
             arguments = block.input if isinstance(block.input, dict) else {}
             texts = strings_in(arguments)
@@ -184,7 +183,7 @@ def _answer(record: _Record, message: _Message, index: ClaudeCodeReading, positi
         )
     return EntryText(
         "assistant",
-        "\n".join(words),
+        "\n".join(texts),
         "\n".join(tools),
         "\n".join(names),
         tuple(files),

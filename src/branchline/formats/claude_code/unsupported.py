@@ -1,4 +1,4 @@
-"""What a transcript of Claude Code cannot hold, with the reasons."""
+"""What a Claude Code transcript cannot store, with the reasons."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ CANNOT = {
     "thinking": "Claude Code sends thinking only to the model that signed it",
     "thinking_level_change": "Claude Code does not record how hard a model thinks",
     "model_change": "in Claude Code only answers name a model",
-    "context_edit": "Claude Code keeps every message as it is",
-    "custom": "Claude Code has no place for it",
+    "context_edit": "Claude Code has no context edits",
+    "custom": "Claude Code cannot store it",
     "custom_message": "Claude Code supports only prompts, answers, results and hidden context",
     "message": "Claude Code supports only user, assistant and tool messages",
     "usage": "Claude Code records tokens with its own answers only",
     "block": "Claude Code supports only text, images, tool calls and tool results",
-    "empty": "Claude Code leaves out messages without content",
+    "empty": "Claude Code drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "Claude Code names the messages that a compaction keeps",
 }

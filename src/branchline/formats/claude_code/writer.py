@@ -1,20 +1,19 @@
-"""Entries as records of a transcript that Claude Code resumes.
+"""Encodes entries as records of a transcript that Claude Code can resume.
 
-Every record has a new uuid and hangs from the record of its parent, so a whole tree is one file. An answer
-has a model and a ``message.id``; answers that follow each other share the id, because the program merges them
-by it. Every call has exactly one result, which follows the answer: where none was recorded, one that says so.
-Thinking is left out: a signature is valid only for the provider and model that made it.
+Every record gets a new uuid and names its parent's, so one file holds a whole tree. An answer has a model and
+a ``message.id``; consecutive answers share the id, because Claude Code merges them by it. Every call has
+exactly one result, which follows the answer; a missing one is replaced by a result that says so. Thinking is
+omitted: a signature is valid only for the provider and model that made it.
 
-Some records are repeated, because the program reads a file in ways that a tree does not have:
+Some records are repeated, because Claude Code does not read the file as a tree:
 
-- It takes everything with the ``message.id`` of an answer, and every result below it, for parts of that
-  answer, on whatever branch they are. A branch that leaves an answer or its results in the middle gets an
-  answer of its own.
-- It reads one list of kept messages in a file and applies it to all branches. The messages that a compaction
-  keeps follow its summary once more instead.
-- It never stops in the middle of a branch. A session that stands there ends with a copy of the last record.
+- It treats everything with the ``message.id`` of an answer, and every result below it, as part of that
+  answer, on any branch. A branch that starts within an answer or its results gets an answer of its own.
+- It reads one list of kept messages per file and applies it to all branches. So the messages that a
+  compaction keeps are repeated after its summary.
+- It never stops in the middle of a branch. A session whose leaf is there ends with a copy of the leaf.
 
-Such records say which record they hang from in the tree, and readers of branchline show them nowhere.
+Such records name their parent in the tree, and branchline hides them when reading.
 """
 
 from __future__ import annotations
@@ -42,14 +41,12 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
-    UnknownMessage,
     UserMessage,
     json_codec,
-    message_from_fields,
     message_text,
 )
 from branchline.errors import NotSupported
-from branchline.formats.claude_code.log_index import ClaudeCodeReading
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import (
     ANSWER,
@@ -62,27 +59,28 @@ from branchline.formats.claude_code.rows import (
 )
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
+from branchline.formats.extra_fields import typed_message
 from branchline.tree import ROOT
 
 __all__ = ["VERSION", "TranscriptWriter", "provenance_line", "record_line"]
 
 VERSION = "2.1.197"
-"""The version of Claude Code that records name."""
+"""The Claude Code version named in records."""
 
 _TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 _LONGEST_PROMPT = 2000
 _STOPS = {"stop": "end_turn", "toolUse": "tool_use", "length": "max_tokens"}
 _CALL = "toolu_"
-_SYNTHETIC = "<synthetic>"  # the model of records that are no answers
+_SYNTHETIC = "<synthetic>"  # the model of records that are not answers
 
 
 class _Record(NamedTuple):
-    """What later records need to know of one."""
+    """What later records need to know about one."""
 
     parent: str | None
     above: str | None
-    """The record that the program finds above it: of a repeated record another than its parent."""
+    """Its parent in Claude Code's view; for a repeated record this differs from the tree."""
     kind: int
     calls: tuple[str, ...]
     """The calls that an answer makes, or that results answer."""
@@ -90,9 +88,9 @@ class _Record(NamedTuple):
 
 
 class TranscriptWriter:
-    """Writes records behind a reading. ``refuse`` gives the exception for what the format cannot hold."""
+    """Encodes records for appending. ``refuse`` makes the exception for anything the format cannot store."""
 
-    def __init__(self, reading: ClaudeCodeReading, refuse: Callable[[str], NotSupported]) -> None:
+    def __init__(self, reading: ClaudeCodeLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._reading = reading
         self._refuse = refuse
         header = reading.header
@@ -103,12 +101,12 @@ class TranscriptWriter:
         self._fields: dict[str, dict[str, Any]] = {}
         self._below: dict[str, list[str]] = {}
         self._calls: set[str] = set()
-        self._uuids: dict[str, str] = {}  # of entries that this writer has written, by their ids
+        self._uuids: dict[str, str] = {}  # of entries written by this writer, by entry id
         self._last = self._last_record()
         self._lines: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:
-        """The lines for these entries; all of them or an exception."""
+        """Return the lines for these entries; raises an error unless all of them can be written."""
         for entry in entries:
             self._write(entry)
         return b"".join(self._lines)
@@ -116,7 +114,7 @@ class TranscriptWriter:
     def _write(self, entry: Entry) -> None:
         match entry:
             case MessageEntry():
-                self._write_message(entry, _known(entry.message))
+                self._write_message(entry, typed_message(entry.message))
             case CustomMessage(role="user", display=False):
                 content = self._content(entry.content)
                 self._user(entry, content, isMeta=True)
@@ -201,7 +199,7 @@ class TranscriptWriter:
         return self._record("user", fields, entry, parent, RESULT, (call,))
 
     def _is_call(self, call: str, wanted: str) -> bool:
-        """Whether this is what a call is named here; one that was used before has another number."""
+        """Return whether ``call`` is the id written for ``wanted``; a reused id has a number appended."""
         if call == wanted:
             return True
         for name in call_ids(_CALL, wanted):
@@ -217,7 +215,7 @@ class TranscriptWriter:
     # -- pairs ----------------------------------------------------------------------------------------
 
     def _closed(self, parent: str | None, entry: Entry) -> str | None:
-        """Where an entry hangs that is no result: behind results for all calls that have none.
+        """Return the parent of an entry that is not a result: after results for all open calls.
 
         Before the first record of another branch, the calls at the end of this one are closed.
         """
@@ -237,7 +235,7 @@ class TranscriptWriter:
         return parent
 
     def _unanswered(self, uuid: str | None) -> list[str]:
-        """The calls at the end of a path that have no result yet, in their order."""
+        """Return the calls at the end of a path that have no result yet, in order."""
         answered: set[str] = set()
         waiting: list[str] = []
         expected = (RESULT, ANSWER)
@@ -246,7 +244,7 @@ class TranscriptWriter:
                 answered.update(record.calls)
             else:
                 waiting[:0] = [call for call in record.calls if call not in answered]
-                expected = (ANSWER, ANSWER)  # pieces of the same answer
+                expected = (ANSWER, ANSWER)  # parts of the same answer
             uuid = record.parent
         return waiting
 
@@ -289,7 +287,7 @@ class TranscriptWriter:
         self._repeat(kept, summary, summary)
 
     def _records_between(self, head: str | None, tail: str) -> list[str]:
-        """The records from one to another; none if a boundary is between them."""
+        """Return the records from one to another; none if a boundary is between them."""
         found: list[str] = []
         here: str | None = tail
         while here is not None and (record := self._known_record(here)).kind != BOUNDARY:
@@ -300,9 +298,9 @@ class TranscriptWriter:
         return []
 
     def _write_position(self, entry: Leaf) -> None:
-        """The record that names the end of the active branch, with the last thing that a person said.
+        """Write the record that names the end of the active branch, with the last prompt.
 
-        The program has no empty branch: a session that stands before its first entry stands at its last one.
+        Claude Code has no empty branch: a session at its root is written as being at its last entry.
         """
         target = self._last if entry.target is None else self._named(entry.target)
         leaf = self._closed(target, entry)
@@ -315,7 +313,7 @@ class TranscriptWriter:
         self._aside(fields if prompt is None else {"type": "last-prompt", "lastPrompt": prompt, **fields})
 
     def _end_copy(self, uuid: str) -> str:
-        """A copy of a record that ends a branch of its own; with a summary its boundary and what it keeps."""
+        """Copy a record to end a branch of its own; a summary with its boundary and kept messages."""
         record = self._known_record(uuid)
         if record.kind in (SUMMARY, BOUNDARY):
             tail = self._tail_of(uuid)
@@ -327,10 +325,10 @@ class TranscriptWriter:
         group = self._group(uuid) or [uuid]
         return self._repeat(group, self._known_record(group[0]).above, uuid)
 
-    # -- records that the program needs twice ---------------------------------------------------------
+    # -- records that Claude Code needs twice ---------------------------------------------------------
 
     def _end_of(self, parent: str | None) -> str | None:
-        """The record that a new one names as its parent, so that the program sees just its path."""
+        """Return the record that a new one names as its parent, so that Claude Code sees exactly its path."""
         if parent is None or (tail := self._tail_of(parent)) != parent:
             return None if parent is None else tail
         group = [] if parent == self._last else self._group(parent)
@@ -339,7 +337,7 @@ class TranscriptWriter:
         return self._repeat(group, self._known_record(group[0]).above, parent)
 
     def _tail_of(self, uuid: str) -> str:
-        """The last of the kept messages behind a compaction; any other record itself."""
+        """Return the last kept message after a compaction; any other record itself."""
         below: str | None = uuid if self._known_record(uuid).kind in (SUMMARY, BOUNDARY) else None
         while below is not None:
             uuid = below
@@ -347,7 +345,7 @@ class TranscriptWriter:
         return uuid
 
     def _group(self, uuid: str) -> list[str]:
-        """The records of one answer and its results down to this one, as the program finds them."""
+        """Return the records of one answer and its results down to this one, as Claude Code finds them."""
         found: list[str] = []
         response = ""
         here: str | None = uuid
@@ -361,7 +359,7 @@ class TranscriptWriter:
         return found
 
     def _has_other_parts(self, group: Sequence[str]) -> bool:
-        """Whether the program would take a record of another branch for a part of this answer."""
+        """Return whether Claude Code would treat a record of another branch as part of this answer."""
         members = set(group)
         responses = {self._response_of(uuid) for uuid in group} - {""}
         for child in (child for uuid in group for child in self._children(uuid)):
@@ -373,7 +371,7 @@ class TranscriptWriter:
         return False
 
     def _repeat(self, uuids: Sequence[str], above: str | None, place: str) -> str:
-        """Write records again, one below the other; in the tree they hang from ``place``.
+        """Write records again as a chain; in the tree they are children of ``place``.
 
         Returns the last one, or ``place`` if there are none.
         """
@@ -405,7 +403,7 @@ class TranscriptWriter:
     # -- content --------------------------------------------------------------------------------------
 
     def _content(self, content: Content, *, empty: bool = False) -> str | list[dict[str, Any]]:
-        """What a prompt or a result says; ``empty`` allows nothing at all."""
+        """Return the content of a prompt or a result; ``empty`` allows it to be empty."""
         if isinstance(content, str):
             if not content.strip() and not empty:
                 raise self._refuse("empty")
@@ -466,7 +464,7 @@ class TranscriptWriter:
         uuid: str | None = None,
         above: str | None = None,
     ) -> str:
-        """Add a record of the tree and return its uuid. A boundary names its parent in another way."""
+        """Add a record of the tree and return its uuid. A boundary names its parent in another field."""
         uuid = uuid or self._new_uuid(entry.id)
         if kind != BOUNDARY:
             above = above or self._end_of(parent)
@@ -507,7 +505,7 @@ class TranscriptWriter:
         return uuid
 
     def _named(self, key: str | None) -> str | None:
-        """The uuid of the record that an entry is, or of the nearest one above it."""
+        """Return the uuid of the record of an entry, or of its nearest ancestor that has one."""
         if key is None:
             return None
         if key in self._uuids:
@@ -517,7 +515,7 @@ class TranscriptWriter:
         return self._record_at(self._reading.tree.positions.get(key, ROOT))
 
     def _record_at(self, position: int, *, repeated: bool = False) -> str | None:
-        """The record at or above a position; ``repeated`` counts repeated records too."""
+        """Return the record at or above a position; ``repeated`` includes repeated records."""
         reading = self._reading
         while position != ROOT and (
             reading.kinds[position] == ASIDE
@@ -550,7 +548,7 @@ class TranscriptWriter:
         return isinstance(self._fields_of(uuid).get(PROVENANCE), str)
 
     def _children(self, uuid: str) -> list[str]:
-        """The records that the program finds below one, and the compactions that follow it."""
+        """Return the children of a record in Claude Code's view, and the compactions that follow it."""
         reading = self._reading
         tree = reading.tree
         found = list(self._below.get(uuid, ()))
@@ -567,7 +565,7 @@ class TranscriptWriter:
         ]
 
     def _response_of(self, uuid: str) -> str:
-        """The ``message.id`` of a record; empty if it is no answer."""
+        """Return the ``message.id`` of a record; "" if it is not an answer."""
         if self._known_record(uuid).kind != ANSWER:
             return ""
         found = self._fields_of(uuid)["message"].get("id")
@@ -585,7 +583,7 @@ def _response_id(uuid: str) -> str:
 
 
 def provenance_line(header: Header) -> bytes:
-    """The first line of a file: where its conversation came from. The program skips it."""
+    """Return the first line of a file, which names the origin of the conversation. Claude Code skips it."""
     fields: dict[str, Any] = {
         "type": PROVENANCE,
         "sessionId": header.id,
@@ -599,8 +597,3 @@ def provenance_line(header: Header) -> bytes:
 
 def record_line(fields: dict[str, Any]) -> bytes:
     return json_codec.dumps(fields) + b"\n"
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message

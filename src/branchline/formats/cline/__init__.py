@@ -1,4 +1,4 @@
-"""Cline and the editor extensions that came from it: conversations as documents, rewritten as a whole."""
+"""Cline and the editor extensions derived from it: conversations as documents, rewritten as a whole."""
 
 from branchline.formats.cline.format import CLINE
 

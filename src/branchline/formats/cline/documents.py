@@ -1,7 +1,7 @@
-"""The documents of a session as lines: one that describes the session, then one for each message.
+"""Joins the documents of a session into lines: the session metadata, then each message.
 
-The program itself keeps a manifest, a document of messages, and another for each sub-agent. Extensions of
-editors keep a folder for each task, with the messages in one document and what was spent in another.
+Cline itself stores a manifest, a document of messages, and another for each sub-agent. Editor extensions
+store a folder for each task, with the messages in one document and the usage in another.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PATH = re.compile(
 )
 _WORKSPACE = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\)")
 _LARGEST = 1 << 31
-_TOGETHER = 64  # lines that are joined by one call
+_TOGETHER = 64  # lines joined in one call
 
 
 class _Messages(msgspec.Struct):
@@ -38,7 +38,7 @@ _decode_list = msgspec.json.Decoder(tuple[msgspec.Raw, ...]).decode
 
 
 def session_of(path: str) -> str | None:
-    """The session or task whose folder a document is in."""
+    """Return the session or task whose folder contains a document."""
     found = _PATH.search(path)
     return None if found is None else found[1] or found[2]
 
@@ -124,7 +124,7 @@ def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes
 def _raw_messages(
     decode: Callable[[bytes], _Messages | tuple[msgspec.Raw, ...]], data: bytes, path: str
 ) -> Sequence[Any]:
-    """The messages of a document, not decoded; those that the fast decoder refuses are encoded again."""
+    """Return the messages of a document as raw JSON; any that the fast decoder rejects are re-encoded."""
     try:
         found = decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -135,7 +135,7 @@ def _raw_messages(
 
 
 def _message_lines(messages: Sequence[Any]) -> Iterator[bytes]:
-    """Messages as lines, many at once. They are JSON: newlines are only between values, NUL is nowhere."""
+    """Yield messages as lines, in batches. In JSON, newlines occur only between values, and NUL never."""
     for start in range(0, len(messages), _TOGETHER):
         joined = b"\0".join((*messages[start : start + _TOGETHER], b""))
         yield joined.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\0", b"\n")
@@ -149,7 +149,7 @@ def _document(data: bytes, path: str) -> Any:
 
 
 def _companion(data: bytes | None) -> Any:
-    """A document beside the messages; one that is damaged says nothing."""
+    """Return a document beside the messages; an empty one if it is damaged."""
     if data is None:
         return None
     try:

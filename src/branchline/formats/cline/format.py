@@ -1,4 +1,4 @@
-"""Sessions of Cline as a format: how they are recognized and read."""
+"""Cline's session format: detection and reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CLINE"]
 
 
 class ClineTraits(FormatTraits, frozen=True, kw_only=True):
-    """The folder of a session or task is named for it; sub-agents have files of their own in it."""
+    """The folder of a session or task is named after it; sub-agents have files of their own in it."""
 
     def key_of(self, path: str) -> str:
         session, name = session_of(path), posixpath.basename(path)
@@ -42,7 +42,7 @@ class ClineFormatReader(FormatReader[ClineLogIndex]):
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """The line that joined documents begin with."""
+        """Recognize the first line of joined documents."""
         del path
         return head.startswith(b'{"cline":"')
 

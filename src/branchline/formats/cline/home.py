@@ -1,4 +1,4 @@
-"""Where Cline keeps its sessions, and where the extensions of editors that came from it keep their tasks."""
+"""Where Cline stores its sessions, and where the editor extensions derived from it store their tasks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ EDITORS = (
     *(f"Library/Application Support/{name}/User/globalStorage" for name in _PROGRAMS),
     ".vscode-server/data/User/globalStorage",
 )
-"""Where editors keep the data of extensions, below home."""
+"""Where editors store extension data, below home."""
 
 
 class ClineHome(FormatHome):
-    """The program's own store, and the tasks of the extensions in every editor."""
+    """Cline's own store, and the extensions' tasks in every editor."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         own = environment.get("CLINE_SESSION_DATA_DIR")

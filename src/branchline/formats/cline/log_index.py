@@ -1,4 +1,4 @@
-"""A session of Cline as it was read."""
+"""Index of a Cline session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ClineLogIndex"]
 
 
 class ClineLogIndex(LogIndex):
-    """Beside the tree, the calls that entries are results of, and their tools."""
+    """Index that also holds the calls that results answer, and their tools."""
 
     def __init__(self) -> None:
         super().__init__("cline")

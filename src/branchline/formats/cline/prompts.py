@@ -1,4 +1,4 @@
-"""What a person typed, without what the program puts around it."""
+"""The user's own text of a prompt, without the context that Cline adds."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _OUTPUT = re.compile(r"\[\w+(?: for '.*?')?\] Result:", re.DOTALL)
 
 
 def typed_words(text: str) -> str:
-    """The words inside the tags that the program puts around a prompt; text without them as it is."""
+    """Return the text inside the tags that Cline puts around a prompt; text without tags unchanged."""
     found = _WRAPPED.fullmatch(text)
     return text if found is None else found[2].strip("\n")
 
 
 def is_context(text: str) -> bool:
-    """Whether the program added this text to a prompt."""
+    """Return whether Cline added this text to a prompt."""
     return text.lstrip().startswith(_CONTEXT)
 
 
 def is_tool_output(text: str) -> bool:
-    """Whether this is the output of a tool, from releases that wrote it as text."""
+    """Return whether this is tool output, which older releases wrote as text."""
     return _OUTPUT.match(text) is not None

@@ -1,4 +1,4 @@
-"""The lines of a session of Cline into a tree: a line of messages without branches."""
+"""Reads the joined lines of a Cline session into a chain of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from branchline.formats.typed_rows import ReplayReader
 
 __all__ = ["ClineReader"]
 
-READ_ONLY = "sessions of Cline are read-only; fork it into a native session to continue"
+READ_ONLY = "Cline sessions are read-only; fork this one into a native session to continue"
 
 
 class ClineReader(ReplayReader[Row]):
@@ -77,7 +77,7 @@ class ClineReader(ReplayReader[Row]):
             self.reading.tree.textless.add(position)
 
     def _take_prompt(self, row: Row, key: str) -> None:
-        """A message of the user's side: results of calls, each an entry, and what a person said."""
+        """Add a user message: tool results, each an entry, and the prompt."""
         blocks = row.blocks
         if len(blocks) == 1 and blocks[0].type == "tool_result":
             position = self.add(key, "message", row.ts, "toolResult")
@@ -115,7 +115,7 @@ class ClineReader(ReplayReader[Row]):
         reading.last_message_time = self._spoken
         reading.knows_cost = (
             head.cline == "task" or head.parent is None
-        )  # the manifest has it, not a sub-agent
+        )  # the manifest has it, a sub-agent's file does not
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if not reading.lines:

@@ -1,4 +1,4 @@
-"""One line of a session of Cline as the native format would hold it."""
+"""Conversion of Cline lines to entries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["record_of"]
 
 
 def record_of(line: bytes, reading: ClineLogIndex, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = milliseconds(tree.times[position])
     common = entry_fields(tree, position)
@@ -94,7 +94,7 @@ def _result(fields: dict[str, Any], reading: ClineLogIndex, position: int, time:
 
 
 def _output(content: Any) -> Iterator[Block]:
-    """Text, blocks, or what the program's own tools return for each of several questions."""
+    """Yield text, blocks, or what Cline's own tools return for each of several queries."""
     if isinstance(content, str):
         yield Text(text=content)
         return
@@ -148,7 +148,7 @@ def _block(value: Any) -> Block:
 
 
 def _metrics(metrics: dict[str, Any]) -> Usage:
-    """Tokens of one answer; the input in the file includes what came from the cache."""
+    """Return the tokens of one answer; the stored input includes cached tokens."""
     cached, written = (
         whole_number(metrics.get("cacheReadTokens")),
         whole_number(metrics.get("cacheWriteTokens")),

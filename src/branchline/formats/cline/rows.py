@@ -1,4 +1,4 @@
-"""What a line of a session of Cline says: the few fields that its place in the tree depends on."""
+"""Typed Cline lines: the few fields that the tree depends on."""
 
 # Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
 
@@ -22,11 +22,11 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _Presence(msgspec.Struct, gc=False):
-    """Any object; nothing of it is kept."""
+    """Any object; no fields are kept."""
 
 
 class Row(msgspec.Struct, gc=False):
-    """One line: the session itself, a message, or what was spent."""
+    """One line: the session, a message, or the usage."""
 
     cline: str = ""
     id: str | None = None

@@ -1,8 +1,8 @@
-"""Codex rollouts, read and never written: one line of records per file, forks and reverts between files."""
+"""Codex rollouts: one linear log per file, forks and reverts across files; existing files are read-only."""
 
 from branchline.formats.codex.format import CODEX
 from branchline.formats.codex.home import read_names
-from branchline.formats.codex.log_index import CodexReading, HistoryBase
+from branchline.formats.codex.log_index import CodexLogIndex, HistoryBase
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import CodexReader
 from branchline.formats.codex.rollouts import (
@@ -16,8 +16,8 @@ from branchline.formats.codex.rollouts import (
 
 __all__ = [
     "CODEX",
+    "CodexLogIndex",
     "CodexReader",
-    "CodexReading",
     "HistoryBase",
     "Rollout",
     "RolloutChain",

@@ -1,4 +1,4 @@
-"""Lines of one rollout in another, under another first line."""
+"""Copies lines of a rollout into another one with a new first line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from branchline.entries import json_codec
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.reader import REVERT
 from branchline.formats.codex.rows import ITEMS, PROVENANCE
 from branchline.formats.entry_log import EntryLog
@@ -16,11 +16,11 @@ __all__ = ["copied_lines"]
 _LEFT_OUT = frozenset({"session_meta", PROVENANCE, REVERT})
 
 
-def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -> Iterator[bytes]:
-    """The lines at these positions, each once, without page numbers.
+def copied_lines(transcript: EntryLog[CodexLogIndex], positions: Sequence[int]) -> Iterator[bytes]:
+    """Yield the lines at these positions, each once, without page numbers.
 
-    A rollout with page numbers tells what a person typed in another event, which lists do not read: there
-    each prompt gets the usual one.
+    Rollouts with page numbers record prompts in another event, which session lists do not read, so each
+    prompt gets the usual event.
     """
     reading = transcript.reading
     paginated = reading.meta.get("history_mode") == "paginated"
@@ -34,9 +34,8 @@ def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -
         kind = None if fields is None else fields.get("type")
         if fields is None or (isinstance(kind, str) and kind in _LEFT_OUT):
             continue
-        if (
-            "payload" not in fields and isinstance(kind, str) and kind in ITEMS
-        ):  # as the oldest files hold items
+        # Items without an envelope, as in the oldest files.
+        if "payload" not in fields and isinstance(kind, str) and kind in ITEMS:
             time = reading.tree.times[position]
             fields = {"timestamp": time, "type": "response_item", "payload": fields}
             line = json_codec.dumps(fields)
@@ -48,7 +47,7 @@ def copied_lines(transcript: EntryLog[CodexReading], positions: Sequence[int]) -
 
 
 def _typed(fields: dict[str, Any]) -> dict[str, Any]:
-    """The event for a prompt."""
+    """Return the event for a prompt."""
     payload = fields.get("payload")
     content = payload.get("content") if isinstance(payload, dict) else None
     texts = (

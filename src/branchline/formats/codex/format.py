@@ -1,4 +1,4 @@
-"""Codex rollouts as a format: how they are recognized, read, unpacked, joined and written."""
+"""Codex's rollout format: detection, reading, decompression, joining and writing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import SUMMARY_FIRST, decode_line
@@ -45,12 +45,12 @@ from branchline.formats.protocol import (
 
 __all__ = ["CODEX"]
 
-_LOOKED_AT = 64  # lines at the beginning
+_HEAD_LINES = 64  # lines at the start of a file that detection examines
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 
 
 def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """The messages as Codex sends them: thoughts, words and calls that follow each other are one answer."""
+    """Return the messages as Codex sends them: consecutive thinking, text and calls form one answer."""
     sent: list[ContextMessage] = []
     for item in messages:
         message = item.message
@@ -64,7 +64,7 @@ def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
 
 
 def _history_left(compaction: Compaction) -> tuple[Message, ...]:
-    """What a compaction leaves: the summary is the last user message, in what branchline wrote the first."""
+    """Return what a compaction keeps; the summary is the last user message, or the first if written here."""
     tail = compaction.retained_tail or ()
     if not compaction.summary:
         return tail
@@ -75,7 +75,7 @@ def _history_left(compaction: Compaction) -> tuple[Message, ...]:
 
 
 def _joined(before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
-    """Thoughts, words and calls that follow each other are one answer."""
+    """Join consecutive thinking, text and calls into one answer."""
     return msgspec.structs.replace(
         before,
         content=(*_blocks(before), *_blocks(after)),
@@ -110,21 +110,21 @@ TRAITS = FormatTraits(
 )
 
 
-class CodexFormatReader(FormatReader[CodexReading]):
-    """Reads rollouts of Codex, legacy and paginated, back to those of 2025."""
+class CodexFormatReader(FormatReader[CodexLogIndex]):
+    """Reads Codex rollouts, legacy and paginated, back to those of 2025."""
 
     context_rules = ContextRules(finish=_as_sent, opening=_history_left)
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A line in an envelope, or the bare beginning of the oldest files; or a name like Codex's."""
+        """Recognize a line in an envelope, the bare start of the oldest files, or a name like Codex's."""
         if head.startswith(ZSTD):
             return path.endswith(".zst") or NAME.search(path) is not None
         foreign = False
-        for line in head_lines(head, _LOOKED_AT):
+        for line in head_lines(head, _HEAD_LINES):
             if foreign and b'"payload"' not in line:
-                continue  # no line in an envelope, and nothing else would count any more
+                continue  # not a line in an envelope; anything else would not be conclusive
             if (fields := json_codec.loads_object(line)) is not None:
-                if _is_ours(fields, bare=not foreign):
+                if _matches(fields, bare=not foreign):
                     return True
                 if not foreign and b'"payload"' not in head:
                     return False
@@ -134,25 +134,25 @@ class CodexFormatReader(FormatReader[CodexReading]):
     def log_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
 
-    def answer_model(self, transcript: EntryLog[CodexReading], position: int) -> ModelRef | None:
-        """As the settings of its turn say."""
+    def answer_model(self, transcript: EntryLog[CodexLogIndex], position: int) -> ModelRef | None:
+        """Return the model from the settings of the answer's turn."""
         reading = transcript.reading
         model = reading.model_at(position)
         return ModelRef(provider=reading.provider_at(position) or "", id=model) if model else None
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """What the first lines tell; the second one names the session that the thread was converted from."""
+        """Read the first lines; the second names the session that the thread was converted from."""
         return header_in(head, self.log_reader, path, whole=whole, lines=2)
 
-    def decode(self, line: bytes, index: CodexReading, position: int) -> Entry:
+    def decode(self, line: bytes, index: CodexLogIndex, position: int) -> Entry:
         return decode_line(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
         return _joined(before, after)
 
 
-def _is_ours(fields: dict[str, Any], *, bare: bool) -> bool:
-    """Whether this is a line in an envelope, or (``bare``) one of those that the oldest files begin with."""
+def _matches(fields: dict[str, Any], *, bare: bool) -> bool:
+    """Return whether this is a line in an envelope, or (``bare``) a first line of the oldest files."""
     kind = fields.get("type")
     if kind is not None and not isinstance(kind, str):
         return False
@@ -182,7 +182,7 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return unpack(read)
 
     def has_external_prefix(self, head: bytes) -> bool:
-        """A paginated fork or revert copies nothing: its first record says where it begins."""
+        """Return whether the first record says that the rollout begins in another one."""
         first, newline, _ = head.partition(b"\n")
         return b'"history_base"' in first or not newline
 
@@ -193,14 +193,14 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return assemble_rollout(content, "" if name is None else name.rollout, find)
 
     def roots_near(self, path: str) -> list[str]:
-        """The directories of the rollouts beside this one, archived ones included."""
+        """Return the directories of neighbouring rollouts, including archived ones."""
         found = HOME_OF.match(path)
         if found is None:
             return [posixpath.dirname(path)]
         return [posixpath.join(found[1], "sessions"), posixpath.join(found[1], "archived_sessions")]
 
     def superseded(self, paths: Iterable[str]) -> set[str]:
-        """A reverted thread continues in a new rollout; the last one by time and id is current."""
+        """Return rollouts of reverted threads; a thread's current rollout is the last by time and id."""
         threads: dict[str, dict[str, Name]] = {}
         for path in paths:
             if (name := rollout_name(path)) is not None:
@@ -212,8 +212,8 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return found
 
 
-class CodexFormatWriter(FormatWriter[CodexReading]):
-    """Writes new rollouts that Codex resumes; never into its own files."""
+class CodexFormatWriter(FormatWriter[CodexLogIndex]):
+    """Writes new rollouts that Codex can resume; never changes existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
         from branchline.formats.codex.writer import header_lines  # noqa: PLC0415
@@ -222,18 +222,18 @@ class CodexFormatWriter(FormatWriter[CodexReading]):
             raise NotSupported(f"cannot write a Codex session with the id {header.id!r}: not a UUID")
         return header_lines(header)
 
-    def encode(self, entries: Sequence[Entry], index: CodexReading) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: CodexLogIndex) -> bytes:
         from branchline.formats.codex.writer import RolloutWriter  # noqa: PLC0415
 
         return RolloutWriter(index, TRAITS.unsupported_error).write(entries)
 
-    def fork(self, transcript: EntryLog[CodexReading], leaf: int, header: Header) -> bytes:
+    def fork(self, transcript: EntryLog[CodexLogIndex], leaf: int, header: Header) -> bytes:
         from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
 
         lines = copied_lines(transcript, transcript.tree.path_positions(leaf))
         return self.encode_header(header) + b"".join(lines)
 
-    def copy(self, transcript: EntryLog[CodexReading], header: Header) -> bytes:
+    def copy(self, transcript: EntryLog[CodexLogIndex], header: Header) -> bytes:
         from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
 
         return self.encode_header(header) + b"".join(copied_lines(transcript, range(len(transcript.tree))))

@@ -1,4 +1,4 @@
-"""Where Codex keeps its rollouts."""
+"""Where Codex stores its rollouts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CodexHome(FormatHome):
         return [posixpath.join(base, "sessions"), posixpath.join(base, "archived_sessions")]
 
     def new_directories(self, header: Header, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """The folder of the day on which the thread began, by the clock of this machine."""
+        """Return the folder of the day on which the thread started, in local time."""
         day = _local(header).strftime("%Y/%m/%d")
         return (posixpath.join(self.roots(environment, home)[0], day),)
 
@@ -38,7 +38,7 @@ class CodexHome(FormatHome):
 
 
 def _local(header: Header) -> datetime:
-    """When a thread began; the file's name and folder tell it in local time."""
+    """Return the start of a thread in local time, as file and folder names contain it."""
     try:
         return datetime.fromisoformat(header.timestamp).astimezone()
     except (ValueError, OverflowError):
@@ -46,7 +46,7 @@ def _local(header: Header) -> datetime:
 
 
 class ThreadNames(TitleFiles):
-    """The names that people gave to threads, in one file for all rollouts."""
+    """User-defined thread names, in one file for all rollouts."""
 
     def titles_file(self, root: str) -> str | None:
         return posixpath.join(posixpath.dirname(root), "session_index.jsonl")
@@ -63,7 +63,7 @@ class ThreadNames(TitleFiles):
 
 
 def read_names(index: bytes) -> dict[str, str]:
-    """The names of threads from ``session_index.jsonl``; the last line of a thread counts."""
+    """Return thread names from ``session_index.jsonl``; the last line of a thread counts."""
     names: dict[str, str] = {}
     for line in index.split(b"\n"):
         if (fields := json_codec.loads_object(line)) is not None:

@@ -1,4 +1,4 @@
-"""A rollout as it was read: beside the tree, what its first record says and what the replay found."""
+"""Index of a rollout: the tree, the first record, and the results of the replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.log_index import LogIndex
 
-__all__ = ["CodexReading", "HistoryBase", "base_of"]
+__all__ = ["CodexLogIndex", "HistoryBase", "base_of"]
 
 
 class HistoryBase(NamedTuple):
@@ -21,7 +21,7 @@ class HistoryBase(NamedTuple):
 
 
 def base_of(meta: dict[str, Any]) -> HistoryBase | None:
-    """What the first record of a rollout says about where it begins."""
+    """Return the other rollout that a first record names as its beginning."""
     base = meta.get("history_base")
     if not isinstance(base, dict) or not isinstance(rollout := base.get("thread_id"), str):
         return None
@@ -34,51 +34,51 @@ def _whole(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
 
 
-class CodexReading(LogIndex):
-    """A rollout: beside the tree, what its first record says and what the replay found."""
+class CodexLogIndex(LogIndex):
+    """Index of a rollout: the tree, the first record, and the results of the replay."""
 
     def __init__(self) -> None:
         super().__init__("codex")
         self.thread = ""
         self.rollout = ""
-        """The id that other rollouts name this one by."""
+        """The id by which other rollouts refer to this one."""
         self.meta: dict[str, Any] = {}
         self.base: HistoryBase | None = None
         self.copied = 0
-        """How many entries were copied from the parent, as far as this file tells."""
+        """The number of entries copied from the parent, as far as this file shows."""
         self.turns: list[tuple[int, str]] = []
-        """Where turns start, and their ids."""
+        """The start positions and ids of turns."""
         self.turn_contexts: set[str] = set()
         self.aborted = 0
         self.rollbacks: dict[int, int] = {}
-        """How many turns an entry took back."""
+        """By entry: the number of turns it rolled back."""
         self.prompts: dict[int, str] = {}
-        """What people typed, as events tell it."""
+        """What the user typed, from events."""
         self.kept: dict[int, tuple[str, ...]] = {}
-        """The prompts that a compaction without a history of its own keeps."""
+        """The prompts kept by a compaction that stores no history."""
         self.spent: dict[int, TokenTotals] = {}
         self.totals = TokenTotals()
         self.tool_names: dict[str, str] = {}
         self.numbers: dict[int, int] = {}
         self.foreign = 0
         self.models: list[tuple[int, str]] = []
-        """The models that turns were given, each from which entry on."""
+        """The models of turns, with the first entry that each applies to."""
         self.providers: list[tuple[int, str]] = []
-        """Their providers, where branchline wrote them."""
+        """Their providers, if branchline recorded them."""
         self.open_turn = ""
         """The turn that has not ended."""
         self.last_answer: tuple[int, str] | None = None
-        """Where the model spoke last, and what it said."""
+        """Position and text of the last answer."""
         self.converted_from: str | None = None
-        """The session that this one was converted from, by its path or its id."""
+        """The session that this one was converted from, by path or id."""
 
     def model_at(self, position: int) -> str | None:
-        """The model of the turn that an entry belongs to."""
+        """Return the model of the turn that an entry belongs to."""
         number = bisect_right(self.models, position, key=itemgetter(0))
         return self.models[number - 1][1] or None if number else None
 
     def provider_at(self, position: int) -> str | None:
-        """The provider of the model of that turn."""
+        """Return the provider of that turn's model."""
         number = bisect_right(self.providers, position, key=itemgetter(0))
         found = self.providers[number - 1][1] if number else self.meta.get("model_provider")
         return found if isinstance(found, str) and found else None
@@ -121,5 +121,5 @@ class CodexReading(LogIndex):
 
     @property
     def copied_lines(self) -> int:
-        """How many lines behind the first were copied from the parent."""
+        """The number of lines after the first that were copied from the parent."""
         return self.line_of(self.copied - 1) - 1 if self.copied else 0

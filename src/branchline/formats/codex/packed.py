@@ -1,7 +1,7 @@
-"""Compressed rollouts: Zstandard frames, unpacked one bounded piece at a time.
+"""Compressed rollouts: Zstandard frames, decompressed in bounded chunks.
 
-Memory does not depend on what a file declares: a frame whose window is larger than 128 MiB (the limit of the
-``zstd`` program) is refused, and a declared content size is never trusted.
+Memory does not depend on what a file declares: a frame with a window larger than 128 MiB (the limit of the
+``zstd`` program) is rejected, and a declared content size is never trusted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _LARGEST_WINDOW = 1 << 27
 def unpack(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
     """Yield the content of the compressed rollout behind ``read(offset, size)``, at most 1 MiB at a time.
 
-    A file that ends within a frame yields everything up to there. NotSupported if the zstandard package is
-    not installed or the data is corrupt.
+    A file that ends within a frame yields everything up to there. Raises NotSupported if the zstandard
+    package is not installed or the data is corrupt.
     """
     try:
         zstandard = import_module("zstandard")  # optional dependency

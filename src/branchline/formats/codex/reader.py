@@ -1,8 +1,8 @@
-"""Lines of a rollout into a reading, by replaying them: what the model saw, and what was rolled back.
+"""Reads the lines of a rollout into an index by replaying them: what the model saw, and what was rolled back.
 
-The format has no ids and no parents: an entry is named after its line and hangs from the one before it. A
-rollback moves back to before the turn where it cuts, so that the turns it takes away are a branch of their
-own and what follows is its sibling.
+The format has no ids and no parent links: an entry's id derives from its line, and its parent is the previous
+entry. A rollback moves back before the turn where it cuts, so the turns it removes become a branch and later
+entries its sibling.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from branchline.context import milliseconds
 from branchline.entries import SIDE_TYPES, Header, json_codec
-from branchline.formats.codex.log_index import CodexReading, base_of
+from branchline.formats.codex.log_index import CodexLogIndex, base_of
 from branchline.formats.codex.replay import (
     NO_SUMMARY,
     TokenTotals,
@@ -42,7 +42,7 @@ from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
 
-READ_ONLY = "rollouts of Codex are read-only; fork it into a native session to continue"
+READ_ONLY = "Codex rollouts are read-only; fork this one into a native session to continue"
 COMPRESSED = "it is compressed (zstd); unpack it first"
 
 ZSTD = b"\x28\xb5\x2f\xfd"
@@ -52,7 +52,7 @@ NAME = re.compile(
 REVERT = "branchline_revert"
 REVERT_BEGINS = b'{"type":"%s","payload":{"type":"begin"}}\n' % REVERT.encode()
 REVERT_ENDS = b'{"type":"%s","payload":{"type":"end"}}\n' % REVERT.encode()
-"""Lines around reverted turns, where the rollouts of a thread are read together; no file holds them."""
+"""Lines around reverted turns when the rollouts of a thread are read together; no file contains them."""
 _LINES = frozenset(
     {
         REVERT,
@@ -71,32 +71,32 @@ _LINES = frozenset(
 )
 _REGULAR = _LINES - {"session_meta"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
-_NEIGHBOURS = 4  # prompts in a row among which an event and its item find each other
+_NEIGHBOURS = 4  # number of consecutive prompts searched for the matching event or item
 _MODES = frozenset({"legacy", "paginated", "default"})
 
 
 class _Prompt(NamedTuple):
-    """What a person typed, which files hold twice: as an event and as an item."""
+    """A user prompt, which files store twice: as an event and as an item."""
 
     text: str
-    """In an item, with what stands around it, such as the names of images."""
+    """In an item, this includes additions such as the names of images."""
     time: str
     from_event: bool
 
 
 class _State(NamedTuple):
-    """What the model saw at a line that a thread was reverted to."""
+    """The model's history at a line that a thread was reverted to."""
 
     parent: int
     history: list[int]
     classes: list[int]
     turn_places: list[int]
-    said: list[str]
+    user_texts: list[str]
     totals: TokenTotals
 
 
 class _Columns:
-    """Entries that are not in the tree yet; the first hangs from some entry, each other from the last one."""
+    """Entries not yet in the tree; the first has an explicit parent, each other follows the previous one."""
 
     __slots__ = ("keys", "quiet", "roles", "times", "types")
 
@@ -109,38 +109,41 @@ class _Columns:
 
 
 class CodexReader(LineReader):
-    """Reads one rollout; its name tells thread and rollout where no record does."""
+    """Reads one rollout. Its name provides thread and rollout id if no record does."""
 
     format_name = "codex"
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
     headers = 1
-    reading: CodexReading
+    reading: CodexLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(CodexReading())
+        super().__init__(CodexLogIndex())
         self._path = path
         self._named = NAME.search(path)
         self._compressed = False
         self._parent = ROOT
         self._new = _Columns()
-        self._size = 0  # of the tree, with the new entries
+        self._size = 0  # of the tree, including new entries
         self._history: list[int] = []  # the entry of every item that the model sees
         self._classes: list[int] = []
         self._turn_places: list[int] = []
-        self._said: list[str] = []  # the words of the person among them
-        self._model = self._effort = self._second_time = self._spoken = self._provider = self._title = ""
-        self._told_settings: set[int] = set()  # which branchline wrote, not the start of a turn
-        self._unpaired: dict[int, _Prompt] = {}  # since the model spoke last
-        self._answering = False  # whether the last item is the model's, and what it spent is not counted yet
-        self._first_words: dict[int, str] = {}
+        self._user_texts: list[str] = []  # user texts among them
+        self._model = self._effort = self._second_time = self._last_activity = self._provider = (
+            self._title
+        ) = ""
+        self._written_settings: set[int] = set()  # written by branchline; they do not start a turn
+        self._unpaired: dict[int, _Prompt] = {}  # since the last answer
+        self._answering = False  # the last item is the model's, and its usage is not counted yet
+        self._first_texts: dict[int, str] = {}
         self._paginated = False
         self._copying = False
         self._before_revert: _State | None = None
         self._reverted: list[range] = []
-        self._awaits_totals = self._answered = False  # behind what another rollout holds
-        self._continues_totals = False  # whether totals of tokens go on from those of the copied part
+        self._awaits_totals = self._answered = False  # after the part stored in another rollout
+        self._continues_totals = False  # token totals continue those of the copied part
         self._heads = 1
-        self._missing = ""  # the rollout with which the last of the first records says that it begins
+        # the missing rollout that this one begins with, according to the last of the first records
+        self._missing = ""
 
     # -- lines ----------------------------------------------------------------------------------------
 
@@ -218,14 +221,14 @@ class CodexReader(LineReader):
             reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
 
     def _take_base(self, meta: dict[str, Any]) -> None:
-        """The first record of the rollout that this one begins with, where both were put together."""
+        """Read the first record of the rollout that this one begins with, where both were joined."""
         self._heads += 1
         if self._heads == self.reading.lines:
             base = base_of(meta)
             self._missing = "" if base is None else base.rollout
 
     def _take_row(self, row: Row, number: int) -> int:
-        """One line; returns how many entries it is."""
+        """Add one line; return the number of its entries."""
         time = row.timestamp or ""
         key = f"line-{number}"
         payload = row.payload
@@ -259,7 +262,7 @@ class CodexReader(LineReader):
         return 1
 
     def _add(self, key: str, type: str, time: str, role: str | None = None) -> None:  # noqa: A002
-        """Add an entry behind the last one; it is in the tree after :meth:`_flush`."""
+        """Queue an entry after the last one; :meth:`_flush` adds it to the tree."""
         new = self._new
         new.keys.append(key)
         new.types.append(type)
@@ -268,7 +271,7 @@ class CodexReader(LineReader):
         self._size += 1
 
     def _flush(self) -> None:
-        """Put the new entries into the tree, many at once."""
+        """Add the queued entries to the tree in bulk."""
         tree, new = self.reading.tree, self._new
         first = len(tree)
         if not new.keys:
@@ -281,27 +284,27 @@ class CodexReader(LineReader):
         self._parent = self._size - 1
         self._new = _Columns()
 
-    def _remember(self, position: int, kind: int, words: str) -> None:
-        """An item that the model sees."""
+    def _remember(self, position: int, kind: int, text: str) -> None:
+        """Record an item that the model sees."""
         self._answering = False
         if kind == TURN:
             self._turn_places.append(len(self._history))
         self._history.append(position)
         self._classes.append(kind)
-        self._said.append(words if kind == TURN else "")
+        self._user_texts.append(text if kind == TURN else "")
 
     def _note_item(self, item: ResponseItem, time: str) -> tuple[str, str | None]:
-        """An item of the model's history; returns the type and the role of its entry."""
+        """Apply an item of the model's history; return the type and role of its entry."""
         kind = item.type or item_type(item)
         position = self._size
         if kind == "message" and item.role != "assistant":
-            words = item_text(item)
-            sort = item_class(item, words)
-            self._remember(position, sort, words)
+            text = item_text(item)
+            sort = item_class(item, text)
+            self._remember(position, sort, text)
             if sort != TURN:
                 return "custom_message", None
-            self._hear(words, time, 1)
-            self._pair_item(words, time)
+            self._note_user_text(text, time, 1)
+            self._pair_item(text, time)
             return "message", "user"
         if kind == "agent_message":
             self._remember(position, TURN, "")
@@ -310,7 +313,7 @@ class CodexReader(LineReader):
             return "custom", None
         self._history.append(position)
         self._classes.append(OTHER)
-        self._said.append("")
+        self._user_texts.append("")
         if kind in _OUTPUTS:
             self._answering = False
             return "message", "toolResult"
@@ -320,24 +323,24 @@ class CodexReader(LineReader):
         self._answering = True
         if self._unpaired:
             self._unpaired.clear()
-        if kind != "message" or not (words := item_text(item)) or words.isspace():
+        if kind != "message" or not (text := item_text(item)) or text.isspace():
             self._new.quiet.append(position)
         else:
-            self.reading.last_answer = (position, words)
+            self.reading.last_answer = (position, text)
         if item.call_id:
             self.reading.tool_names[item.call_id] = item.name or kind.removesuffix("_call")
-        if time > self._spoken:  # noqa: PLR1730  for nearly every line
-            self._spoken = time
+        if time > self._last_activity:  # noqa: PLR1730  for nearly every line
+            self._last_activity = time
         return "message", "assistant"
 
-    def _hear(self, text: str, time: str, source: int) -> None:
-        """Words of the person, from an event (0) or an item (1); the first of them may become the title."""
-        self._spoken = max(self._spoken, time)
+    def _note_user_text(self, text: str, time: str, source: int) -> None:
+        """Note user text from an event (0) or an item (1); the first may become the title."""
+        self._last_activity = max(self._last_activity, time)
         if text.strip():
-            self._first_words.setdefault(2 * self._copying + source, text)
+            self._first_texts.setdefault(2 * self._copying + source, text)
 
     def _note_event(self, event: ResponseItem, time: str) -> str:
-        """What an event tells; returns the type of its entry."""
+        """Apply an event; return the type of its entry."""
         reading, position = self.reading, self._size
         match event.type:
             case "token_count":
@@ -372,9 +375,9 @@ class CodexReader(LineReader):
         return "custom"
 
     def _take_prompt(self, text: str, time: str) -> str:
-        """What a person typed, as an event tells it; a prompt of its own unless an item repeats it."""
+        """Apply a prompt from an event; it becomes a message unless an item repeats it."""
         self.reading.prompts[self._size] = text
-        self._hear(text, time, 0)
+        self._note_user_text(text, time, 0)
         if not text.strip():
             return "custom"
         if self._partner(text, time, of_event=True) is not None:
@@ -383,16 +386,16 @@ class CodexReader(LineReader):
         self._answering = False
         return "message"
 
-    def _pair_item(self, words: str, time: str) -> None:
-        """An item of the person; where it repeats an event, that is no prompt of its own."""
-        place = self._partner(words, time, of_event=False)
+    def _pair_item(self, text: str, time: str) -> None:
+        """Apply a user item; an event that it repeats is then not a prompt of its own."""
+        place = self._partner(text, time, of_event=False)
         if place is None:
-            self._leave_unpaired(_Prompt(words, time, from_event=False))
+            self._leave_unpaired(_Prompt(text, time, from_event=False))
         else:
             self._retype(place)
 
     def _retype(self, place: int) -> None:
-        """Make data of a message that something else repeats."""
+        """Turn a message into data because something else repeats it."""
         tree, new = self.reading.tree, self._new
         tree.continuations.discard(place)
         if place < len(tree):
@@ -401,9 +404,9 @@ class CodexReader(LineReader):
             new.types[place - len(tree)], new.roles[place - len(tree)] = "custom", None
 
     def _partner(self, text: str, time: str, *, of_event: bool) -> int | None:
-        """The item that repeats an event, or the event that an item repeats; nobody else's from now on.
+        """Find and consume the item that repeats an event, or the event that an item repeats.
 
-        The item may hold more than the event. Neighbours of the same moment are one, whatever they say.
+        The item may contain more than the event. Neighbours with the same time match whatever their text.
         """
         for place, prompt in self._unpaired.items():
             if prompt.from_event == of_event:
@@ -420,7 +423,7 @@ class CodexReader(LineReader):
             del self._unpaired[next(iter(self._unpaired))]
 
     def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
-        """Model and effort of a turn: entries where they change."""
+        """Add entries for the model and effort of a turn where they change."""
         reading = self.reading
         if settings.turn_id:
             reading.turn_contexts.add(settings.turn_id)
@@ -436,40 +439,40 @@ class CodexReader(LineReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
-    def _take_provenance(self, told: ResponseItem, key: str, time: str) -> int:
-        """What branchline wrote down: where the thread came from, its title, models and thinking levels."""
+    def _take_provenance(self, written: ResponseItem, key: str, time: str) -> int:
+        """Read branchline's own record: the thread's origin, title, models and thinking levels."""
         reading = self.reading
-        if told.model is not None and told.provider is not None and told.provider != self._provider:
-            self._provider = told.provider
-            reading.providers.append((self._size, told.provider))
+        if written.model is not None and written.provider is not None and written.provider != self._provider:
+            self._provider = written.provider
+            reading.providers.append((self._size, written.provider))
             self._model = ""
-        if told.model is not None or told.effort is not None:
-            self._told_settings.add(self._size)
-            return self._take_settings(told, key, time)
-        if told.title is not None:
-            self._title = told.title
+        if written.model is not None or written.effort is not None:
+            self._written_settings.add(self._size)
+            return self._take_settings(written, key, time)
+        if written.title is not None:
+            self._title = written.title
             self._add(key, "session_info", "")
             return 1
-        if told.origin is not None and not self._size:
-            reading.converted_from = told.origin
+        if written.origin is not None and not self._size:
+            reading.converted_from = written.origin
         self._add(key, "custom", "")
         return 1
 
     def _note_compaction(self, compacted: ResponseItem) -> str:
-        """What the model sees from here on; returns the type of the entry."""
+        """Apply a compaction to the model's history; return the type of the entry."""
         reading = self.reading
-        said = list(filter(None, self._said))
+        user_texts = list(filter(None, self._user_texts))
         position = self._size
         items = compacted.replacement_history
         if reading.last_answer is not None and (compacted.message or "").rstrip().endswith(
             reading.last_answer[1].strip()
         ):
-            self._retype(reading.last_answer[0])  # the summary, which this line holds
+            self._retype(reading.last_answer[0])  # the summary, which this line contains
         reading.last_answer = None
-        self._history, self._classes, self._turn_places, self._said = [], [], [], []
+        self._history, self._classes, self._turn_places, self._user_texts = [], [], [], []
         self._answering = False
         if items is None:
-            kept = keep_prompts(said)
+            kept = keep_prompts(user_texts)
             reading.kept[position] = (*kept, compacted.message or NO_SUMMARY)
             for text in reading.kept[position]:
                 self._remember(position, TURN, text)
@@ -494,7 +497,7 @@ class CodexReader(LineReader):
             else:
                 own = (place for place in self._history[cut:] if tree.types[place] != "compaction")
                 self._parent = self._before_turn(tree.parents[next(own)])
-            del self._history[cut:], self._classes[cut:], self._said[cut:]
+            del self._history[cut:], self._classes[cut:], self._user_texts[cut:]
             while self._turn_places and self._turn_places[-1] >= cut:
                 self._turn_places.pop()
         target = self._parent
@@ -503,7 +506,7 @@ class CodexReader(LineReader):
         self._parent = target
 
     def _take_revert(self, key: str, *, begins: bool) -> int:
-        """Keep what the model saw before reverted turns, or go back to it behind them."""
+        """Save the model's history before reverted turns, or restore it after them."""
         self._flush()
         self._answering = False
         if begins:
@@ -514,12 +517,12 @@ class CodexReader(LineReader):
                 list(self._history),
                 list(self._classes),
                 list(self._turn_places),
-                list(self._said),
+                list(self._user_texts),
                 self.reading.totals,
             )
         elif (before := self._before_revert) is not None:
             self._reverted.append(range(before.parent + 1, self._size))
-            self._parent, self._history, self._classes, self._turn_places, self._said, totals = before
+            self._parent, self._history, self._classes, self._turn_places, self._user_texts, totals = before
             self.reading.totals = totals
             self._before_revert = None
             self._add(key, "leaf", "")
@@ -530,22 +533,22 @@ class CodexReader(LineReader):
         return 1
 
     def _before_turn(self, position: int) -> int:
-        """Where a turn hangs from: before what was noted when it started."""
+        """Return the parent of a turn: the entry before what was recorded at its start."""
         tree = self.reading.tree
         while position != ROOT and (
             tree.types[position] in SIDE_TYPES
             or (
                 tree.types[position] in ("model_change", "thinking_level_change")
-                and position not in self._told_settings
+                and position not in self._written_settings
             )
         ):
             position = tree.parents[position]
         return position
 
     def _follow_copy(self, time: str, ordinal: int | None, line: int) -> None:
-        """Tell where the records end that came from others.
+        """Detect where the records end that came from other rollouts.
 
-        Those that a fork copied all have the time of the fork; those of a rollout with which this one begins
+        Records copied by a fork all have the time of the fork; those of a rollout that this one begins with
         have smaller numbers.
         """
         if (base := self.reading.base) is not None:
@@ -585,20 +588,20 @@ class CodexReader(LineReader):
         if self._missing and reading.base is not None:
             message = f"it begins with a part of the rollout {self._missing}, which is missing"
             reading.add_tail_finding("below-head", message, line=1)
-        reading.last_message_time = milliseconds(self._spoken)
-        # A fork is titled by the first prompt of its own, a thread that was reverted by its very first one.
+        reading.last_message_time = milliseconds(self._last_activity)
+        # A fork is titled by its own first prompt, a reverted thread by its very first one.
         copied_first = -1 if reading.is_revert else 1
-        order = sorted(self._first_words, key=lambda source: (source // 2 * copied_first, source))
-        words = self._first_words[order[0]].split("\n") if order else []
+        order = sorted(self._first_texts, key=lambda source: (source // 2 * copied_first, source))
+        lines = self._first_texts[order[0]].split("\n") if order else []
         reading.title = self._title or next(
-            (line.strip() for line in words if line.strip() and not is_image_tag(line)), None
+            (line.strip() for line in lines if line.strip() and not is_image_tag(line)), None
         )
         if reading.lines:
             reading.header = self._header()
             if reading.converted_from is not None:
                 rest = reading.tree.times[
                     reading.copied :
-                ]  # only what is new: files are read as they are written
+                ]  # only new entries: files are read while they are written
                 reading.copied += first_after_fork(reading.header.timestamp, rest)
             if not reading.meta:
                 reading.add_tail_finding("no-header", "no readable session_meta names the thread", line=1)
@@ -634,7 +637,7 @@ class CodexReader(LineReader):
             id=reading.thread,
             timestamp=text("timestamp"),
             cwd=text("cwd"),
-            # A prefix in another rollout tells exactly which one; a thread may have several.
+            # A prefix in another rollout names it exactly; a thread may have several.
             parent_session=reading.thread
             if reading.is_revert
             else base or reading.forked_from or reading.parent_thread or reading.converted_from,
@@ -643,7 +646,7 @@ class CodexReader(LineReader):
 
 
 def _free_key(key: str, tree: Tree) -> str:
-    """The key itself, or with a number if an entry has it."""
+    """Return the key, with a number appended if it is in use."""
     found, count = key, 1
     while found in tree.positions:
         count += 1

@@ -1,4 +1,4 @@
-"""One line of a rollout as the native format would hold it."""
+"""Conversion of rollout lines to entries."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ from branchline.entries import (
     blocks_text,
     json_codec,
 )
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
+from branchline.formats.json_values import list_of, optional_text
 from branchline.formats.log_index import entry_fields
 
 __all__ = ["SUMMARY_FIRST", "decode_line", "item_message"]
@@ -45,14 +46,18 @@ SUMMARY_FIRST = {"summary": "first"}
 _TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text", "reasoning_text"})
 
 
-def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+def decode_line(line: bytes, reading: CodexLogIndex, position: int) -> Entry:
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     payload = fields.get("payload")
-    payload = payload if isinstance(payload, dict) else (fields if _text(fields.get("type")) in ITEMS else {})
+    payload = (
+        payload
+        if isinstance(payload, dict)
+        else (fields if optional_text(fields.get("type")) in ITEMS else {})
+    )
     provider = reading.provider_at(position)
     model = reading.model_at(position)
     match tree.types[position]:
@@ -66,9 +71,11 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
         case "compaction":
             return _compaction(common, payload, reading, position)
         case "model_change":
-            return ModelChange(**common, provider=provider or "", model_id=_text(payload.get("model")) or "")
+            return ModelChange(
+                **common, provider=provider or "", model_id=optional_text(payload.get("model")) or ""
+            )
         case "thinking_level_change":
-            return ThinkingLevelChange(**common, thinking_level=_text(payload.get("effort")) or "")
+            return ThinkingLevelChange(**common, thinking_level=optional_text(payload.get("effort")) or "")
         case "usage":
             return UsageEntry(
                 **common,
@@ -78,7 +85,7 @@ def decode_line(line: bytes, reading: CodexReading, position: int) -> Entry:
                 usage=_usage(reading.spent[position]),
             )
         case "session_info":
-            return SessionInfo(**common, name=_text(payload.get("title")) or "")
+            return SessionInfo(**common, name=optional_text(payload.get("title")) or "")
         case "leaf":
             return Leaf(**common, target=common["parent"])
         case _:
@@ -92,22 +99,22 @@ def _name(fields: dict[str, Any], payload: dict[str, Any]) -> str:
 
 
 def _typed(payload: dict[str, Any], text: str, time: str) -> UserMessage:
-    """A prompt that only an event tells, with the images that it carries."""
-    images = [_block({"type": "input_image", "image_url": url}) for url in _list(payload.get("images"))]
+    """Return a prompt that only an event contains, with its images."""
+    images = [_block({"type": "input_image", "image_url": url}) for url in list_of(payload.get("images"))]
     return UserMessage(content=(Text(text=text), *images) if images else text, timestamp=milliseconds(time))
 
 
 def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, Any]) -> CustomMessage:
     kind = fields.get("type") if fields.get("type") == "inter_agent_communication" else payload.get("type")
     if kind in ("agent_message", "inter_agent_communication"):
-        said = payload.get("content", payload.get("message"))
-        if isinstance(said, dict):
-            said = said.get("content", said.get("text"))
+        content = payload.get("content", payload.get("message"))
+        if isinstance(content, dict):
+            content = content.get("content", content.get("text"))
         about = {name: payload[name] for name in ("author", "recipient") if name in payload}
         return CustomMessage(
-            **common, custom_type=kind, content=_content(said), display=True, details=about or None
+            **common, custom_type=kind, content=_content(content), display=True, details=about or None
         )
-    role = _text(payload.get("role")) or "user"
+    role = optional_text(payload.get("role")) or "user"
     return CustomMessage(
         **common,
         custom_type="context" if role == "user" else role,
@@ -117,11 +124,11 @@ def _context(common: dict[str, Any], fields: dict[str, Any], payload: dict[str, 
 
 
 def _compaction(
-    common: dict[str, Any], payload: dict[str, Any], reading: CodexReading, position: int
+    common: dict[str, Any], payload: dict[str, Any], reading: CodexLogIndex, position: int
 ) -> Compaction:
-    """A compaction with its summary, which Codex keeps as the last item of the history that it leaves.
+    """Return a compaction with its summary, which Codex stores as the last item of the remaining history.
 
-    Where that history has no such item, as where the summary is encrypted, there is none to show.
+    If that history has no such item, for example because the summary is encrypted, the summary is empty.
     """
     from branchline.context.model_input import unlabelled_summary  # noqa: PLC0415
 
@@ -134,14 +141,14 @@ def _compaction(
         item_message(
             item if isinstance(item, dict) else {"value": item}, reading.tool_names, time, None, None
         )
-        for item in _list(payload.get("replacement_history"))
+        for item in list_of(payload.get("replacement_history"))
     ]
-    told = _text(payload.get("message")) or ""
-    summary = unlabelled_summary(told)
-    if tail and summary != told and _says(tail[0], told):  # as branchline writes it
+    stored = optional_text(payload.get("message")) or ""
+    summary = unlabelled_summary(stored)
+    if tail and summary != stored and _says(tail[0], stored):  # as branchline writes it
         return Compaction(**common, summary=summary, retained_tail=tuple(tail[1:]), details=SUMMARY_FIRST)
-    if tail and told and _says(tail[-1], told):
-        return Compaction(**common, summary=told, retained_tail=tuple(tail[:-1]))
+    if tail and stored and _says(tail[-1], stored):
+        return Compaction(**common, summary=stored, retained_tail=tuple(tail[:-1]))
     return Compaction(**common, summary="", retained_tail=tuple(tail))
 
 
@@ -156,9 +163,9 @@ def item_message(
     provider: str | None,
     model: str | None,
 ) -> Message:
-    """An item of the model's history as a message."""
-    kind = _text(item.get("type")) or ("message" if "role" in item else "")
-    if kind == "message" and (role := _text(item.get("role")) or "user") != "assistant":
+    """Return an item of the model's history as a message."""
+    kind = optional_text(item.get("type")) or ("message" if "role" in item else "")
+    if kind == "message" and (role := optional_text(item.get("role")) or "user") != "assistant":
         content = _content(item.get("content"))
         if role == "user" and not is_context(blocks_text(content, "\n")):
             return UserMessage(content=_without_image_tags(content), timestamp=time)
@@ -167,7 +174,7 @@ def item_message(
     if kind == "agent_message":
         return CustomContent(custom_type=kind, content=_content(item.get("content")), timestamp=time)
     if kind in ("function_call_output", "custom_tool_call_output"):
-        call = _text(item.get("call_id")) or ""
+        call = optional_text(item.get("call_id")) or ""
         output, failed = item.get("output"), False
         if isinstance(output, dict):
             failed = output.get("success") is False
@@ -185,37 +192,37 @@ def item_message(
         api="openai-responses",
         provider=provider,
         model=model,
-        response_id=_text(item.get("id")),
+        response_id=optional_text(item.get("id")),
         stop_reason="toolUse" if kind.endswith("_call") else "stop",
         timestamp=time,
     )
 
 
 def _blocks(item: dict[str, Any], kind: str) -> tuple[Block, ...]:
-    """What an item of the model is made of."""
+    """Return the blocks of a model item."""
     match kind:
         case "message":
             content = _content(item.get("content"))
             return (Text(text=content),) if isinstance(content, str) else content
         case "reasoning":
-            said = [*_list(item.get("summary")), *_list(item.get("content"))]
-            words = [
-                one["text"] for one in said if isinstance(one, dict) and isinstance(one.get("text"), str)
+            parts = [*list_of(item.get("summary")), *list_of(item.get("content"))]
+            texts = [
+                one["text"] for one in parts if isinstance(one, dict) and isinstance(one.get("text"), str)
             ]
-            sealed = _text(item.get("encrypted_content"))
-            return (Thinking(thinking="\n".join(words), thinking_signature=sealed),)
+            sealed = optional_text(item.get("encrypted_content"))
+            return (Thinking(thinking="\n".join(texts), thinking_signature=sealed),)
         case "compaction" if isinstance(item.get("encrypted_content"), str):
             return (Thinking(thinking="", thinking_signature=item["encrypted_content"], redacted=True),)
         case "function_call" | "custom_tool_call" | "local_shell_call" if isinstance(
             item.get("call_id"), str
         ):
-            name = _text(item.get("name")) or kind.removesuffix("_call")
+            name = optional_text(item.get("name")) or kind.removesuffix("_call")
             return (
                 ToolCall(
                     id=item["call_id"],
                     name=name,
                     arguments=_arguments(item),
-                    namespace=_text(item.get("namespace")),
+                    namespace=optional_text(item.get("namespace")),
                 ),
             )
         case _:
@@ -247,7 +254,7 @@ def _content(value: Any) -> Content:
 
 
 def _without_image_tags(content: Content) -> Content:
-    """A prompt without the text that Codex puts before and behind each image."""
+    """Return a prompt without the text that Codex puts before and after each image."""
     if isinstance(content, str) or all(isinstance(block, Text) for block in content):
         return content
     return tuple(block for block in content if not (isinstance(block, Text) and is_image_tag(block.text)))
@@ -269,7 +276,7 @@ def _block(value: Any) -> Block:
 
 
 def _usage(spent: TokenTotals) -> Usage:
-    """Tokens of one call; here those from the cache are counted apart from the other input."""
+    """Return the tokens of one call; cached tokens are counted separately here."""
     return Usage(
         input=spent.input - spent.cached,
         output=spent.output,
@@ -278,11 +285,3 @@ def _usage(spent: TokenTotals) -> Usage:
         reasoning=spent.reasoning,
         total_tokens=spent.total,
     )
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

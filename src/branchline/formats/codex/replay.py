@@ -15,7 +15,7 @@ _KEPT = 80_000  # characters of prompts that an old compaction keeps: about 20 0
 
 
 class TokenTotals(NamedTuple):
-    """Running totals of tokens."""
+    """Running token totals."""
 
     input: int | float = 0
     cached: int | float = 0
@@ -26,7 +26,7 @@ class TokenTotals(NamedTuple):
 
 
 def keep_prompts(prompts: Sequence[str]) -> list[str]:
-    """The newest prompts that fit, in their order; the oldest of them is cut."""
+    """Return the newest prompts that fit, in order; the oldest of them is truncated."""
     left = _KEPT
     kept: list[str] = []
     for prompt in reversed(prompts):
@@ -38,7 +38,7 @@ def keep_prompts(prompts: Sequence[str]) -> list[str]:
 
 
 def rollback_position(turn_places: Sequence[int], classes: Sequence[int], turns: int) -> int | None:
-    """Where in the history a rollback cuts; None when it takes nothing."""
+    """Return where in the history a rollback cuts; None if it removes nothing."""
     if not turns or not turn_places:
         return None
     cut = turn_places[max(len(turn_places) - turns, 0)]
@@ -48,7 +48,7 @@ def rollback_position(turn_places: Sequence[int], classes: Sequence[int], turns:
 
 
 def totals_from(info: Info | None) -> TokenTotals | None:
-    """The running totals in a count of tokens; None when it tells none."""
+    """Return the running totals in a token count; None if it has none."""
     found = None if info is None else info.total_token_usage
     if found is None:
         return None
@@ -63,6 +63,6 @@ def totals_from(info: Info | None) -> TokenTotals | None:
 
 
 def difference(totals: TokenTotals, before: TokenTotals) -> TokenTotals:
-    """What was spent since. Totals that fell began again, as after a resume: all of them were spent since."""
+    """Return the tokens spent since ``before``. Totals that fell were reset, as after a resume."""
     spent = TokenTotals(*map(sub, totals, before))
     return totals if min(spent) < 0 else spent

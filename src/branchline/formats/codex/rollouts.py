@@ -1,6 +1,6 @@
-"""Rollouts that belong together: prefixes in other files, copies of a parent, names.
+"""Relations between rollouts: prefixes in other files, copies of a parent, names.
 
-Nothing here opens a file; a function finds what is asked for.
+Nothing here opens a file; the caller passes a function that finds one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
-from branchline.formats.codex.log_index import CodexReading, base_of
+from branchline.formats.codex.log_index import CodexLogIndex, base_of
 from branchline.formats.codex.reader import NAME, REVERT_BEGINS, REVERT_ENDS
 from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
@@ -32,21 +32,21 @@ _LONGEST_FIRST = 1 << 26
 
 
 class Rollout(NamedTuple):
-    """A file, and how much of it counts: everything, or the bytes before ``end``."""
+    """A file and its relevant part: everything, or the bytes before ``end``."""
 
-    transcript: EntryLog[CodexReading]
+    transcript: EntryLog[CodexLogIndex]
     end: int | None = None
 
 
 class RolloutChain(NamedTuple):
-    """The files that a thread is made of, the oldest first, and what could not be found."""
+    """The files that make up a thread, oldest first, and what could not be found."""
 
     rollouts: list[Rollout]
     problems: list[str]
 
 
 class Name(NamedTuple):
-    """What the name of a file says."""
+    """The parts of a rollout's file name."""
 
     time: str
     thread: str
@@ -54,15 +54,15 @@ class Name(NamedTuple):
 
 
 def rollout_name(path: str) -> Name | None:
-    """Local time, thread and rollout from the name of a file; of one thread the greatest counts."""
+    """Parse local time, thread and rollout from a file name; of one thread the greatest name is current."""
     found = NAME.search(path)
     return None if found is None else Name(found[1], found[2], found[3] or found[2])
 
 
 def resolve_chain(
-    transcript: EntryLog[CodexReading], find: Callable[[str], EntryLog[CodexReading] | None]
+    transcript: EntryLog[CodexLogIndex], find: Callable[[str], EntryLog[CodexLogIndex] | None]
 ) -> RolloutChain:
-    """Follow what a paginated rollout begins with; ``find`` gives the file whose name ends with an id."""
+    """Follow the prefixes of a paginated rollout; ``find`` returns the file whose name ends with an id."""
     rollouts = [Rollout(transcript)]
     problems: list[str] = []
     reading = transcript.reading
@@ -89,12 +89,12 @@ def resolve_chain(
 def assemble_rollout(
     content: Content, rollout: str, find: Callable[[str], Content | None]
 ) -> Iterator[bytes] | None:
-    """The lines of a paginated rollout as a copy would hold them: the first records, the beginning, its own.
+    """Yield the lines of a paginated rollout as a full copy would contain them.
 
-    First stand the ``session_meta`` of this rollout and of all that it begins with, then their other lines,
-    the oldest first. Where one cannot be found, is of the older kind or refers to itself, the rest
-    is given. Where a rollout of the same thread was reverted, the turns that were cut off stand between two
-    lines that say so. None if the rollout has no beginning elsewhere, or none that can be used.
+    First come the ``session_meta`` records of this rollout and of all its prefixes, then their other lines,
+    oldest first. A prefix that is missing, legacy or refers to itself ends the chain. Turns that a revert
+    within the same thread cut off are enclosed in two marker lines. None if the rollout has no usable prefix
+    elsewhere.
     """
     heads: list[bytes] = []
     parts: list[_Part] = []
@@ -117,7 +117,7 @@ def assemble_rollout(
 
 
 class _Part(NamedTuple):
-    """What follows the first line of a rollout: as far as it counts, and what was reverted."""
+    """What follows the first line of a rollout: the relevant part, and what was reverted."""
 
     content: Content
     start: int
@@ -147,7 +147,7 @@ def _lines_between(content: Content, start: int, end: int, *, terminate: bool) -
 
 
 def _first_line(content: Content, end: int) -> bytes:
-    """The first line without its newline; empty if it is longer than any real one."""
+    """Return the first line without its newline; empty if it is longer than any real one."""
     size = _PIECE
     while True:
         data = content.read(0, min(size, end))
@@ -160,7 +160,7 @@ def _first_line(content: Content, end: int) -> bytes:
 
 
 def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
-    """The items that the model would get: all lines in order, with compactions and rollbacks applied."""
+    """Return the model's history: the items of all lines, with compactions and rollbacks applied."""
     history: list[dict[str, Any]] = []
     for fields in _lines(rollouts):
         row = row_from(fields)
@@ -187,8 +187,8 @@ def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
     return history
 
 
-def copied_entries(child: CodexReading, parent: CodexReading) -> int:
-    """How many entries of a fork were copied: up to the first turn that its parent does not know."""
+def copied_entries(child: CodexLogIndex, parent: CodexLogIndex) -> int:
+    """Return how many entries of a fork were copied: up to the first turn that its parent does not have."""
     if child.forked_from is None or child.base is not None:
         return 0
     known = parent.turn_contexts

@@ -1,6 +1,6 @@
-"""What a line of a rollout is: the few fields that the replay needs.
+"""Typed rollout lines: the few fields that the replay needs.
 
-Releases differ in nearly every field, so all are optional; what has another type than usual is left out.
+Releases differ in nearly every field, so all are optional; values of an unexpected type are dropped.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import json_codec
+from branchline.formats.json_values import optional_text
 
 __all__ = [
     "CONTEXT",
@@ -32,10 +33,10 @@ __all__ = [
 ]
 
 OTHER, TURN, CONTEXT = 0, 1, 2
-"""What an item is for a rollback: neither, the start of a turn, context that stands before one."""
+"""What an item is for a rollback: neither, the start of a turn, context that precedes one."""
 
 PROVENANCE = "branchline"
-"""The type of the lines that branchline adds to what it writes for Codex, which skips them."""
+"""The type of the lines that branchline adds to its rollouts; Codex skips them."""
 
 ITEMS = frozenset(
     {
@@ -77,7 +78,7 @@ class Info(msgspec.Struct, gc=False):
 
 
 class ResponseItem(msgspec.Struct, gc=False):
-    """An item of the model's history, or what an event, a context or a compaction says."""
+    """An item of the model's history, or the payload of an event, a context or a compaction."""
 
     type: str | None = None
     role: str | None = None
@@ -110,17 +111,17 @@ _decode_rows = msgspec.json.Decoder(Row).decode_lines
 
 
 def decode_rows(data: memoryview) -> Sequence[Row]:
-    """Many lines, all of the usual shape; raises what msgspec raises."""
+    """Decode many lines, all of the usual shape; raises msgspec's errors."""
     return _decode_rows(data)
 
 
 def row_from(fields: dict[str, Any]) -> Row:
-    """The line in a JSON object, without what has the wrong type."""
-    bare = "payload" not in fields and _text(fields.get("type")) in ITEMS
+    """Return the row for a JSON object, without values of the wrong type."""
+    bare = "payload" not in fields and optional_text(fields.get("type")) in ITEMS
     payload = fields if bare else fields.get("payload")
     return Row(
-        type="response_item" if bare else _text(fields.get("type")),
-        timestamp=_text(fields.get("timestamp")),
+        type="response_item" if bare else optional_text(fields.get("type")),
+        timestamp=optional_text(fields.get("timestamp")),
         ordinal=fields["ordinal"] if isinstance(fields.get("ordinal"), int) else None,
         payload=_item_from(payload) if isinstance(payload, dict) else None,
     )
@@ -139,14 +140,14 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
         pass
     values: dict[str, Any] = {}
     for name in _TEXT_FIELDS:
-        values[name] = _text(fields.get(name))
-    values["origin"] = _text(fields.get("from"))
+        values[name] = optional_text(fields.get(name))
+    values["origin"] = optional_text(fields.get("from"))
     content, turns, info = fields.get("content"), fields.get("num_turns"), fields.get("info")
     if isinstance(content, str):
         values["content"] = content
     elif isinstance(content, list):
         values["content"] = tuple(
-            ContentPart(_text(one.get("type")) or "", _text(one.get("text")))
+            ContentPart(optional_text(one.get("type")) or "", optional_text(one.get("text")))
             for one in content
             if isinstance(one, dict)
         )
@@ -167,10 +168,6 @@ def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 # -- what items are ---------------------------------------------------------------------------------------
@@ -194,7 +191,7 @@ _CONTEXT = (
 
 
 def is_context(text: str) -> bool:
-    """Whether a user item with these words is context and not the user."""
+    """Return whether a user item with this text is context, not typed by the user."""
     beginning = text[:200].lstrip() or text.lstrip()
     return beginning.startswith(_CONTEXT)
 
@@ -203,12 +200,12 @@ _IMAGE_TAG = re.compile(r"\s*(?:<image\b[^\n]*>|</image>)\s*")
 
 
 def is_image_tag(text: str) -> bool:
-    """Whether this is the text before or behind an image, which no person typed."""
+    """Return whether this is the text that Codex puts before or after an image."""
     return _IMAGE_TAG.fullmatch(text) is not None
 
 
 def item_type(item: ResponseItem) -> str:
-    """The type of an item; one without a type but with a role is a message."""
+    """Return the type of an item; one without a type but with a role is a message."""
     return item.type or ("message" if item.role else "")
 
 
@@ -220,7 +217,7 @@ def item_text(item: ResponseItem) -> str:
 
 
 def item_class(item: ResponseItem, text: str) -> int:
-    """What an item is for a rollback."""
+    """Classify an item for rollbacks."""
     kind = item_type(item)
     if kind == "agent_message":
         return TURN

@@ -1,8 +1,8 @@
-"""Entries as lines of a rollout that Codex resumes, in the mode without page numbers.
+"""Encodes entries as lines of a rollout that Codex can resume, in the mode without page numbers.
 
-A prompt begins a turn: every turn has an event that starts it, the prompt as an event (lists show it) and as
-an item (the model gets it), and an event at its end. Thinking is left out: encrypted reasoning is valid only
-for the model that made it. An entry that hangs from an earlier one than the last goes behind a rollback.
+A prompt starts a turn: every turn has a start event, the prompt as an event (for session lists) and as an
+item (for the model), and an end event. Thinking is omitted: encrypted reasoning is valid only for the model
+that made it. An entry whose parent is not the last one is preceded by a rollback.
 """
 
 from __future__ import annotations
@@ -32,23 +32,22 @@ from branchline.entries import (
     ThinkingLevelChange,
     ToolCall,
     ToolResult,
-    UnknownMessage,
     UserMessage,
     blocks_text,
     json_codec,
-    message_from_fields,
 )
 from branchline.errors import NotSupported
-from branchline.formats.codex.log_index import CodexReading
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
+from branchline.formats.extra_fields import typed_message
 from branchline.tree import ROOT
 
 __all__ = ["VERSION", "RolloutWriter", "header_lines"]
 
 VERSION = "0.166.0"
-"""The version of Codex that the first line names."""
+"""The Codex version named in the first line."""
 
 _TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
@@ -59,7 +58,7 @@ Item = dict[str, Any]
 
 
 def header_lines(header: Header) -> bytes:
-    """The first lines of a rollout: what Codex needs, and where the conversation came from."""
+    """Return the first lines of a rollout: what Codex needs, and the origin of the conversation."""
     time = usual_time(header.timestamp) or NO_TIME
     meta = {
         "id": header.id,
@@ -78,22 +77,22 @@ def header_lines(header: Header) -> bytes:
 
 
 class RolloutWriter:
-    """Writes lines behind a reading. ``refuse`` gives the exception for what a rollout cannot hold."""
+    """Encodes lines for appending. ``refuse`` makes the exception for anything a rollout cannot store."""
 
-    def __init__(self, reading: CodexReading, refuse: Callable[[str], NotSupported]) -> None:
+    def __init__(self, reading: CodexLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._reading = reading
         self._refuse = refuse
         self._tip = reading.leaf
-        self._written: set[str] = set()  # ids of entries that this writer has written
+        self._written: set[str] = set()  # ids of entries written by this writer
         self._waiting = self._unanswered(reading.leaf)
         self._turn = reading.open_turn
-        self._last_words = ""
+        self._last_text = ""
         if (
             reading.last_answer is not None
             and reading.turns
             and reading.last_answer[0] > reading.turns[-1][0]
         ):
-            self._last_words = reading.last_answer[1]
+            self._last_text = reading.last_answer[1]
         self._calls: set[str] = set()
         self._time = NO_TIME if reading.header is None else reading.header.timestamp
         if len(reading.tree):
@@ -101,7 +100,7 @@ class RolloutWriter:
         self._lines: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:
-        """The lines for these entries; all of them or an exception."""
+        """Return the lines for these entries; raises an error unless all of them can be written."""
         for entry in entries:
             if entry.type not in _ABOUT_THE_SESSION:
                 self._time = entry_time(entry) or self._time
@@ -120,7 +119,7 @@ class RolloutWriter:
                 self._close_calls()
                 self._end_turn()
             case MessageEntry():
-                self._write_message(entry, _known(entry.message))
+                self._write_message(entry, typed_message(entry.message))
             case CustomMessage():
                 self._write_context(entry)
             case Compaction():
@@ -144,8 +143,8 @@ class RolloutWriter:
                 self._close_calls()
                 self._end_turn()
                 self._start_turn(entry)
-                words = blocks_text(message.content, "\n")
-                self._event(type="user_message", message=words, images=[], local_images=[], text_elements=[])
+                text = blocks_text(message.content, "\n")
+                self._event(type="user_message", message=text, images=[], local_images=[], text_elements=[])
                 self._item({"type": "message", "role": "user", "content": content})
             case AssistantMessage():
                 items = self._answer_items(message.content)
@@ -155,8 +154,8 @@ class RolloutWriter:
                 for item in items:
                     self._item(item)
                     if item["type"] == "message":
-                        self._last_words = item["content"][0]["text"]
-                        self._event(type="agent_message", message=self._last_words)
+                        self._last_text = item["content"][0]["text"]
+                        self._event(type="agent_message", message=self._last_text)
                 self._waiting = tuple(item["call_id"] for item in items if item["type"] == "function_call")
             case ToolResult():
                 output = self._output(message.content)
@@ -170,10 +169,10 @@ class RolloutWriter:
                 raise self._refuse("message")
 
     def _write_context(self, entry: CustomMessage) -> None:
-        """What the program itself puts into the context, as it writes that."""
-        words = blocks_text(entry.content, "\n")
+        """Write context that Codex itself injects, in Codex's form."""
+        text = blocks_text(entry.content, "\n")
         role = "developer" if entry.custom_type == "developer" else "user"
-        if role == "user" and (entry.custom_type != "context" or not is_context(words)):
+        if role == "user" and (entry.custom_type != "context" or not is_context(text)):
             raise self._refuse("custom_message")
         content = self._user_content(entry.content)
         self._go_to(entry.parent)
@@ -186,22 +185,26 @@ class RolloutWriter:
             raise self._refuse("kept messages")
         kept, waiting = self._history(entry.retained_tail or ())
         summary = labelled_summary(entry.summary)
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": summary}]}
+        summary_item = {
+            "type": "message",
+            "role": "user",
+            "content": [{"type": "input_text", "text": summary}],
+        }
         self._go_to(entry.parent)
         self._close_calls()
         self._end_turn()
         self._start_turn(entry)
         has_summary = bool(entry.summary) or not kept
-        history = [said, *kept] if has_summary else kept
+        history = [summary_item, *kept] if has_summary else kept
         self._add("compacted", {"message": summary if has_summary else "", "replacement_history": history})
         self._end_turn()
         self._waiting = waiting
 
     def _history(self, messages: Iterable[Message]) -> tuple[list[Item], tuple[str, ...]]:
-        """Messages that a compaction keeps, as items, and the calls among them without a result."""
+        """Return the messages that a compaction keeps, as items, and their calls without a result."""
         items: list[Item] = []
         waiting: tuple[str, ...] = ()
-        for message in map(_known, messages):
+        for message in map(typed_message, messages):
             if not isinstance(message, ToolResult):
                 items += [_output_item(call, NO_RESULT) for call in waiting]
                 waiting = ()
@@ -216,8 +219,8 @@ class RolloutWriter:
                 case ToolResult():
                     call = self._call_named(message.tool_call_id, waiting)
                     if call is None:
-                        told = self._user_content(told_result(message).content)
-                        items.append({"type": "message", "role": "user", "content": told})
+                        content = self._user_content(told_result(message).content)
+                        items.append({"type": "message", "role": "user", "content": content})
                         continue
                     items.append(_output_item(call, self._output(message.content)))
                     waiting = tuple(other for other in waiting if other != call)
@@ -233,7 +236,7 @@ class RolloutWriter:
         self._waiting = ()
 
     def _call_named(self, wanted: str, waiting: tuple[str, ...]) -> str | None:
-        """What a call is named here; one whose id was used before has another number."""
+        """Return the id written for a call; a reused id has a number appended."""
         if wanted in waiting:
             return wanted
         for name in call_ids(_CALL, wanted):
@@ -247,7 +250,7 @@ class RolloutWriter:
         return call in self._reading.tool_names or call in self._calls
 
     def _unanswered(self, position: int) -> tuple[str, ...]:
-        """The calls at the end of the path to an entry that have no result."""
+        """Return the calls at the end of the path to an entry that have no result."""
         reading = self._reading
         answered: set[str] = set()
         waiting: list[str] = []
@@ -260,7 +263,7 @@ class RolloutWriter:
                 call = item.get("call_id")
                 if item.get("type") in _OUTPUTS:
                     if waiting:
-                        break  # an earlier answer, all of whose calls have results
+                        break  # an earlier answer; all of its calls have results
                     answered.add(str(call))
                 elif isinstance(call, str) and call not in answered:
                     waiting.insert(0, call)
@@ -275,13 +278,13 @@ class RolloutWriter:
     # -- branches -------------------------------------------------------------------------------------
 
     def _is_tip(self, key: str | None) -> bool:
-        """Whether an entry is the last thing of the conversation."""
+        """Return whether an entry is the end of the conversation."""
         if self._lines or key in self._written:
             return key is not None and key in self._written
         return self._conversation_at(key) == self._conversation(self._tip)
 
     def _go_to(self, parent: str | None) -> None:
-        """Roll back the turns behind an entry, unless it is the last one."""
+        """Roll back the turns after an entry, unless it is the last one."""
         if self._written or self._is_tip(parent):
             return
         tree, wanted = self._reading.tree, self._conversation_at(parent)
@@ -305,7 +308,7 @@ class RolloutWriter:
         return self._conversation(ROOT if key is None else self._reading.tree.positions.get(key, ROOT))
 
     def _conversation(self, position: int) -> int:
-        """The nearest entry at or above a position that the model sees."""
+        """Return the nearest entry at or above a position that the model sees."""
         tree = self._reading.tree
         while position != ROOT and tree.types[position] in _ASIDE:
             position = tree.parents[position]
@@ -314,7 +317,7 @@ class RolloutWriter:
     # -- turns ----------------------------------------------------------------------------------------
 
     def _start_turn(self, entry: Entry) -> None:
-        """Every item belongs to a turn: one that stands between two would be rolled back with the first."""
+        """Start a turn: an item between two turns would be rolled back with the first."""
         if self._turn:
             return
         self._turn = uuid4_from(f"{self._reading.thread} turn {entry.id}")
@@ -322,8 +325,8 @@ class RolloutWriter:
 
     def _end_turn(self) -> None:
         if self._turn:
-            self._event(type="task_complete", turn_id=self._turn, last_agent_message=self._last_words or None)
-        self._turn, self._last_words = "", ""
+            self._event(type="task_complete", turn_id=self._turn, last_agent_message=self._last_text or None)
+        self._turn, self._last_text = "", ""
 
     # -- content --------------------------------------------------------------------------------------
 
@@ -398,8 +401,3 @@ def _output_item(call: str, output: str | list[Item]) -> Item:
 
 def _line(type: str, payload: dict[str, Any], time: str) -> bytes:  # noqa: A002
     return json_codec.dumps({"timestamp": time, "type": type, "payload": payload}) + b"\n"
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message

@@ -1,1 +1,1 @@
-"""What several programs' formats share. The native format is pi's; oh-my-pi adds to it."""
+"""Code shared by several formats. The native format is pi's; oh-my-pi extends it."""

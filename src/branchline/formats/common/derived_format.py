@@ -1,8 +1,7 @@
 """Formats whose lines are derived from rows: native entries below a header that names the agent.
 
-A program that keeps no lines gives its rows the form of the native format, in which everything else reads
-them. Values that only pass through (texts, tool input and output) are copied as the JSON that they are, and
-not decoded.
+An agent that does not store lines, such as one with a database, gets its rows converted to the native format.
+Values that are only passed through (texts, tool input and output) are copied as JSON without decoding.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ __all__ = [
 _encoder = msgspec.json.Encoder()
 _encode, _encode_line = _encoder.encode, _encoder.encode_lines
 _QUOTE, _BRACE = b'"{'
-_TOGETHER = 512  # rows that are decoded by one call
+_TOGETHER = 512  # rows decoded in one call
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def begins(name: str) -> bytes:
-    """How the derived lines of an agent begin."""
+    """Return the bytes with which the derived lines of an agent begin."""
     return b'{"type":"session","version":%d,"agent":%b,' % (CURRENT_VERSION, _encode(name))
 
 
@@ -75,16 +74,16 @@ class DerivedFormatReader(NativeFormatReader[LogIndex]):
 
 
 class EntryLines:
-    """Makes the lines of one session; each entry follows the last one by default."""
+    """Encodes the lines of one session; each entry follows the last one by default."""
 
     def __init__(self, name: str) -> None:
         self._begins = begins(name)
         self.last: str | None = None
         """The id of the last conversation entry."""
-        self._behind: tuple[str | None, str] | None = None  # that, and the last side record behind it
+        self._behind: tuple[str | None, str] | None = None  # the same, and the last side record after it
 
     def header(self, header: Header) -> bytes:
-        """The first line."""
+        """Return the first line."""
         fields = codec.encode_header(header)
         return self._begins + fields[fields.index(b'"id":') :]
 
@@ -101,30 +100,30 @@ class EntryLines:
         parent: str | msgspec.UnsetType | None = msgspec.UNSET,
         is_side_record: bool = False,
     ) -> bytes:
-        """One line; a side record does not become the parent of the next."""
+        """Return one line; a side record does not become the parent of the next."""
         above = self.last if isinstance(parent, msgspec.UnsetType) else parent
         if not is_side_record:
             self.last = entry_id
         elif parent is msgspec.UNSET:
             if self._behind is not None and self._behind[0] == self.last:
-                above = self._behind[1]  # one behind the other, so that a path has all of them
+                above = self._behind[1]  # chained, so that a path contains all of them
             self._behind = (self.last, entry_id)
         told = {"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}
         try:
             return _encode_line([told])
-        except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a huge number
+        except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a huge number
             return json_codec.dumps(_decoded(told)) + b"\n"
 
     def title(self, entry_id: str, time: str, title: str) -> bytes:
         return self.entry("session_info", entry_id, time, {"name": title}, is_side_record=True)
 
     def leaf(self, entry_id: str, time: str, target: str | None) -> bytes:
-        """The leaf, if it is not the last entry."""
+        """Return a leaf entry, which is needed if the leaf is not the last entry."""
         return self.entry("leaf", entry_id, time, {"targetId": target}, parent=target, is_side_record=True)
 
 
 def _decoded(value: Any) -> Any:
-    """A value without JSON that was not decoded."""
+    """Decode the raw JSON inside a value."""
     match value:
         case dict():
             return {name: _decoded(one) for name, one in value.items()}
@@ -140,40 +139,40 @@ def _decoded(value: Any) -> Any:
 
 
 def instant(*times: object) -> int:
-    """The latest of these Unix milliseconds, without those that are not times; 0 if none is."""
+    """Return the latest of these Unix milliseconds, ignoring invalid times; 0 if none is valid."""
     valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= LAST_INSTANT]
     return int(max(valid, default=0))
 
 
 def one_line(data: object) -> bytes:
-    """A JSON text of a database on one line; newlines can only be between its values."""
+    """Return JSON text from a database on one line; newlines can only be between its values."""
     if not isinstance(data, bytes):
         return b"" if data is None else str(data).encode("utf-8", "surrogatepass")
     return data.replace(b"\n", b" ") if b"\n" in data else data
 
 
 def is_string(value: msgspec.Raw) -> bool:
-    """Whether JSON that was not decoded is a string."""
+    """Return whether raw JSON is a string."""
     view = memoryview(value)
     return view.nbytes > 0 and view[0] == _QUOTE
 
 
 def is_object(value: msgspec.Raw) -> bool:
-    """Whether JSON that was not decoded is an object."""
+    """Return whether raw JSON is an object."""
     view = memoryview(value)
     return view.nbytes > 0 and view[0] == _BRACE
 
 
 def is_nothing(value: msgspec.Raw) -> bool:
-    """Whether JSON that was not decoded is null or an empty string."""
+    """Return whether raw JSON is null or an empty string."""
     view = memoryview(value)
     return view.nbytes <= len(b"null") and bytes(view) in (b"null", b'""', b"")
 
 
 class RowDecoder:
-    """Decodes JSON objects into structs whose fields all have defaults, whatever the objects hold.
+    """Decodes JSON objects into structs whose fields all have defaults, whatever the objects contain.
 
-    A field of another type than expected has its default; only what is not a JSON object at all is None.
+    A field of an unexpected type gets its default; only a value that is not a JSON object becomes None.
     """
 
     def __init__(self, kind: type[_T]) -> None:
@@ -182,7 +181,7 @@ class RowDecoder:
         self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
     def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """Rows whose last value is an object, each with that object decoded; many are decoded together."""
+        """Yield rows whose last value is an object, each with that object decoded; decodes in batches."""
         waiting = iter(rows)
         while chunk := list(islice(waiting, _TOGETHER)):
             yield from zip(chunk, self._decoded([row[-1] for row in chunk]), strict=True)
@@ -190,7 +189,7 @@ class RowDecoder:
     def _decoded(self, values: list[Any]) -> list[Any]:
         try:
             joined = b"\n".join(values)
-            if joined.count(b"\n") != len(values) - 1:  # newlines between the values of an object, too
+            if joined.count(b"\n") != len(values) - 1:  # an object contains newlines too
                 joined = b"\n".join(map(one_line, values))
             found = self._decode_lines(joined)
         except (msgspec.MsgspecError, ValueError, RecursionError, TypeError):
@@ -217,7 +216,7 @@ def _struct_from(kind: type[_T], fields: dict[str, Any]) -> _T:
 
 
 def _value_from(kind: Any, value: Any) -> Any:
-    """A value as this type; UNSET if it is none."""
+    """Return a value as this type; UNSET if it does not fit."""
     if kind is msgspec.Raw:
         return msgspec.Raw(json_codec.dumps(value))
     if get_origin(kind) is tuple:

@@ -1,4 +1,4 @@
-"""The parts of a message as the Gemini API names them, which more than one program keeps in its files."""
+"""Message parts as the Gemini API defines them, which several agents store in their files."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _FILES_END = re.compile(r"\s*--- End of content ---")
 
 
 def blocks_of(content: Any) -> tuple[Block, ...]:
-    """The blocks of content that is text, a part, or a list of parts."""
+    """Return the blocks of content that is text, a part, or a list of parts."""
     return tuple(_block(part) for part in _parts(content))
 
 
 def prompt_blocks(content: Any) -> tuple[Block, ...]:
-    """The user's text, without the files that the agent appended to it.
+    """Return the user's text, without the files that the agent appended to it.
 
-    Images among those files stay.
+    Images among those files are kept.
     """
     found: list[Block] = []
     in_files = False
@@ -48,17 +48,17 @@ def prompt_blocks(content: Any) -> tuple[Block, ...]:
 
 
 def prompt_words(texts: Iterable[str]) -> str:
-    """The user's own texts of a prompt, without those of files."""
+    """Return the user's own text of a prompt, without appended files."""
     return "".join(block.text for block in prompt_blocks(list(texts)) if isinstance(block, Text)).strip()
 
 
 def answer_blocks(content: Any) -> tuple[Block, ...]:
-    """The blocks of an answer, without empty texts."""
+    """Return the blocks of an answer, without empty texts."""
     return tuple(block for block in blocks_of(content) if not (isinstance(block, Text) and not block.text))
 
 
 def response_blocks(response: dict[str, Any]) -> tuple[Block, ...]:
-    """The content of a ``functionResponse``: its output or error, and the images that came with it."""
+    """Return the content of a ``functionResponse``: its output or error, and its images."""
     body = response.get("response")
     if isinstance(body, dict):
         body = next((body[name] for name in ("output", "error", "content") if name in body), body)
@@ -71,13 +71,13 @@ def response_blocks(response: dict[str, Any]) -> tuple[Block, ...]:
 
 
 def response_failed(response: dict[str, Any]) -> bool:
-    """Whether a ``functionResponse`` says that the call failed."""
+    """Return whether a ``functionResponse`` reports a failed call."""
     body = response.get("response")
     return isinstance(body, dict) and "error" in body and "output" not in body
 
 
 def usage_of(*, prompt: Any, cached: Any, output: Any, thoughts: Any, total: Any) -> Usage:
-    """Tokens of one answer; the prompt's number includes those from the cache."""
+    """Return the tokens of one answer; the prompt count includes cached tokens."""
     from_cache = whole_number(cached)
     return Usage(
         input=max(whole_number(prompt) - from_cache, 0),

@@ -1,7 +1,7 @@
-"""Lines of pi's format for a new file made from the lines of another: forks, exports and upgrades.
+"""Lines of pi's format for a new file made from an existing one: forks, exports and upgrades.
 
-What others wrote is copied byte for byte. Only a field that must change is changed: the parent of an entry
-whose parent is left out, and the first kept entry of a compaction that pointed at what is left out.
+Existing lines are copied byte for byte. Only fields that must change do: the parent of an entry whose parent
+is left out, and the first kept entry of a compaction that referred to one left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CARRIED = frozenset({"usage", "custom"})  # belong to their parent entry
 
 
 def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
-    """The lines of one path, root to leaf, re-chained where labels and leaf moves are left out.
+    """Yield the lines of one path, root to leaf, relinked around omitted labels and leaf moves.
 
     Usage and custom data whose parent is on the path are copied too.
     """
@@ -45,7 +45,7 @@ def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
 
 
 def tree_lines(transcript: EntryLog) -> Iterator[bytes]:
-    """Everything after the header, unreadable lines included, as it is."""
+    """Yield everything after the header unchanged, including unreadable lines."""
     reading = transcript.reading
     if reading.version < 3:
         lines = upgrade_lines(transcript)
@@ -56,7 +56,7 @@ def tree_lines(transcript: EntryLog) -> Iterator[bytes]:
 
 
 def upgrade_lines(transcript: EntryLog) -> Iterator[bytes]:
-    """A file of version 1 or 2 as version 3: entries changed where they must be, other lines as they are."""
+    """Yield a version 1 or 2 file as version 3: entries changed where necessary, other lines unchanged."""
     reading, tree = transcript.reading, transcript.tree
     yield splice.set_fields(reading.header_line, {"version": 3}) + b"\n"
     yield from _lines_between(transcript, 0, reading.header_end - len(reading.header_line))
@@ -75,7 +75,7 @@ def upgrade_lines(transcript: EntryLog) -> Iterator[bytes]:
 
 
 def _linked(transcript: EntryLog, position: int, parent: int, changes: dict[str, Any]) -> bytes:
-    """The bytes of an entry with the id and the parent that it has in the new file."""
+    """Return the bytes of an entry with its id and parent in the new file."""
     tree = transcript.tree
     line = _with_current_role(transcript, position)
     links = {"id": tree.keys[position], "parentId": None if parent == ROOT else tree.keys[parent]}
@@ -85,7 +85,7 @@ def _linked(transcript: EntryLog, position: int, parent: int, changes: dict[str,
 
 
 def _with_current_role(transcript: EntryLog, position: int) -> bytes:
-    """The bytes of an entry; messages of extensions had another role before version 3."""
+    """Return the bytes of an entry; extension messages had another role before version 3."""
     line = transcript.raw(position)
     if transcript.reading.version < 3 and transcript.tree.roles[position] == "custom":
         spot = splice.field_ranges(line)["message"]
@@ -111,7 +111,7 @@ def _first_kept(transcript: EntryLog, position: int) -> int | None:
 
 
 def _next_kept(chain: list[int], kept: dict[int, int]) -> dict[int, int]:
-    """For each entry that is left out, the next one on the path that is not."""
+    """Map each omitted entry to the next one on the path that is kept."""
     moved: dict[int, int] = {}
     following: int | None = None
     for position in reversed(chain):
@@ -123,7 +123,7 @@ def _next_kept(chain: list[int], kept: dict[int, int]) -> dict[int, int]:
 
 
 def _dangling(transcript: EntryLog, on_chain: set[int]) -> list[int]:
-    """Side records beside the path that lead nowhere."""
+    """Return side records beside the path that have no descendants."""
     tree = transcript.tree
     return [
         position

@@ -1,4 +1,4 @@
-"""Decodes files whose entries are stored as native ones: pi's own, and oh-my-pi's."""
+"""Decodes files whose entries are native ones: pi's own, and oh-my-pi's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NativeFormatReader(FormatReader[IndexT]):
     """Decodes native entries."""
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The first object of the file, if it is a header; a title slot may precede it."""
+        """Return the first object of the file if it is a header; a title slot may precede it."""
         del path
         lines = head.removeprefix(BOM).split(b"\n")
         for line in lines if whole else lines[:-1]:
@@ -31,7 +31,7 @@ class NativeFormatReader(FormatReader[IndexT]):
         return None
 
     def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
-        """All entries of a block at once, where each is as its line says; None where one is not."""
+        """Decode all entries of a block at once; None if the tree changed one of them."""
         if index.version != CURRENT_VERSION or not index.linker.is_regular:
             return None
         try:
@@ -42,7 +42,7 @@ class NativeFormatReader(FormatReader[IndexT]):
         return found if [entry.id for entry in found] == keys else None
 
     def decode(self, line: bytes, index: IndexT, position: int) -> Entry:
-        """The record of an entry; its id and parent are those of the tree."""
+        """Return an entry; id and parent come from the tree."""
         tree = index.tree
         key = tree.keys[position]
         above = tree.parent_position(position)

@@ -1,4 +1,4 @@
-"""How pi and oh-my-pi name files and places."""
+"""File and directory names of pi and oh-my-pi."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["expanded", "file_key"]
 
 
 def file_key(header: Header) -> str:
-    """The name of a new file: the start of the session, and its id."""
+    """Return the name of a new file: the start of the session, and its id."""
     return re.sub(r"[:.]", "-", header.timestamp) + "_" + header.id
 
 
 def expanded(path: str, home: str) -> str:
-    """A configured path with ``~/`` replaced by the home directory."""
+    """Return a configured path with ``~/`` replaced by the home directory."""
     return posixpath.join(home, path[2:]) if path.startswith("~/") else path

@@ -1,4 +1,4 @@
-"""Reads lines of versions 1, 2 and 3 of pi's session format."""
+"""Reads versions 1, 2 and 3 of pi's session format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["NativeReader"]
 
 _NOTED = frozenset({"label", "session_info", "leaf"})
 _SHARED = {name: name for name in (*SIDE_TYPES, *CONVERSATION_TYPES)}
-_share = _SHARED.get  # one string per known type instead of one per line
+_share = _SHARED.get  # one shared string per known type
 
 
 _EXTRA = "another header inside the file; ignored"
@@ -42,17 +42,17 @@ _decode = msgspec.msgpack.Decoder(tuple[bool, _Targets, _Targets]).decode
 
 
 class _Repeat:
-    """A repeated header, and the entries that are expected to follow it.
+    """A repeated header, and the entries expected to follow it.
 
-    pi 0.73.1 continues a session without an answer by writing everything that it holds again: the header, the
-    entries so far, then the new ones. Those that are repeated exactly are read once.
+    pi 0.73.1 continues a session without an answer by writing everything again: the header, the entries so
+    far, then the new ones. Entries that are repeated exactly are read once.
     """
 
     __slots__ = ("end", "line", "next", "offset", "size")
 
     def __init__(self, end: int, line: int, offset: int, size: int) -> None:
         self.next = 0
-        """The entry that is expected now."""
+        """The next expected entry."""
         self.end = end
         """The number of entries before the header."""
         self.line, self.offset, self.size = line, offset, size
@@ -82,20 +82,18 @@ class NativeReader(LineReader):
         return skeleton.decode_lines(data)
 
     def row_from(self, fields: dict[str, Any]) -> skeleton.Skeleton:
-        """The row of an object whose ``type`` and ``id`` are texts."""
+        """Return the row of an object whose ``type`` and ``id`` are strings."""
         return skeleton.from_fields(fields)
 
     def take_rows(self, rows: Sequence[Any], lines: Lines) -> bool:
-        """Rows of current and older versions; a single one by itself, which halves the cost of an append."""
+        """Add rows of any version; a single row has its own path, which halves the cost of an append."""
         if len(rows) == 1:
             return self._take_row(rows[0], lines)
         reading = self.reading
         types = [row.type for row in rows]
         parents = [row.parentId for row in rows]
         messages = [row.message for row in rows]
-        if (
-            type(rows[0]) is skeleton.Skeleton
-        ):  # a type of any name, perhaps with a message where none belongs
+        if type(rows[0]) is skeleton.Skeleton:  # an unknown type, perhaps with a message
             types = [_share(kind, kind) for kind in types]
             beside = zip(types, messages, strict=True)
             messages = [message if kind == "message" else None for kind, message in beside]
@@ -210,7 +208,7 @@ class NativeReader(LineReader):
             reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
 
     def _is_repeated(self, repeat: _Repeat, line: bytes) -> bool:
-        """Whether a line behind a repeated header is the entry that stood behind it the first time."""
+        """Return whether a line after a repeated header is the same entry as the first time."""
         reading = self.reading
         if repeat.next < repeat.end and _is_same(line, reading.read(*reading.span(repeat.next))):
             repeat.next += 1
@@ -229,7 +227,7 @@ class NativeReader(LineReader):
         if self._started:
             return
         self._started = True
-        # Version 1 has neither ids nor parents; a lost header must not cost the whole conversation.
+        # Version 1 has neither ids nor parents; without a header it is still read.
         is_old = first["type"] in FIRST_TYPES and "id" not in first and "parentId" not in first
         reading.version = 1 if is_old else CURRENT_VERSION
         reading.read_only = "it has no header"
@@ -241,7 +239,7 @@ class NativeReader(LineReader):
         return skeleton.salvage(data) if self.takes_rows() else None
 
     def is_record(self, data: bytes) -> bool:
-        """A header or an entry; a content block has a type too, and a tool call even an id."""
+        """Return whether this is a header or an entry; content blocks and tool calls have a type too."""
         fields = json_codec.loads(data)
         return isinstance(fields.get("type"), str) and (
             "parentId" in fields or "timestamp" in fields or fields["type"] == "session"
@@ -271,7 +269,7 @@ class NativeReader(LineReader):
                 reading.title = trim(entry.name) or None
             case Leaf():
                 self._leaf_targets[position] = entry.target
-                # Whether its target is there is asked at the end, when all of them can be asked at once.
+                # Targets are checked at the end, all at once.
                 if (
                     entry.target is not None
                     or json_codec.loads(line).get("targetId", msgspec.UNSET) is not None
@@ -299,7 +297,7 @@ class NativeReader(LineReader):
             reading.add_tail_finding("leaf-target", message, line=line, offset=span.offset, size=span.size)
 
     def find_leaf(self) -> int:
-        """The last entry of the file, or what the last leaf entry points at; placeholders are passed over."""
+        """Return the last entry, or the target of the last leaf entry; placeholders are skipped."""
         reading = self.reading
         tree = reading.tree
         position = len(tree) - 1
@@ -322,7 +320,7 @@ class NativeReader(LineReader):
 
 
 def _is_same(line: bytes, other: bytes) -> bool:
-    """Whether two lines hold the same object."""
+    """Return whether two lines contain the same object."""
     try:
         return line == other or bool(json_codec.loads(line) == json_codec.loads(other))
     except (ValueError, RecursionError):
@@ -330,5 +328,5 @@ def _is_same(line: bytes, other: bytes) -> bool:
 
 
 def _current_role(role: str | None) -> str | None:
-    """The name that version 3 has for a role of version 2."""
+    """Return the version 3 name of a version 2 role."""
     return "custom" if role == "hookMessage" else role

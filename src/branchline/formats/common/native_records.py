@@ -1,4 +1,4 @@
-"""The records that a reader itself looks into."""
+"""Decoder for the few records that a reader itself needs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _side() -> msgspec.json.Decoder[Label | SessionInfo | Leaf]:
 
 
 def side_record(line: bytes) -> Entry:
-    """As :func:`decode_entry`, for lines that a reader looks into itself.
+    """Decode a side record, like :func:`decode_entry`.
 
-    Does not build the decoder of all records, which takes as long as a thousand of these.
+    Avoids building the decoder of all records, which takes as long as decoding a thousand of these.
     """
     try:
         return _side().decode(line)

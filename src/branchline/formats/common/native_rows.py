@@ -10,16 +10,16 @@ from branchline.entries import ACTIVITY_ROLES
 
 __all__ = ["instant", "latest_time", "positions_of"]
 
-_LAST_INSTANT = 8.64e15  # the last millisecond that a date of JavaScript can hold
+_LAST_INSTANT = 8.64e15  # the last millisecond that a JavaScript date can hold
 
 
 def latest_time(messages: Sequence[Any], roles: Sequence[str | None], written: Sequence[str]) -> float:
-    """The time of the latest message, in milliseconds; 0 if there is none.
+    """Return the time of the latest message in milliseconds; 0 if there is none.
 
     A message without a time has that of its entry.
     """
     spoken = zip(messages, roles, strict=True)
-    try:  # a message that tells no time stops the comparison
+    try:  # a message without a time makes the comparison fail
         latest: float = max(
             [message.timestamp for message, role in spoken if role in ACTIVITY_ROLES], default=0
         )
@@ -35,13 +35,13 @@ def latest_time(messages: Sequence[Any], roles: Sequence[str | None], written: S
 
 
 def instant(said: float | None, written: str) -> float:
-    """The time of a message, in milliseconds: its own, else that of its entry, else 0."""
+    """Return the time of a message in milliseconds: its own, else that of its entry, else 0."""
     time = milliseconds(written) or 0 if said is None else said
     return time if 0 < time <= _LAST_INSTANT else 0
 
 
 def positions_of(kinds: Iterable[str], types: list[str]) -> list[int]:
-    """The positions of the rows of these types, in file order."""
+    """Return the positions of the rows of these types, in file order."""
     found = []
     for kind in kinds:
         index = -1

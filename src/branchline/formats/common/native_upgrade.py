@@ -1,4 +1,4 @@
-"""Versions 1 and 2, upgraded in memory: ids made from positions, the same on every load."""
+"""Upgrades versions 1 and 2 in memory: ids are derived from positions, the same on every load."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["CURRENT_VERSION", "FIRST_TYPES", "assign_position_id", "upgraded"]
 
 CURRENT_VERSION = 3
 FIRST_TYPES = frozenset({"message", "thinking_level_change", "model_change", "compaction"})
-"""Those that version 1 has."""
+"""The entry types of version 1."""
 
 
 def _position_id(session: str, index: int) -> str:
-    """The id of the object at this index (header 0) of a version 1 file: the same on every load."""
+    """Return the id of the object at this index (header 0) of a version 1 file: the same on every load."""
     return sha256(f"{session}:{index}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def assign_position_id(fields: dict[str, Any], reading: LogIndex) -> dict[str, Any]:
-    """Version 1 to 2 for one entry: it gets an id and the entry before it as its parent.
+    """Upgrade an entry from version 1 to 2: add an id, and the previous entry as its parent.
 
-    One that has both already is not of version 1, whatever became of the header, and keeps them.
+    An entry that has both is not of version 1, whatever the header says, and keeps them.
     """
     if isinstance(fields.get("id"), str) and "parentId" in fields:
         return fields
@@ -35,9 +35,9 @@ def assign_position_id(fields: dict[str, Any], reading: LogIndex) -> dict[str, A
 
 
 def _object_position(index: int, reading: LogIndex) -> int:
-    """The position of the object with this index, which counts every readable object (the header is 0).
+    """Return the position of the object with this index, which counts every readable object (header 0).
 
-    -1 for the header and for other objects that are no entries.
+    -1 for the header and for other objects that are not entries.
     """
     position = index - 1
     for passed, size in enumerate(reading.other_objects, 1):
@@ -48,7 +48,7 @@ def _object_position(index: int, reading: LogIndex) -> int:
 
 
 def upgraded(line: bytes, reading: LogIndex, position: int) -> Entry:
-    """The record of an entry of version 1 or 2, as version 3 would hold it."""
+    """Return the record of a version 1 or 2 entry as version 3."""
     fields = json_codec.loads(line)
     if reading.version == 1:
         fields["id"] = reading.tree.keys[position]

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: one line of events per session, each naming the one before it."""
+"""GitHub Copilot CLI sessions: a linear log of events, each naming the previous one."""
 
 from branchline.formats.copilot.format import COPILOT
 

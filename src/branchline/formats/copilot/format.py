@@ -1,29 +1,27 @@
-"""Sessions of Copilot CLI as a format: how they are recognized and read."""
+"""Copilot CLI's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
-from branchline.formats.copilot.copies import copied_lines
+from branchline.entries import Entry, Header, json_codec
 from branchline.formats.copilot.home import CopilotHome, WorkspaceFile
 from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.copilot.reader import CopilotReader
 from branchline.formats.copilot.records import record_of
 from branchline.formats.copilot.writer import CANNOT, CopilotWriter, header_line
-from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import begins_as
-from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
-from branchline.tree import ROOT
+from branchline.formats.protocol import Format, FormatReader, FormatTraits
+from branchline.formats.uuid_writer import CopyingWriter
 
 __all__ = ["COPILOT"]
 
-_LOOKED_AT = 64
+_HEAD_LINES = 64
 _KIND = re.compile(r"(?:session|user|assistant|tool|model|system|subagent|hook|skill|abort)\.[a-z_.]+")
 _CUT = re.compile(
     rb'\s*\{\s*"type"\s*:\s*"(?:session|user|assistant|tool|system)\.[a-z_.]+"\s*,\s*"data"\s*:\s*\{'
@@ -31,7 +29,7 @@ _CUT = re.compile(
 
 
 class CopilotTraits(FormatTraits, frozen=True, kw_only=True):
-    """All files have one name; their folders are named for the sessions."""
+    """All files have the same name; their folders are named after the sessions."""
 
     def key_of(self, path: str) -> str:
         return posixpath.basename(posixpath.dirname(path)) or self.stem_of(path)
@@ -55,9 +53,9 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """An event with data and the id of the one before it."""
+        """Recognize an event with data and the id of the previous one."""
         del path
-        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> CopilotReader:
         return CopilotReader(path)
@@ -66,16 +64,8 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
         return record_of(line, index, position)
 
 
-class CopilotFormatWriter(FormatWriter[CopilotLogIndex]):
-    """Writes new sessions for Copilot CLI; it does not append to those of the program."""
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        del timestamp
-        return uuid4_from(fresh)
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        del file
-        return session_id
+class CopilotFormatWriter(CopyingWriter[CopilotLogIndex]):
+    """Writes new sessions for Copilot CLI; it does not append to existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
@@ -83,19 +73,26 @@ class CopilotFormatWriter(FormatWriter[CopilotLogIndex]):
     def encode(self, entries: Sequence[Entry], index: CopilotLogIndex) -> bytes:
         return CopilotWriter(index, TRAITS.unsupported_error, record_of).write(entries)
 
-    def fork(self, transcript: EntryLog[CopilotLogIndex], leaf: int, header: Header) -> bytes:
-        path = [] if leaf == ROOT else transcript.tree.path_positions(leaf)
-        return b"".join(copied_lines(transcript, path, header))
+    def copied_lines(
+        self, transcript: EntryLog[CopilotLogIndex], positions: Sequence[int], header: Header
+    ) -> Iterator[bytes]:
+        """Yield a new first event, then the events at these positions, as Copilot CLI's own forks do."""
+        start = header_line(header)
+        yield start
+        last = json_codec.loads(start)["id"]
+        for position in positions:
+            fields = json_codec.loads_object(transcript.raw(position))
+            if fields is None or fields.get("type") == "session.start":
+                continue
+            yield json_codec.dumps({**fields, "parentId": last}) + b"\n"
+            last = fields.get("id")
 
-    def copy(self, transcript: EntryLog[CopilotLogIndex], header: Header) -> bytes:
-        return b"".join(copied_lines(transcript, range(len(transcript.tree)), header))
 
-
-def _may_be_ours(fields: dict[str, Any]) -> bool:
+def _may_match(fields: dict[str, Any]) -> bool:
     return bool({"data", "id", "parentId"} & fields.keys())
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
     return (
         isinstance(kind, str)

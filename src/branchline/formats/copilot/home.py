@@ -1,4 +1,4 @@
-"""Where Copilot CLI keeps its sessions, and the file beside each that has its title."""
+"""Where Copilot CLI stores its sessions, and the file that holds a session's title."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CopilotHome", "WorkspaceFile"]
 
 
 class CopilotHome(FormatHome):
-    """A folder for each session below ``session-state``, for all projects together."""
+    """A folder for each session below ``session-state``, shared by all projects."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         base = environment.get("COPILOT_HOME") or posixpath.join(home, ".copilot")
@@ -38,7 +38,7 @@ class WorkspaceFile(CompanionFile):
 
 
 def flat_yaml(text: str) -> dict[str, str]:
-    """The values of a YAML mapping without nesting, as text; other YAML is skipped."""
+    """Return the values of a YAML mapping without nesting, as text; other YAML is skipped."""
     found: dict[str, str] = {}
     lines = text.split("\n")
     for number, line in enumerate(lines):

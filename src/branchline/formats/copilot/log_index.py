@@ -1,4 +1,4 @@
-"""A session of Copilot CLI as it was read."""
+"""Index of a Copilot CLI session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CopilotLogIndex"]
 
 
 class CopilotLogIndex(LogIndex):
-    """Beside the tree, which tool each call is of: results do not say it."""
+    """Index that also holds the tool name of each call, which results do not contain."""
 
     def __init__(self) -> None:
         super().__init__("copilot")

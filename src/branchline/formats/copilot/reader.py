@@ -1,7 +1,7 @@
-"""Events of Copilot CLI into a tree: each names its own id and the event before it.
+"""Reads Copilot CLI events into a tree: each names its own id and the previous event.
 
-Events of sub-agents stand between those of the session. They stay in the tree as data, so that the prompts of
-a sub-agent are not taken for the user's; what it spent counts.
+Sub-agent events are interleaved with the session's. They are kept in the tree as data, so that a sub-agent's
+prompts are not taken for the user's; its usage counts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _KINDS: dict[str, tuple[str, str | None]] = {
     "session.warning": ("custom_message", None),
     "session.info": ("custom_message", None),
 }
-"""The entry that an event is, by its type; all others are data."""
+"""The entry that an event becomes, by its type; all others are data."""
 _IDS = re.compile(rb'"id":"([0-9A-Za-z-]{1,64})","timestamp":"[^"\\]*","parentId":(?:null|"([^"\\]*)")')
 
-READ_ONLY = "sessions of Copilot CLI are read-only; fork it into a native session to continue"
+READ_ONLY = "Copilot CLI sessions are read-only; fork this one into a native session to continue"
 
 
 class CopilotReader(LinkedReader[Row]):
-    """Reads one session; the folder of its file has its id for a name."""
+    """Reads one session, whose id is the name of its folder."""
 
     format_name = "copilot"
     row_type = Row
@@ -48,7 +48,7 @@ class CopilotReader(LinkedReader[Row]):
         super().__init__(CopilotLogIndex())
         self._path = path
         self._session = self._cwd = self._branch = self._version = self._time = ""
-        self._prompt = self._spoken = self._title = ""
+        self._prompt = self._last_activity = self._title = ""
         self._origin: str | None = None
 
     def place(self, row: Row) -> RowPlace:
@@ -71,8 +71,8 @@ class CopilotReader(LinkedReader[Row]):
         if data is None:
             return
         role = self.reading.tree.roles[position]
-        if (role == "assistant" or role == "user") and row.timestamp > self._spoken:  # noqa: PLR1714  for speed
-            self._spoken = row.timestamp
+        if (role == "assistant" or role == "user") and row.timestamp > self._last_activity:  # noqa: PLR1714  for speed
+            self._last_activity = row.timestamp
         if data.tool_requests:
             names = self.reading.tool_names
             for one in data.tool_requests:
@@ -85,14 +85,14 @@ class CopilotReader(LinkedReader[Row]):
             self._session = self._session or data.session_id
             self._version = self._version or data.copilot_version
             self._time = self._time or data.start_time
-            if data.branchline is not None:  # a file that was written here
+            if data.branchline is not None:  # a file that branchline wrote
                 self._origin, self._title = data.branchline.parent, data.branchline.title or ""
         if data.context is not None:
             self._cwd = self._cwd or data.context.cwd
             self._branch = self._branch or data.context.branch or ""
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
-        """Id and parent stand at the end of a line."""
+        """Return id and parent, which are at the end of a line."""
         found = None
         for found in _IDS.finditer(data[-300:]):  # noqa: B007  the last one
             pass
@@ -107,7 +107,7 @@ class CopilotReader(LinkedReader[Row]):
     def on_finish(self) -> None:
         reading = self.reading
         reading.title = self._title or self._prompt or None
-        reading.last_message_time = milliseconds(self._spoken)
+        reading.last_message_time = milliseconds(self._last_activity)
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if not reading.lines:

@@ -1,4 +1,4 @@
-"""One event of Copilot CLI as the native format would hold it."""
+"""Conversion of Copilot CLI events to entries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["record_of"]
 
 
 def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
@@ -94,7 +94,7 @@ def _message(data: dict[str, Any], reading: CopilotLogIndex, position: int, time
 
 
 def _prompt(data: dict[str, Any]) -> tuple[Block, ...]:
-    """The words of the person, and the images that they attached."""
+    """Return the user's text and attached images."""
     images = [
         Image(data=content, mime_type=text_of(one.get("mimeType")))
         for one in map(dict_of, list_of(data.get("attachments")))
@@ -108,8 +108,8 @@ def _answer(data: dict[str, Any]) -> list[Block]:
     thought, sealed = text_of(data.get("reasoningText")), text_of(data.get("reasoningOpaque"))
     if thought or sealed:
         blocks.append(Thinking(thinking=thought, thinking_signature=sealed or None))
-    if words := text_of(data.get("content")):
-        blocks.append(Text(text=words))
+    if text := text_of(data.get("content")):
+        blocks.append(Text(text=text))
     for request in map(dict_of, list_of(data.get("toolRequests"))):
         given = request.get("arguments")
         arguments = given if isinstance(given, dict) else {} if given is None else {"input": given}
@@ -127,8 +127,8 @@ def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> To
     result, error = dict_of(data.get("result")), dict_of(data.get("error"))
     content = result.get("content")
     if not isinstance(content, str):
-        said = error.get("message", data.get("error")) if content is None else content
-        content = said if isinstance(said, str) else json_codec.dumps(said).decode("utf-8", "replace")
+        reason = error.get("message", data.get("error")) if content is None else content
+        content = reason if isinstance(reason, str) else json_codec.dumps(reason).decode("utf-8", "replace")
     call = text_of(data.get("toolCallId"))
     return ToolResult(
         tool_call_id=call,
@@ -140,7 +140,7 @@ def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> To
 
 
 def _usage(spent: dict[str, Any]) -> Usage:
-    """Tokens of one call; the input in the file includes what came from the cache."""
+    """Return the tokens of one call; the stored input includes cached tokens."""
     cached, written = whole_number(spent.get("cacheReadTokens")), whole_number(spent.get("cacheWriteTokens"))
     return Usage(
         input=max(whole_number(spent.get("inputTokens")) - cached, 0),

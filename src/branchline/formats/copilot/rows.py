@@ -1,4 +1,4 @@
-"""What an event of Copilot CLI says: the few fields that its place in the tree depends on."""
+"""Typed Copilot CLI events: the few fields that the tree depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries as events of a session that Copilot CLI resumes, each hanging from the one before it."""
+"""Encodes entries as events of a session that Copilot CLI can resume, each a child of the previous one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from branchline.formats.linked_writer import LinkedWriter, Placed
 __all__ = ["CANNOT", "CopilotWriter", "header_line"]
 
 VERSION = "1.0.102"
-"""The version of Copilot CLI that sessions name."""
+"""The Copilot CLI version named in sessions."""
 
 CANNOT = {
     "branch": "a session of Copilot CLI is linear; to continue from an earlier message, fork it",
@@ -40,20 +40,20 @@ CANNOT = {
     "branch_summary": "Copilot CLI does not summarize branches",
     "thinking_level_change": "Copilot CLI does not record how hard a model thinks",
     "model_change": "in Copilot CLI only answers name a model",
-    "context_edit": "Copilot CLI keeps every message as it is",
-    "custom": "Copilot CLI has no place for it",
+    "context_edit": "Copilot CLI has no context edits",
+    "custom": "Copilot CLI cannot store it",
     "custom_message": "Copilot CLI supports only prompts, answers and results",
     "message": "Copilot CLI supports only user, assistant and tool messages",
     "usage": "Copilot CLI records tokens with answers only",
     "block": "Copilot CLI supports only text, images, thinking, tool calls and tool results",
-    "empty": "Copilot CLI leaves out messages without content",
+    "empty": "Copilot CLI drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "how Copilot CLI resumes a compacted session is not known",
 }
 
 
 def header_line(header: Header) -> bytes:
-    """The first event of a new file."""
+    """Return the first event of a new file."""
     model = (header.metadata or {}).get("model")
     data: dict[str, Any] = {
         "sessionId": header.id,
@@ -79,13 +79,13 @@ def header_line(header: Header) -> bytes:
 
 
 class CopilotWriter(LinkedWriter[CopilotLogIndex]):
-    """Writes events of Copilot CLI. Each hangs from the last line of the file."""
+    """Encodes events for Copilot CLI, each a child of the last line of the file."""
 
     needs_uuids = True
 
     def write_prompt(self, placed: Placed, message: UserMessage) -> None:
-        words, images = self._prompt(message.content)
-        data: dict[str, Any] = {"content": words, "transformedContent": words, "messageId": placed.id}
+        text, images = self._prompt(message.content)
+        data: dict[str, Any] = {"content": text, "transformedContent": text, "messageId": placed.id}
         if images:
             data["attachments"] = images
         self._event(placed, "user.message", data)
@@ -105,8 +105,8 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
                     requests.append({**request, "type": "function"})
                 case _:
                     raise self.refuse("block")
-        words = "\n".join(texts)
-        if not words.strip() and not requests and not thoughts:
+        text = "\n".join(texts)
+        if not text.strip() and not requests and not thoughts:
             raise self.refuse("empty")
         if message.usage is not None:
             spent = {"model": message.model or "unknown", **_usage(message.usage)}
@@ -114,7 +114,7 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
         data: dict[str, Any] = {
             "messageId": placed.id,
             "model": message.model or "unknown",
-            "content": words,
+            "content": text,
             "toolRequests": requests,
         }
         if thoughts:
@@ -124,12 +124,12 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
     def write_result(self, placed: Placed, message: ToolResult) -> None:
         if not isinstance(message.content, str) and not all(isinstance(one, Text) for one in message.content):
             raise self.refuse("block")
-        words = blocks_text(message.content, "\n")
+        text = blocks_text(message.content, "\n")
         call = {"toolCallId": message.tool_call_id}
         self._beside(placed, "tool.execution_start", {**call, "toolName": message.tool_name}, "start")
-        data: dict[str, Any] = {**call, "success": message.is_error is not True, "result": {"content": words}}
+        data: dict[str, Any] = {**call, "success": message.is_error is not True, "result": {"content": text}}
         if message.is_error is True:
-            data["error"] = {"message": words, "code": "failure"}
+            data["error"] = {"message": text, "code": "failure"}
         self._event(placed, "tool.execution_complete", data)
 
     def _prompt(self, content: Content) -> tuple[str, list[dict[str, Any]]]:
@@ -143,13 +143,13 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
                     images.append({"type": "blob", "data": block.data, "mimeType": block.mime_type})
                 case _:
                     raise self.refuse("block")
-        words = "\n".join(texts)
-        if not words.strip() and not images:
+        text = "\n".join(texts)
+        if not text.strip() and not images:
             raise self.refuse("empty")
-        return words, images
+        return text, images
 
     def _beside(self, placed: Placed, kind: str, data: dict[str, Any], name: str) -> None:
-        """An event before another one, which hangs from it."""
+        """Write an auxiliary event before the main one, as its parent."""
         self._event(placed._replace(id=self.new_id(f"{placed.id}-{name}")), kind, data)
 
     def _event(self, placed: Placed, kind: str, data: dict[str, Any]) -> None:

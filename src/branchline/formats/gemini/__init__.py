@@ -1,4 +1,4 @@
-"""Gemini CLI: a list of messages that later lines change, replace and cut back."""
+"""Gemini CLI sessions: a list of messages that later lines change, replace and truncate."""
 
 from branchline.formats.gemini.format import GEMINI
 

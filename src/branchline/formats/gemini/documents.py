@@ -1,4 +1,4 @@
-"""Sessions of older releases of Gemini CLI: one document each, as the lines that later releases write."""
+"""Sessions of older Gemini CLI releases, one document each, as the lines that later releases write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATH = re.compile(r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$")
 
 
 class GeminiDocuments(DocumentFiles):
-    """``session-*.json``: metadata, and the list of messages as it was last."""
+    """``session-*.json``: metadata, and the final list of messages."""
 
     def recognizes(self, path: str) -> bool:
         return _PATH.search(path) is not None

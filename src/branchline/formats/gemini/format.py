@@ -1,4 +1,4 @@
-"""Sessions of Gemini CLI as a format: how they are recognized and read."""
+"""Gemini CLI's session format: detection and reading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CUT = re.compile(rb'\s*\{\s*"sessionId"\s*:\s*"[^"\\]*"\s*,\s*"projectHash"\s*:
 
 
 class GeminiTraits(FormatTraits, frozen=True, kw_only=True):
-    """Older releases wrote documents, whose names end otherwise."""
+    """Older releases wrote documents, which have another suffix."""
 
     def key_of(self, path: str) -> str:
         return self.stem_of(path).removesuffix(".json")
@@ -46,22 +46,22 @@ class GeminiFormatReader(FormatReader[GeminiLogIndex]):
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """The metadata of a session, or a message or change of the list."""
+        """Recognize session metadata, a message, or a change of the list."""
         del path
-        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _LOOKED_AT, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> GeminiReader:
         return GeminiReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The first line tells everything but the working directory, which no line does."""
+        """Read the first line, which has everything but the working directory, which no line has."""
         return header_in(head, self.log_reader, path, whole=whole, needs_cwd=False)
 
     def decode(self, line: bytes, index: GeminiLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     if isinstance(fields.get("sessionId"), str) and isinstance(fields.get("projectHash"), str):
         return True
     if isinstance(change := fields.get("$set"), dict):
@@ -70,8 +70,8 @@ def _is_ours(fields: dict[str, Any]) -> bool:
     return kind == "gemini" and "content" in fields and isinstance(fields.get("id"), str)
 
 
-def _may_be_ours(fields: dict[str, Any]) -> bool:
-    """Whether a damaged or plain line stands in files of this program too."""
+def _may_match(fields: dict[str, Any]) -> bool:
+    """Return whether a line may be from Gemini CLI too, although it is damaged or not specific."""
     if {"$set", "$rewindTo", "projectHash"} & fields.keys():
         return True
     plain = isinstance(kind := fields.get("type"), str) and kind in _TYPES

@@ -1,4 +1,4 @@
-"""Where Gemini CLI keeps its sessions, and the file that names the project of each."""
+"""Where Gemini CLI stores its sessions, and the file that names the project of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROJECT = re.compile(r"(.*)[/\\]chats[/\\]", re.DOTALL)
 
 
 class GeminiHome(FormatHome):
-    """A folder for each project below ``tmp``, under a short name that only the program knows."""
+    """A folder for each project below ``tmp``, under a short name that only Gemini CLI knows."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         base = environment.get("GEMINI_CLI_HOME") or home

@@ -1,4 +1,4 @@
-"""A session of Gemini CLI as it was read."""
+"""Index of a Gemini CLI session."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _AGENT_FILE = re.compile(r"[/\\]chats[/\\]([^/\\]+)[/\\][^/\\]+\.jsonl?$")
 
 
 class EntrySource(NamedTuple):
-    """Which part of its line an entry is, where it is not the whole line."""
+    """The part of its line that an entry is, if it is not the whole line."""
 
     message: int | None = None
-    """Its place in the list of messages that the line sets."""
+    """Its index in the list of messages that the line sets."""
     result_of: str | None = None
     """The call whose result it is."""
 
 
 class GeminiLogIndex(LogIndex):
-    """Beside the tree, where the newest version of each message lies and which part of a line an entry is."""
+    """Index that also locates the newest version of each message, and entries that are parts of a line."""
 
     def __init__(self) -> None:
         super().__init__("gemini")
@@ -32,6 +32,6 @@ class GeminiLogIndex(LogIndex):
 
 
 def parent_of(path: str) -> str | None:
-    """The session whose sub-agent wrote this file; None for other files."""
+    """Return the session whose sub-agent wrote this file; None for other files."""
     found = _AGENT_FILE.search(path)
     return None if found is None else found[1]

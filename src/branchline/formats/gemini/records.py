@@ -1,4 +1,4 @@
-"""One message of Gemini CLI as the native format would hold it."""
+"""Conversion of Gemini CLI messages to entries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["record_of"]
 
 
 def record_of(line: bytes, reading: GeminiLogIndex, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line, or from those of its newest version."""
+    """Return the entry at a position, from the bytes of its line or of its newest version."""
     tree = reading.tree
     common = entry_fields(tree, position)
     source = reading.sources.get(position, EntrySource())
@@ -111,7 +111,7 @@ def _thought(thought: dict[str, Any]) -> str:
 
 
 def _result(fields: dict[str, Any], call_id: str, time: int | None) -> ToolResult:
-    """The result of a call: from the answer that asked for it, or from a message of its own."""
+    """Return a tool result, from the answer with the call or from a message of its own."""
     for call in map(dict_of, list_of(fields.get("toolCalls"))):
         if text_of(call.get("id")) == call_id:
             found = [dict_of(dict_of(one).get("functionResponse")) for one in list_of(call.get("result"))]
@@ -136,7 +136,7 @@ def _tool_result(
 
 
 def _compaction(common: dict[str, Any], messages: list[Any], time: int | None) -> Compaction:
-    """A replaced list: its first prompt is the summary, the rest is kept behind it."""
+    """Return a replaced list as a compaction: its first prompt is the summary, the rest is kept."""
     kept = list(_kept(messages, time))
     summary = ""
     if kept and isinstance(first := kept[0], UserMessage):

@@ -1,4 +1,4 @@
-"""Goose: sessions in a SQLite database, before that in files of lines; read-only here."""
+"""Goose sessions: a SQLite database, or JSONL files of older versions; read-only."""
 
 from branchline.formats.goose.format import GOOSE
 

@@ -8,11 +8,12 @@ from typing import Any
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.formats.common.derived_format import EntryLines, one_line
+from branchline.formats.common.tables import columns, text_of
 from branchline.formats.goose.messages import GooseMessages, model_in
 from branchline.formats.json_values import iso_time
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
-__all__ = ["NAME", "GooseDatabase", "header_of", "text_of", "usage_line"]
+__all__ = ["NAME", "GooseDatabase", "header_of", "usage_line"]
 
 NAME = "goose"
 _SESSION = (
@@ -81,7 +82,7 @@ class GooseDatabase(DatabaseSessions):
 def usage_line(
     lines: EntryLines, time: str, given: object, made: object, model: dict[str, str]
 ) -> Iterator[bytes]:
-    """What the whole session spent: Goose keeps sums only."""
+    """Yield the usage of the whole session: Goose stores only totals."""
     count_in = given if isinstance(given, int | float) else 0
     count_out = made if isinstance(made, int | float) else 0
     if count_in or count_out:
@@ -91,27 +92,23 @@ def usage_line(
 
 
 def _messages(query: Query, session_id: str, thread: object) -> Iterator[_Row]:
-    """The messages of a session; newer versions keep those of threads in a table of their own."""
+    """Return the messages of a session; newer versions store those of threads in another table."""
     found = list(_rows(query, "messages", _MESSAGE, "WHERE session_id = ? ORDER BY id", session_id))
-    if not found and isinstance(thread, bytes) and _columns(query, "thread_messages"):
+    if not found and isinstance(thread, bytes) and columns(query, "thread_messages"):
         return _rows(query, "thread_messages", _MESSAGE, "WHERE thread_id = ? ORDER BY id", text_of(thread))
     return iter(found)
 
 
 def _rows(query: Query, table: str, names: tuple[str, ...], rest: str, *values: Any) -> Iterator[_Row]:
-    """Rows with these columns; those that a version does not have are None."""
-    known = _columns(query, table)
+    """Return rows with these columns; columns that a version lacks are None."""
+    known = columns(query, table)
     chosen = ", ".join(name if name in known else f"NULL AS {name}" for name in names)
     statement = f"SELECT {chosen} FROM {table} {rest}"  # noqa: S608  nothing in it comes from outside
     return (dict(zip(names, row, strict=True)) for row in query(statement, *values))
 
 
-def _columns(query: Query, table: str) -> frozenset[str]:
-    return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
-
-
 def header_of(row: _Row) -> Header:
-    """The header of a session."""
+    """Return the header of a session."""
     kind = text_of(row["session_type"])
     return Header(
         id=text_of(row["id"]),
@@ -120,10 +117,3 @@ def header_of(row: _Row) -> Header:
         cwd=text_of(row["working_dir"]),
         metadata={"session_type": kind} if kind and kind != "user" else None,
     )
-
-
-def text_of(value: object) -> str:
-    """A value that should be text."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else "" if value is None else str(value)

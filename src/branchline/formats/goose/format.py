@@ -1,4 +1,4 @@
-"""Goose's sessions as a format: a database, or older files, whose messages become native entries."""
+"""Goose's session format: a database, or older files, whose messages become native entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Goose keeps its sessions."""
+"""Where Goose stores its sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from branchline.formats.protocol import FormatHome
 __all__ = ["SUBAGENTS", "GooseHome"]
 
 SUBAGENTS = frozenset({"sub_agent", "subagent"})
-"""How Goose names the sessions of sub-agents."""
+"""Goose's names for the sessions of sub-agents."""
 
 
 class GooseHome(FormatHome):
@@ -28,7 +28,7 @@ class GooseHome(FormatHome):
         return self.roots(environment, home)[0]
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """Goose does not say which session started a sub-agent."""
+        """Return "" for a sub-agent: Goose does not record which session started it."""
         del path
         kind = None if header is None else (header.metadata or {}).get("session_type")
         return "" if kind in SUBAGENTS else None

@@ -1,7 +1,7 @@
-"""Messages of Goose as native entries.
+"""Goose messages as native entries.
 
-Results of tools are parts of user messages; here each is an entry of its own. A message that only the model
-sees, or only the user, is marked as such: Goose does that when it compacts a conversation.
+Tool results are parts of user messages; here each is an entry of its own. A message that only the model or
+only the user sees is marked: Goose does that when it compacts a conversation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from branchline.formats.json_values import iso_time
 __all__ = ["GooseMessages"]
 
 _NOTHING = msgspec.Raw(b"null")
-_MILLISECONDS = 100_000_000_000  # a number above this counts milliseconds: in seconds it is the year 5138
+_MILLISECONDS = 100_000_000_000  # larger numbers are milliseconds: in seconds this is the year 5138
 
 
 class _Item(msgspec.Struct, frozen=True, gc=False):
@@ -80,7 +80,7 @@ _decode_visibility = RowDecoder(_Visibility)
 
 
 class GooseMessages:
-    """Makes the entries of one message after another; ``model`` is that of the session."""
+    """Converts messages in order; ``model`` is that of the session."""
 
     def __init__(self, lines: EntryLines, model: dict[str, str]) -> None:
         self._lines = lines
@@ -88,11 +88,11 @@ class GooseMessages:
         self._tools: dict[str, str] = {}
 
     def take(self, name: str, role: str, content: bytes, created: object, metadata: bytes) -> Iterator[bytes]:
-        """The lines of a message; its content is a JSON array."""
+        """Yield the lines of a message; its content is a JSON array."""
         time = _milliseconds(created)
         written = iso_time(time)
-        told = _decode_parts(b'{"parts":' + (content or b"null") + b"}")
-        parts = () if told is None else told.parts
+        decoded = _decode_parts(b'{"parts":' + (content or b"null") + b"}")
+        parts = () if decoded is None else decoded.parts
         seen = (_decode_visibility(metadata) if metadata else None) or _Visibility()
         made: list[str] = []
         results = [part for part in parts if part.type == "toolResponse"]
@@ -150,11 +150,11 @@ class GooseMessages:
                 return {"type": part.type or "unknown", "text": part.msg or part.text}
 
     def _result(self, part: PartRow) -> dict[str, Any]:
-        told = part.toolResult
-        failed = told.status == "error"
-        content: list[dict[str, Any]] = [{"type": "text", "text": told.error}] if failed else []
+        decoded = part.toolResult
+        failed = decoded.status == "error"
+        content: list[dict[str, Any]] = [{"type": "text", "text": decoded.error}] if failed else []
         if not failed:
-            value = bytes(told.value)
+            value = bytes(decoded.value)
             listed = b'{"content":' + value + b"}" if value.startswith(b"[") else value
             outcome = _decode_outcome(listed) or _Outcome()
             failed = outcome.isError is True
@@ -175,14 +175,14 @@ def _item(item: _Item) -> dict[str, Any]:
 
 
 def _milliseconds(created: object) -> int | None:
-    """When a message was made; Goose counts seconds."""
+    """Return the time of a message in milliseconds; Goose counts seconds."""
     if not isinstance(created, int | float) or created != created or abs(created) > 1e18:  # noqa: PLR0124
         return None
     return int(created if created > _MILLISECONDS else created * 1000)
 
 
 def model_in(config: object, provider: object) -> dict[str, str]:
-    """The model of a session, out of its configuration."""
+    """Return the model of a session from its configuration."""
     fields = json_codec.loads_object(config) if isinstance(config, bytes) else None
     name = (fields or {}).get("model_name")
     found = {"model": name} if isinstance(name, str) else {}

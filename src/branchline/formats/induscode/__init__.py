@@ -1,4 +1,4 @@
-"""Sessions of induscode: read, and written so that induscode finds the path that is meant."""
+"""induscode sessions: reading, and writing so that induscode selects the intended path."""
 
 from branchline.formats.induscode.format import INDUSCODE
 

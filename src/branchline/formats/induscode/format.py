@@ -1,4 +1,4 @@
-"""induscode's session format: how its files are recognized, read and written."""
+"""induscode's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from branchline.tree import ROOT
 __all__ = ["INDUSCODE"]
 
 _BOM = b"\xef\xbb\xbf"
-_LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
+_HEAD_LINES = 8  # lines that may be damaged before the first conclusive one
 _START = re.compile(rb'\s*\{"schema":"indus/transcript@')
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def _heard(messages: list[ContextMessage]) -> list[ContextMessage]:
+def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
     return [
         item
         for item in messages
-        if not isinstance(said := item.message, UnknownMessage)
-        and not (isinstance(said, BashExecution) and said.exclude_from_context)
+        if not isinstance(message := item.message, UnknownMessage)
+        and not (isinstance(message, BashExecution) and message.exclude_from_context)
     ]
 
 
@@ -59,17 +59,17 @@ TRAITS = FormatTraits(
 
 
 class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
-    """Reads sessions of induscode."""
+    """Reads induscode sessions."""
 
-    context_rules = ContextRules(finish=_heard)
-    """Messages of other roles, and commands that are not for the model, are left out."""
+    context_rules = ContextRules(finish=_as_sent)
+    """Messages of other roles, and shell commands excluded from the context, are omitted."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """Every line names its schema; an empty file is known by its name."""
+        """Recognize the schema that every line names; an empty file is recognized by its name."""
         data = head.removeprefix(_BOM)
         if not data or data.isspace():
             return path.endswith(NDJSON)
-        for line in head_lines(head, _LOOKED_AT):
+        for line in head_lines(head, _HEAD_LINES):
             if _START.match(line):
                 return True
             if fields := json_codec.loads_object(line):
@@ -81,7 +81,7 @@ class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
         return InduscodeReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The name of the file says all that a header would, but where a fork of ours comes from."""
+        """Return the header implied by the file name; only the parent of a fork made here is in the file."""
         del whole
         reader = self.log_reader(path)
         line = head.partition(b"\n")[0]
@@ -99,18 +99,18 @@ class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
 
 
 class InduscodeFormatWriter(FormatWriter[InduscodeLogIndex]):
-    """Appends to sessions of induscode, without ever rewriting one."""
+    """Appends to induscode sessions without rewriting them."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
-        """The time and eight digits of chance, to the base 36; it is also the name of the file."""
+        """Return the time and eight pseudo-random digits in base 36; it is also the file name."""
         digest = hashlib.sha256(fresh.encode("utf-8", "surrogatepass")).digest()
         chance = int.from_bytes(digest[:8], "big") % 36**8
         return f"s_{_base36(milliseconds(timestamp) or 0)}_{_base36(chance):0>8}"
 
     def encode_header(self, header: Header) -> bytes:
-        """Nothing: a session begins with its first entry; or a line of our own that names its parent.
+        """Return nothing, or a line that names the parent: an induscode session begins with its first entry.
 
-        induscode passes over lines of another schema, and loses them when it branches.
+        induscode skips lines of another schema, and drops them when it branches.
         """
         if header.parent_session is None:
             return b""
@@ -120,7 +120,7 @@ class InduscodeFormatWriter(FormatWriter[InduscodeLogIndex]):
         return InduscodeWriter(index, TRAITS.unsupported_error).encode(entries)
 
     def fork(self, transcript: EntryLog[InduscodeLogIndex], leaf: int, header: Header) -> bytes:
-        """The entries of the path and no head."""
+        """Return the entries of the path, without a head line."""
         return b"".join([self.encode_header(header), *_path_lines(transcript, leaf)])
 
     def copy(self, transcript: EntryLog[InduscodeLogIndex], header: Header) -> bytes:
@@ -136,7 +136,7 @@ INDUSCODE = Format(
 
 
 def _path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
-    """The lines of a path as they are, re-chained where one could not be read or two share an id."""
+    """Yield the lines of a path, relinked where one is unreadable or two share an id."""
     tree = transcript.tree
     previous: str | None = None
     for position in tree.path_positions(leaf):

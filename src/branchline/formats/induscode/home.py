@@ -1,4 +1,4 @@
-"""Where induscode keeps its sessions."""
+"""Where induscode stores its sessions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["InduscodeHome"]
 
 
 class InduscodeHome(FormatHome):
-    """Where induscode keeps its sessions."""
+    """Where induscode stores its sessions."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [posixpath.join(_profile(environment, home), "sessions")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """Named after the working directory; different ones may share it."""
+        """Return the directory named after ``cwd``; several working directories may share one."""
         slug = re.sub("[^A-Za-z0-9]+", "-", cwd).strip("-")
         return posixpath.join(_profile(environment, home), "sessions", f"--{slug}--")
 

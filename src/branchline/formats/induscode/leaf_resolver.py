@@ -1,13 +1,13 @@
-"""Where an induscode session stands.
+"""Finds the leaf of an induscode session.
 
-A *head* line names the leaf. induscode writes one, as the first line of a complete rewrite, only when
-somebody goes back; what is appended later does not change it, so a head is often out of date (*stale*).
-Without a head the deepest entry counts, whatever is newest.
+A *head* line names the leaf. induscode writes one, as the first line of a complete rewrite, only when the
+user goes back. Later appends do not update it, so a head is often outdated (*stale*). Without a head the
+deepest entry is the leaf, even if another is newer.
 
-A head that stands behind the entry that it names was appended (by us: induscode puts it first). Every entry
-below that comes after such a head is newer than it. For a head in the first line only the shape of the tree
-tells: it is stale if the newest entry lies below it, but not below its first child, as nobody goes back to an
-entry that has nothing below it yet.
+A head after the entry that it names was appended by branchline, as induscode writes it first. Every
+descendant after such a head is newer than it. For a head in the first line only the shape of the tree shows
+whether it is stale: it is if the newest entry is its descendant, but not below its first child, because one
+cannot go back to an entry without descendants.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DeepestEntry", "Descendants", "HeadLine", "LeafState", "ProgramDepth
 
 
 class HeadLine(NamedTuple):
-    """A head line: what it names (None: the beginning), where it lies, how many entries stand before it."""
+    """A head line: the entry it names (None: the root), its location, and the number of entries before it."""
 
     leaf: str | None
     line: int
@@ -31,7 +31,7 @@ class HeadLine(NamedTuple):
 
 
 class LeafState(NamedTuple):
-    """Where the session stands, and what lies below the head."""
+    """The leaf of a session, and the entries below the head."""
 
     leaf: int
     stale: bool = False
@@ -40,7 +40,7 @@ class LeafState(NamedTuple):
 
 
 class DeepestEntry:
-    """The entry with the longest way to its root; of several the one with the greatest id."""
+    """The entry farthest from its root; the greatest id wins a tie."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -48,17 +48,15 @@ class DeepestEntry:
         self.deepest = ROOT
 
     def depth(self, position: int) -> int:
-        """How many entries stand on the path to this one, itself included."""
+        """Return the number of entries on the path to this one, including itself."""
         self.find()
         return self._depths[position] if position != ROOT else 0
 
     def find(self) -> int:
-        """Take in what was added to the tree since; costs as much as that."""
+        """Return the deepest entry; costs time proportional to the entries added since the last call."""
         tree, depths = self._tree, self._depths
         parents, keys, best = tree.parents, tree.keys, self.deepest
-        if (
-            not tree.run_starts() and not tree.placeholders
-        ):  # one line, of which the last entry is the deepest
+        if not tree.run_starts() and not tree.placeholders:  # a chain: its last entry is the deepest
             depths += range(len(depths) + 1, len(parents) + 1)
             self.deepest = len(parents) - 1
             return self.deepest
@@ -81,16 +79,16 @@ class DeepestEntry:
 class ProgramDepths:
     """Depths in a damaged file as induscode counts them.
 
-    It does not see damaged lines, nor anything else in such a line, and a missing parent ends its walk.
+    It ignores damaged lines completely, and stops at a missing parent.
     """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._depths: list[int] = []  # 0 for what induscode does not see
+        self._depths: list[int] = []  # 0 for entries that induscode ignores
         self.deepest = ROOT
 
     def catch_up(self, unseen: Container[int], unlinked: Container[int]) -> None:
-        """Take in what was added to the tree since: positions not seen, and those with a missing parent."""
+        """Add new entries; induscode ignores those in ``unseen`` and finds no parent for ``unlinked``."""
         parents, keys, depths = self._tree.parents, self._tree.keys, self._depths
         for position in range(len(depths), len(parents)):
             if position in unseen:
@@ -108,7 +106,7 @@ class ProgramDepths:
 
 
 class Descendants:
-    """What lies below one entry of a tree whose parents stand before their children."""
+    """The descendants of one entry in a tree whose parents precede their children."""
 
     def __init__(self, tree: Tree, top: int) -> None:
         self._tree = tree
@@ -116,10 +114,11 @@ class Descendants:
         self.count = 0
         self.newest = ROOT
         self.first_child = ROOT
-        self._children: list[int] = []  # for each entry after the top: the child of the top that leads to it
+        # for each entry after the top: the child of the top that is its ancestor
+        self._children: list[int] = []
 
     def child_towards(self, position: int) -> int:
-        """The child of the top on the way to an entry; ROOT when the entry is not below."""
+        """Return the child of the top on the path to an entry; ROOT if the entry is not a descendant."""
         self._catch_up()
         return self._children[position - self.top - 1] if position > self.top else ROOT
 
@@ -141,7 +140,7 @@ class Descendants:
 
 
 def resolve_leaf(tree: Tree, head: HeadLine, below: Descendants) -> LeafState:
-    """Where a session with this head stands; ``below`` is what lies below the entry that the head names."""
+    """Return the leaf of a session with this head; ``below`` holds the descendants of the entry it names."""
     top = below.top
     newest = len(tree) - 1
     while newest in tree.placeholders:

@@ -1,4 +1,4 @@
-"""What reading an induscode session tells beside the tree: its header, and the leaf that induscode sees."""
+"""Index of an induscode session: the tree, the header, and the leaf that induscode selects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from branchline.tree import BackwardLinker
 __all__ = ["InduscodeLogIndex"]
 
 _ID = re.compile(r"s_([0-9a-z]{1,9})_[0-9a-z]+")
-_UNSEEN = frozenset({"glued", "unreadable", "bom"})  # where induscode reads less than we do
+_UNSEEN = frozenset({"glued", "unreadable", "bom"})  # where induscode reads less than branchline
 
 
 class InduscodeLogIndex(LogIndex):
-    """An index that also knows what induscode itself would take for the leaf."""
+    """Index that also tracks which entry induscode itself would take for the leaf."""
 
     def __init__(self, path: str) -> None:
         super().__init__("induscode")
@@ -31,21 +31,20 @@ class InduscodeLogIndex(LogIndex):
         self.header = _header_from(path)
         self.deepest = DeepestEntry(self.tree)
         self.has_head = False
-        """Whether induscode goes by a head line, be it a good one or not."""
+        """Whether induscode uses a head line, valid or not."""
         self._program_depths = ProgramDepths(self.tree)
 
     def take_origin(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        """The line before the first entry in which a fork or a conversion of ours names its parent."""
+        """Read the line before the first entry in which a fork or conversion made here names its parent."""
         parent = fields.get("parent")
         if self.header is not None and isinstance(parent, str):
             self.header = msgspec.structs.replace(self.header, parent_session=parent)
         self.header_line, self.header_end = line, offset + len(line)
 
     def program_depths(self) -> DeepestEntry | ProgramDepths | None:
-        """Depths as induscode counts them; None where its links cannot be known.
+        """Return depths as induscode counts them; None if its links cannot be determined.
 
-        That is where an id repeats, or an entry names a parent that stands only below it: induscode follows
-        the one that comes last.
+        That is the case if an id repeats, or an entry precedes its parent: induscode follows the last one.
         """
         oddities = self.linker.findings()
         unseen_lines = {note.line for note in self.notes if note.kind in _UNSEEN}
@@ -69,7 +68,7 @@ class InduscodeLogIndex(LogIndex):
 
 
 def _header_from(path: str) -> Header:
-    """The name of the file is the id, and in most ids stands the time."""
+    """Return the header implied by the file name, which is the id; most ids contain the time."""
     name = posixpath.basename(path).removesuffix(NDJSON)
     found = _ID.fullmatch(name)
     return Header(id=name, version=1, timestamp="" if found is None else _iso(int(found[1], 36)))

@@ -1,7 +1,7 @@
-"""induscode's lines into a reading: entries linked by ``prev``, and head lines that name the leaf.
+"""Reads induscode's lines into an index: entries linked by ``prev``, and head lines that name the leaf.
 
-A file has no header; its name is the id of the session. Lines of another schema belong to somebody else and
-stay where they are. Head lines are no entries of the tree.
+A file has no header; its name is the session id. Lines of another schema are left alone. Head lines are not
+entries of the tree.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from branchline.formats.induscode.rows import (
     EntryRow,
     HeadRow,
     InduscodeRow,
+    activity_time,
     bad_values,
     decode_lines,
     row_from,
-    spoken_at,
 )
 from branchline.formats.lines import LineReader, Lines
 from branchline.tree import ROOT, Kind
@@ -63,9 +63,9 @@ class InduscodeReader(LineReader):
             heads = [(number, row) for number, row in enumerate(rows) if type(row) is HeadRow]
         messages = [row.message for row in entries]
         roles = [message.role for message in messages]
-        spoken = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in ACTIVITY_ROLES]
-        newest = max(spoken, default=0)
-        if newest and not spoken_at(newest):
+        times = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in ACTIVITY_ROLES]
+        newest = max(times, default=0)
+        if newest and not activity_time(newest):
             return False
         first = len(self.reading.tree)
         linked = self.link(
@@ -88,7 +88,7 @@ class InduscodeReader(LineReader):
         return True
 
     def _take_head(self, row: HeadRow, number: int, after: int, lines: Lines) -> None:
-        """The last head counts. One that names nothing counts as none, also for those before it."""
+        """Apply a head line: the last one counts, and one without a leaf cancels those before it."""
         ends = lines.ends
         start = ends[number - 1] + 1 if number else 0
         self._head = None
@@ -104,14 +104,14 @@ class InduscodeReader(LineReader):
         elif schema != SCHEMA and not self._is_newer(schema):
             if isinstance(schema, str):
                 self._other_schema = schema
-            self.note_not_an_entry(f"a line of another schema ({schema}), left as it is", line, offset)
+            self.note_not_an_entry(f"a line of another schema ({schema}), left unchanged", line, offset)
         elif kind in ("head", "entry"):
             self._take_row(fields, line, offset)
         else:
             self.note_not_an_entry(f"neither entry nor head ({kind})", line, offset)
 
     def _is_newer(self, schema: object) -> bool:
-        """Whether the file is of a newer version: it begins with lines of one, which are read as ours."""
+        """Return whether the file has a newer version, as its first lines show; they are read as this one."""
         if self._newer is None and isinstance(schema, str) and schema.startswith(FAMILY):
             version = schema.removeprefix(FAMILY)
             if version.isdecimal() and not len(self.reading.tree) and not self.reading.has_head:
@@ -123,14 +123,14 @@ class InduscodeReader(LineReader):
             leaf = fields.get("leaf")
             if not isinstance(leaf, str | None):
                 self.reading.has_head = True
-                self._note("bad-value", f"the head names no entry ({leaf}); ignored", line, offset)
+                self._note("bad-value", f"the head does not name an entry ({leaf}); ignored", line, offset)
                 return
         elif not all(isinstance(fields.get(name), str) for name in ("id", "role")):
             self.note_not_an_entry("an entry needs id and role", line, offset)
             return
         else:
             if not isinstance(fields.get("at"), str):
-                self._note("bad-value", f"{fields['id']}: its time is no text; left out", line, offset)
+                self._note("bad-value", f"{fields['id']}: its time is not a string; ignored", line, offset)
             if not isinstance(fields.get("prev"), str | None):
                 self._note(
                     "bad-value", f"{fields['id']}: prev is not a string; shown as a root", line, offset
@@ -163,7 +163,7 @@ class InduscodeReader(LineReader):
 
     def on_finish(self) -> None:
         reading = self.reading
-        reading.read_only = None  # also when it is empty: a session may begin here
+        reading.read_only = None  # even if it is empty: a session may start here
         if self._newer is not None:
             reading.read_only = f"it is of {self._newer}, newer than {SCHEMA}"
             reading.add_tail_finding(
@@ -176,7 +176,7 @@ class InduscodeReader(LineReader):
             reading.header = msgspec.structs.replace(header, timestamp=reading.tree.times[0])
 
     def find_leaf(self) -> int:
-        """What the head names or was written below it since; without a head the deepest entry."""
+        """Return the entry that the head names or its newest descendant, else the deepest entry."""
         reading, head = self.reading, self._head
         reading.leaf_ambiguous = False
         if head is None:
@@ -184,20 +184,20 @@ class InduscodeReader(LineReader):
         place = {"line": head.line, "offset": head.offset, "size": head.size}
         top = ROOT if head.leaf is None else reading.linker.latest_with_id(head.leaf)
         if top is None:
-            message = f"the head names {head.leaf}, which is not in this file; the deepest entry counts"
+            message = f"the head names {head.leaf}, which is not in this file; using the deepest entry"
             reading.add_tail_finding("leaf-target", message, **place)
             return reading.deepest.find()
         if self._below is None or self._below.top != top:
             self._below = Descendants(reading.tree, top)
-        standing = resolve_leaf(reading.tree, head, self._below)
-        reading.leaf_ambiguous = standing.stale
-        if standing.below:
-            newest = reading.tree.keys[standing.newest]
+        state = resolve_leaf(reading.tree, head, self._below)
+        reading.leaf_ambiguous = state.stale
+        if state.below:
+            newest = reading.tree.keys[state.newest]
             named = head.leaf or "the beginning"
-            if standing.stale:
-                message = f"the head names {named}, but the session went on below it, to {newest}"
+            if state.stale:
+                message = f"the head names {named}, but the session continued below it, to {newest}"
                 reading.add_tail_finding("stale-head", message, **place)
             else:
-                message = f"{standing.below} entries lie below the head ({named}); the newest is {newest}"
+                message = f"{state.below} entries are below the head ({named}); the newest is {newest}"
                 reading.add_tail_finding("below-head", message, **place)
-        return standing.leaf
+        return state.leaf

@@ -1,7 +1,7 @@
-"""One line of induscode as the record that our own format would hold.
+"""Conversion of induscode lines to entries.
 
-Its messages have the shapes of ours. Two kinds are entries of their own here: what an extension said, and the
-summary of a branch. The summary of a compaction stays a message, because it cuts nothing off.
+Its messages have the native shape. Extension messages and branch summaries become entries of their own. The
+summary of a compaction stays a message, because it does not cut anything off.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from branchline.formats.induscode.rows import finite
 __all__ = ["DETAILS", "FROM_HOOK", "to_entry"]
 
 DETAILS, FROM_HOOK = "details", "fromHook"
-"""Where ``meta`` keeps what a summary says beside its text."""
+"""Keys under which ``meta`` stores a summary's additional fields."""
 
 if TYPE_CHECKING:
     _AnyMessage = Message
@@ -47,7 +47,7 @@ _decode: Callable[[bytes], _Line] = msgspec.json.Decoder(_Line).decode
 
 
 def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
-    """The record of an entry line."""
+    """Return the entry of a line."""
     try:
         found = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -80,7 +80,7 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
 
 
 def _lenient(fields: Any) -> Message:
-    """A message of which some values are not what they should be; those are left out."""
+    """Return a message without its invalid values."""
     if isinstance(fields, dict):
         fields = {name: value for name, value in fields.items() if not _is_infinite(value)}
         own = {

@@ -1,7 +1,7 @@
-"""induscode's lines as typed rows: decoded many at a time, or made from the fields of one object.
+"""induscode's lines as typed rows: decoded in bulk, or made from the fields of one object.
 
-The typed decoder refuses a line that does not fit. :func:`row_from` makes a row of it all the same, without
-the values that do not fit, and :func:`bad_values` says which these are.
+The typed decoder rejects a line that does not fit. :func:`row_from` still makes a row of it, without the
+values that do not fit, and :func:`bad_values` names these.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ __all__ = [
     "EntryRow",
     "HeadRow",
     "InduscodeRow",
+    "activity_time",
     "bad_values",
     "decode_lines",
     "finite",
     "row_from",
-    "spoken_at",
 ]
 
 SCHEMA: Final = "indus/transcript@1"
 _ENDED_WELL = (None, "", "stop", "toolUse")
-_LAST_INSTANT = 8.64e15  # the last millisecond that programs of this family can hold
+_LAST_INSTANT = 8.64e15  # the last millisecond that JavaScript dates can represent
 _TOKENS = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
 _COSTS = ("input", "output", "cacheRead", "cacheWrite", "total")
 _Number = int | float | None
 
 
-class _Words(msgspec.Struct, tag_field="type", tag="text", gc=False):
+class _TextBlock(msgspec.Struct, tag_field="type", tag="text", gc=False):
     text: str = ""
 
 
@@ -45,7 +45,7 @@ class _Picture(msgspec.Struct, tag_field="type", tag="image", gc=False):
 
 
 class _Object(msgspec.Struct, gc=False):
-    """Any object; nothing of it is kept."""
+    """Any object; no fields are kept."""
 
 
 class _Call(msgspec.Struct, tag_field="type", tag="toolCall", gc=False):
@@ -80,14 +80,14 @@ class _User(_Message, tag="user", gc=False):
 
 class _Assistant(_Message, tag="assistant", gc=False):
     role: ClassVar[str | None] = "assistant"
-    content: tuple[_Words | _Thought | _Picture | _Call, ...] = ()
+    content: tuple[_TextBlock | _Thought | _Picture | _Call, ...] = ()
     usage: _Usage | None = None
     stopReason: str | None = None  # noqa: N815
 
     def is_quiet(self) -> bool:
-        """An answer without words for a person that ended well."""
+        """Return whether this is a textless answer that ended normally."""
         for part in self.content:
-            if type(part) is _Words and part.text.strip():
+            if type(part) is _TextBlock and part.text.strip():
                 return False
         return self.stopReason in _ENDED_WELL
 
@@ -114,7 +114,7 @@ class _Compaction(_Message, tag="compactionSummary", gc=False):
 
 
 class _Unknown(msgspec.Struct, gc=False):
-    """A message of another role, which the typed decoder refuses."""
+    """A message of another role, which the typed decoder rejects."""
 
     type: ClassVar[str] = "message"
     role: str
@@ -145,7 +145,7 @@ class EntryRow(_Line, tag="entry", gc=False):
 
 
 class HeadRow(_Line, tag="head", gc=False):
-    """A head, which names the leaf: None is the beginning, and a head without one names nothing."""
+    """A head line, which names the leaf: None is the root; a head without a leaf names nothing."""
 
     leaf: str | msgspec.UnsetType | None = msgspec.UNSET
 
@@ -158,7 +158,7 @@ decode_lines: Callable[[memoryview], Sequence[InduscodeRow]] = msgspec.json.Deco
 
 
 def row_from(fields: Mapping[str, Any]) -> InduscodeRow:
-    """The row of a head, or of an entry whose id and role are texts."""
+    """Return the row of a head, or of an entry whose id and role are strings."""
     previous, time = fields.get("prev"), fields.get("at")
     if fields["kind"] == "head":
         return HeadRow(schema=SCHEMA, leaf=fields.get("leaf", msgspec.UNSET))
@@ -176,31 +176,31 @@ def _message(message: Any) -> _KnownMessage | _Unknown:
     fields = message if isinstance(message, dict) else {}
     role = fields.get("role")
     role = role if isinstance(role, str) else ""
-    time = spoken_at(fields.get("timestamp"))
+    time = activity_time(fields.get("timestamp"))
     known = _MESSAGES.get(role)
     if known is None:
         return _Unknown(role=role, timestamp=time)
     if known is _Assistant:
-        content = tuple(_words(fields.get("content")))
+        content = tuple(_texts(fields.get("content")))
         return _Assistant(timestamp=time, content=content, stopReason=fields.get("stopReason"))
     return known(timestamp=time)
 
 
-def _words(content: Any) -> Iterator[_Words]:
-    """The texts of an answer."""
+def _texts(content: Any) -> Iterator[_TextBlock]:
+    """Yield the texts of an answer."""
     for part in content if isinstance(content, list) else [{"type": "text", "text": content}]:
         if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
-            yield _Words(text=part["text"])
+            yield _TextBlock(text=part["text"])
 
 
-def spoken_at(time: Any) -> float:
-    """The time of a message in milliseconds; 0 when it is none."""
+def activity_time(time: Any) -> float:
+    """Return the time of a message in milliseconds; 0 if it is invalid."""
     moment = finite(time) or 0
     return moment if 0 < moment <= _LAST_INSTANT else 0
 
 
 def bad_values(message: Any) -> Iterator[str]:
-    """The names of values that are not what they should be; most keep induscode from opening the file."""
+    """Yield the names of invalid values; most of them prevent induscode from opening the file."""
     if not isinstance(message, dict):
         return
     if _is_bad(message.get("timestamp")):
@@ -228,6 +228,6 @@ def _is_bad(value: Any) -> bool:
 
 
 def finite(value: Any) -> int | float | None:
-    """A number that other programs can hold; None for everything else."""
+    """Return a number that other agents can represent; None for anything else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and abs(value) <= sys.float_info.max else None

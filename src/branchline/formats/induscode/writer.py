@@ -1,8 +1,8 @@
-"""New entries as induscode writes them, each time with what makes induscode find the path that is meant.
+"""Encodes entries as induscode lines, so that induscode selects the intended path.
 
-induscode goes by the last head line or, where there is none, takes the deepest entry. So a head follows an
-append wherever the file has one, and where the new entry would not be the deepest one for induscode. Nowhere
-else: what induscode appends later lies behind a head line, which hides it.
+induscode follows the last head line or, without one, takes the deepest entry. So a head is appended if the
+file has one, or if the new entry would not be the deepest one for induscode. Otherwise none is written: a
+head line would hide what induscode appends later.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from branchline.entries import (
     Usage,
     UserMessage,
     json_codec,
-    message_from_fields,
 )
 from branchline.formats.entry_refs import reference_id
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.induscode.log_index import InduscodeLogIndex
 from branchline.formats.induscode.records import DETAILS, FROM_HOOK
 from branchline.formats.induscode.rows import SCHEMA
@@ -62,14 +62,14 @@ _NODE_ROLES = {
 
 
 class _Written(NamedTuple):
-    """An entry that this batch has written, as the deepest rule sees it."""
+    """An entry written in this batch, as the deepest-entry rule sees it."""
 
     depth: int
     id: str
 
 
 class InduscodeWriter:
-    """The lines for new entries behind what was read."""
+    """Encodes new entries for appending."""
 
     def __init__(self, reading: InduscodeLogIndex, refuse: Refuse) -> None:
         self._reading = reading
@@ -81,7 +81,7 @@ class InduscodeWriter:
         self._wants_head = False
 
     def encode(self, entries: Iterable[Entry]) -> bytes:
-        """All lines, or NotSupported when one of the entries has no place in this format."""
+        """Return all lines. Raises NotSupported if one of the entries cannot be stored."""
         lines = [line for entry in entries for line in self._lines(entry)]
         if self._last is not None and self._needs_head(self._last):
             lines.append(self._head(self._last))
@@ -93,7 +93,7 @@ class InduscodeWriter:
                 self._has_head, self._last = True, None
                 yield self._head(self._name(entry.target))
             case MessageEntry():
-                yield self._entry(entry, _known(entry.message))
+                yield self._entry(entry, typed_message(entry.message))
             case CustomMessage():
                 message = msgspec.structs.replace(custom_content(entry), timestamp=None)
                 yield self._entry(entry, message)
@@ -107,7 +107,7 @@ class InduscodeWriter:
                 raise self._refuse(entry.type)
 
     def _compaction(self, entry: Compaction) -> Iterator[bytes]:
-        """A new beginning: the summary as a root, and below it the kept messages once more."""
+        """Yield a new root: the summary, followed by copies of the kept messages."""
         kept = entry.retained_tail
         if kept is None:
             if entry.first_kept not in (None, entry.id):
@@ -122,7 +122,7 @@ class InduscodeWriter:
             copy = MessageEntry(
                 id=_copy_id(entry.id, number), parent=parent, timestamp=entry.timestamp, message=message
             )
-            yield self._entry(copy, _known(message))
+            yield self._entry(copy, typed_message(message))
             parent = copy.id
 
     def _entry(self, entry: Entry, message: Message, meta: dict[str, Any] | None = None) -> bytes:
@@ -151,11 +151,11 @@ class InduscodeWriter:
             return _encode(fields) + b"\n"
         except UnicodeEncodeError:
             raise self._refuse("half character") from None
-        except OverflowError:  # an integer with more digits than the fast encoder takes
+        except OverflowError:  # an integer with more digits than the fast encoder accepts
             return json_codec.dumps(fields) + b"\n"
 
     def _name(self, key: str | None) -> str | None:
-        """How the file names an entry."""
+        """Return the id of an entry in the file."""
         if key is None or key in self._written:
             return key
         name = reference_id(self._reading, key)
@@ -175,23 +175,18 @@ class InduscodeWriter:
 
     def _depth(self, key: str | None) -> int:
         if key is None or self._has_head or self._wants_head or self._depths is None:
-            return 0  # nobody will ask
+            return 0  # not used
         if key in self._written:
             return self._written[key].depth
         return self._depths.depth(self._reading.tree.position(key))
 
 
 def _meta(entry: BranchSummary | Compaction) -> dict[str, Any] | None:
-    """What a summary says beside its text, in the one place that induscode leaves as it is."""
+    """Return a summary's additional fields for ``meta``, which induscode leaves unchanged."""
     meta = {} if entry.details is None else {DETAILS: entry.details}
     if entry.from_hook is not None:
         meta[FROM_HOOK] = entry.from_hook
     return meta or None
-
-
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
 
 
 def _copy_id(entry_id: str, number: int) -> str:
@@ -202,7 +197,7 @@ def _copy_id(entry_id: str, number: int) -> str:
 
 
 def _message(message: Message, now: int, refuse: Refuse) -> dict[str, Any]:
-    """A message with its keys in their order."""
+    """Return a message with its keys in order."""
     if isinstance(message, UnknownMessage):
         return {"role": message.role, **message.fields}
     if isinstance(message, SystemMessage):

@@ -1,4 +1,4 @@
-"""Kimi Code: a log of events, of which those that change the context are the conversation."""
+"""Kimi Code sessions: a log of events, some of which make up the conversation."""
 
 from branchline.formats.kimi.format import KIMI
 

@@ -1,4 +1,4 @@
-"""Sessions of Kimi Code as a format: how they are recognized and read."""
+"""Kimi Code's session format: detection and reading."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from branchline.formats.protocol import Format, FormatReader, FormatTraits, head
 
 __all__ = ["KIMI"]
 
-_LOOKED_AT = 64
+_HEAD_LINES = 64
 _CUT = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?:metadata"\s*,\s*"protocol_version"|context\.append_)')
 _KINDS = re.compile(
     r"(?:context|turn|agent|llm|usage|token_counting|runtime|profile|permission|prompt|plugin)\.[a-z_.]+"
@@ -24,7 +24,7 @@ _KINDS = re.compile(
 
 
 class KimiTraits(FormatTraits, frozen=True, kw_only=True):
-    """All files have one name; their folders are named for the sessions and agents."""
+    """All files have the same name; their folders are named after the sessions and agents."""
 
     def key_of(self, path: str) -> str:
         place = wire_path(path)
@@ -49,26 +49,26 @@ class KimiFormatReader(FormatReader[KimiLogIndex]):
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """The line with the version of the protocol, or events of the program with their time."""
+        """Recognize the protocol version line, or Kimi Code events with their times."""
         del path
-        return begins_as(head, _LOOKED_AT, cut=_CUT, is_ours=_is_ours, may_be_ours=_may_be_ours)
+        return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
     def log_reader(self, path: str = "") -> KimiReader:
         return KimiReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """The event that tells the working directory is one of the first."""
+        """Read further than the first line: the working directory is in one of the first events."""
         return header_in(head, self.log_reader, path, whole=whole, lines=3)
 
     def decode(self, line: bytes, index: KimiLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
 
 
-def _may_be_ours(fields: dict[str, Any]) -> bool:
+def _may_match(fields: dict[str, Any]) -> bool:
     return bool({"time", "protocol_version"} & fields.keys())
 
 
-def _is_ours(fields: dict[str, Any]) -> bool:
+def _matches(fields: dict[str, Any]) -> bool:
     kind = fields.get("type")
     if not isinstance(kind, str) or "payload" in fields or "data" in fields:
         return False

@@ -1,4 +1,4 @@
-"""Where Kimi Code keeps its sessions, and the file beside each that describes it."""
+"""Where Kimi Code stores its sessions, and the file that describes a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["KimiHome", "StateFile"]
 
 
 class KimiHome(FormatHome):
-    """A folder for each project below ``sessions``, in it one for each session, in it one for each agent."""
+    """A folder for each project below ``sessions``, with one for each session and, below it, each agent."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         base = environment.get("KIMI_CODE_HOME") or posixpath.join(home, ".kimi-code")
@@ -27,7 +27,7 @@ class KimiHome(FormatHome):
         return posixpath.join(self.roots(environment, home)[0], name)
 
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """All of them: how the program shortens the name of a directory is not known in every case."""
+        """Return the root of all projects: how Kimi Code abbreviates directory names is not fully known."""
         del cwd
         return self.roots(environment, home)
 

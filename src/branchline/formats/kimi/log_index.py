@@ -1,4 +1,4 @@
-"""A session of Kimi Code as it was read."""
+"""Index of a Kimi Code session."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _DEPTH = 4  # session, agents, agent, file
 
 
 class KimiLogIndex(LogIndex):
-    """Beside the tree, the further lines of each answer and what results do not say themselves."""
+    """Index that also holds the continuation lines of each answer, and the facts that results lack."""
 
     def __init__(self) -> None:
         super().__init__("kimi")
         self.pieces: dict[int, array[int]] = {}
-        """Offset and size of each line that continues an answer, one behind the other, by its entry."""
+        """By answer entry: alternating offset and size of each line that continues it."""
         self.models: dict[int, ModelRef] = {}
         """The models of answers."""
         self.tool_names: dict[str, str] = {}
         self.kept: dict[int, list[int]] = {}
         """The prompts that a compaction keeps."""
         self.copied = 0
-        """How many entries a fork copied from its parent."""
+        """The number of entries that a fork copied from its parent."""
 
     @property
     def inherited_entries(self) -> int:
@@ -38,7 +38,7 @@ class KimiLogIndex(LogIndex):
 
 
 class WirePath(NamedTuple):
-    """What the place of a file says: the folder of its session, and whose events it holds."""
+    """The session folder and the agent that the path of an event log names."""
 
     folder: str
     session: str
@@ -46,7 +46,7 @@ class WirePath(NamedTuple):
 
 
 def wire_path(path: str) -> WirePath | None:
-    """The parts of the path of a log of events; None for any other path."""
+    """Parse the path of an event log; None for any other path."""
     parts = path.replace("\\", "/").split("/")
     if len(parts) < _DEPTH or parts[-1] != "wire.jsonl" or parts[-3] != "agents":
         return None

@@ -1,7 +1,7 @@
-"""Events of Kimi Code into a tree: prompts, the answer of each step, results, compactions and undone turns.
+"""Reads Kimi Code events into a tree: prompts, the answer of each step, results, compactions, undone turns.
 
-The file has no parents: an entry hangs from the one before it. An undo goes back to before a prompt, so that
-the undone turns are a branch. An answer is one entry, although its texts and calls are lines of their own.
+The file has no parent links: an entry is a child of the previous one. An undo moves back before a prompt, so
+the undone turns become a branch. An answer is one entry, although its texts and calls are separate lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from branchline.tree import ROOT
 
 __all__ = ["KimiReader"]
 
-READ_ONLY = "sessions of Kimi Code are read-only; fork it into a native session to continue"
+READ_ONLY = "Kimi Code sessions are read-only; fork this one into a native session to continue"
 _MAIN = "main"
 _BOOKKEEPING = frozenset(
     {
@@ -39,12 +39,12 @@ _BOOKKEEPING = frozenset(
         "turn.ended",
     }
 )
-"""The most frequent of the events that say nothing about the conversation."""
+"""The most frequent events that do not affect the conversation."""
 _STEP_LIMITS = frozenset({"step.begin", "step.end"})
 
 
 class KimiReader(ReplayReader[Row]):
-    """Reads one log of events; its path names the session."""
+    """Reads one event log, whose path names the session."""
 
     format_name = "kimi"
     row_type = Row
@@ -54,13 +54,13 @@ class KimiReader(ReplayReader[Row]):
     def __init__(self, path: str = "") -> None:
         super().__init__(KimiLogIndex())
         self._path = path
-        self._prompts: list[int] = []  # of the path
+        self._prompts: list[int] = []  # on the current path
         self._prompt_id: str | None = None
         self._steps: dict[str, int] = {}  # the entry of each answer
         self._model = ModelRef(provider="", id="")
         self._cwd = self._prompt = self._version = ""
         self._created: float | None = None
-        self._spoken: float | None = None
+        self._last_activity: float | None = None
 
     # -- lines ----------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class KimiReader(ReplayReader[Row]):
                     self._take_event(row, number, lines, index)
             case "turn.prompt":
                 self._prompt_id = row.prompt_id
-                self._take_prompt(row, number, _words(row.input))
+                self._take_prompt(row, number, _text(row.input))
             case "context.append_message" if row.message is not None:
                 self._take_message(row, number)
             case "usage.record":
@@ -112,8 +112,8 @@ class KimiReader(ReplayReader[Row]):
             case _:
                 pass
 
-    def _take_prompt(self, row: Row, number: int, words: str) -> None:
-        self._prompt = self._prompt or words.strip()
+    def _take_prompt(self, row: Row, number: int, text: str) -> None:
+        self._prompt = self._prompt or text.strip()
         self._speak(row)
         self._prompts.append(self._add("message", row, number, "user"))
 
@@ -123,13 +123,13 @@ class KimiReader(ReplayReader[Row]):
         origin = "" if message.origin is None else message.origin.kind
         match message.role:
             case "user" if message.id is not None and message.id == self._prompt_id:
-                pass  # the prompt again
+                pass  # repeats the prompt
             case "user" if origin in ("", "user"):
-                self._take_prompt(row, number, _words(message.content))
+                self._take_prompt(row, number, _text(message.content))
             case "assistant":
                 self._speak(row)
                 position = self._add("message", row, number, "assistant")
-                if not _words(message.content).strip():
+                if not _text(message.content).strip():
                     self.reading.tree.textless.add(position)
             case "tool":
                 self._add("message", row, number, "toolResult")
@@ -166,7 +166,7 @@ class KimiReader(ReplayReader[Row]):
             reading.tree.textless.discard(position)
 
     def _undo(self, row: Row, number: int, count: int) -> None:
-        """Go back to before the last prompts, so many of them."""
+        """Move back before the last ``count`` prompts."""
         if count > 0 and self._prompts:
             place = max(len(self._prompts) - count, 0)
             target = self.parent_of(self._prompts[place])
@@ -178,8 +178,12 @@ class KimiReader(ReplayReader[Row]):
 
     def _speak(self, row: Row) -> None:
         time = row.time
-        if time is not None and 0 < time <= LAST_INSTANT and (self._spoken is None or time > self._spoken):
-            self._spoken = time
+        if (
+            time is not None
+            and 0 < time <= LAST_INSTANT
+            and (self._last_activity is None or time > self._last_activity)
+        ):
+            self._last_activity = time
 
     # -- the end --------------------------------------------------------------------------------------
 
@@ -189,7 +193,7 @@ class KimiReader(ReplayReader[Row]):
     def on_finish(self) -> None:
         reading = self.reading
         reading.title = self._prompt or None
-        reading.last_message_time = self._spoken
+        reading.last_message_time = self._last_activity
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if not reading.lines:
@@ -210,7 +214,7 @@ class KimiReader(ReplayReader[Row]):
         )
 
 
-def _words(content: Any) -> str:
+def _text(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "".join([part.text for part in content if part.text and part.type == "text"])

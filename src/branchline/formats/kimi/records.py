@@ -1,4 +1,4 @@
-"""An entry of Kimi Code as the native format would hold it."""
+"""Conversion of Kimi Code events to entries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 
 def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line and of those that continue it."""
+    """Return the entry at a position, from the bytes of its line and of the lines that continue it."""
     tree = reading.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
@@ -54,11 +54,11 @@ def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
                 usage=_usage(dict_of(fields.get("usage"))),
             )
         case "compaction":
-            told = text_of(fields.get("contextSummary")) or text_of(fields.get("summary"))
+            summary = text_of(fields.get("contextSummary")) or text_of(fields.get("summary"))
             before = whole_number(fields.get("tokensBefore"))
             return Compaction(
                 **common,
-                summary=told,
+                summary=summary,
                 first_kept=common["id"],
                 tokens_before=before or None,
                 retained_tail=tuple(_prompt(reading, place) for place in reading.kept.get(position, ())),
@@ -79,7 +79,7 @@ def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
 
 
 def _prompt(reading: KimiLogIndex, position: int) -> Message:
-    """A prompt that a compaction keeps."""
+    """Return a prompt that a compaction keeps."""
     fields = json_codec.loads_object(reading.read(*reading.span(position))) or {}
     return _message(fields, reading, position, milliseconds(reading.tree.times[position]))
 

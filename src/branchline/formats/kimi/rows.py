@@ -1,4 +1,4 @@
-"""What an event of Kimi Code says: the few fields that the replay needs."""
+"""Typed Kimi Code events: the few fields that the replay needs."""
 
 from __future__ import annotations
 

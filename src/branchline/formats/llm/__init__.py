@@ -1,4 +1,4 @@
-"""llm: threads over a shared tree of messages in a SQLite database, read-only here."""
+"""llm logs: threads over a shared message tree in a SQLite database; read-only."""
 
 from branchline.formats.llm.format import LLM
 

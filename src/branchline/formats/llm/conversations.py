@@ -1,4 +1,4 @@
-"""Conversations of older versions of llm as native entries: a list of prompts and responses."""
+"""Conversations of older llm versions as native entries: lists of prompts and responses."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.tables import columns, tables, text_of
 from branchline.formats.json_values import iso_time
-from branchline.formats.llm.values import attachment_block, columns, tables, text_of, usage_of
+from branchline.formats.llm.values import attachment_block, usage_of
 from branchline.formats.protocol import Query
 
 __all__ = ["conversation_lines", "unlisted_usage"]
@@ -31,7 +32,7 @@ _Row = dict[str, Any]
 
 
 def conversation_lines(query: Query, session_id: str, lines: EntryLines) -> Iterator[bytes]:
-    """The lines of a conversation."""
+    """Yield the lines of a conversation."""
     responses = list(_responses(query, session_id))
     name = next((row[0] for row in query("SELECT name FROM conversations WHERE id = ?", session_id)), None)
     if not responses:
@@ -47,7 +48,7 @@ def conversation_lines(query: Query, session_id: str, lines: EntryLines) -> Iter
 
 
 def unlisted_usage(query: Query, thread_id: str, lines: EntryLines) -> Iterator[bytes]:
-    """What a conversation had spent before a newer version of llm continued it as a thread."""
+    """Yield the usage of a conversation before a newer llm continued it as a thread."""
     turns = {row[0] for row in query("SELECT id FROM turns WHERE thread_id = ?", thread_id)}
     for row in _responses(query, thread_id):
         usage = usage_of(row["input_tokens"], row["output_tokens"], row["token_details"])
@@ -60,9 +61,11 @@ def unlisted_usage(query: Query, thread_id: str, lines: EntryLines) -> Iterator[
 def _response_lines(row: _Row, parts: _Parts, lines: EntryLines, system: str) -> Iterator[bytes]:
     name, time = text_of(row["id"]), _time(row)
     moment = milliseconds(time)
-    told = parts.system(row)
-    if told and told != system:
-        yield lines.message(f"{name}/system", time, {"role": "system", "content": told, "timestamp": moment})
+    system_prompt = parts.system(row)
+    if system_prompt and system_prompt != system:
+        yield lines.message(
+            f"{name}/system", time, {"role": "system", "content": system_prompt, "timestamp": moment}
+        )
     results = parts.results(row)
     for number, result in enumerate(results):
         yield lines.message(f"{name}/result-{number}", time, {**result, "timestamp": moment})
@@ -96,7 +99,7 @@ def _responses(query: Query, session_id: str) -> Iterator[_Row]:
 
 
 class _Parts:
-    """What belongs to a response in other tables, some of which older logs do not have."""
+    """The parts of a response in other tables, some of which older logs lack."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -113,11 +116,11 @@ class _Parts:
         return [text_of(content) for (content,) in self._rows(table, statement, row)]
 
     def system(self, row: _Row) -> str:
-        """The system prompt of a response."""
+        """Return the system prompt of a response."""
         return "\n\n".join(filter(None, (*self._fragments("system_fragments", row), text_of(row["system"]))))
 
     def prompt(self, row: _Row) -> list[dict[str, Any]]:
-        """The content of a prompt."""
+        """Return the content of a prompt."""
         text = "\n".join(filter(None, (*self._fragments("prompt_fragments", row), text_of(row["prompt"]))))
         statement = """
             SELECT attachments.id, attachments.type, attachments.path, attachments.url, attachments.content
@@ -128,7 +131,7 @@ class _Parts:
         return [*([{"type": "text", "text": text}] if text else ()), *attached]
 
     def calls(self, row: _Row) -> list[dict[str, Any]]:
-        """The tools that a response calls."""
+        """Return the tool calls of a response."""
         statement = "SELECT name, arguments, tool_call_id FROM tool_calls WHERE response_id = ? ORDER BY id"
         found = []
         for name, given, call_id in self._rows("tool_calls", statement, row):
@@ -140,7 +143,7 @@ class _Parts:
         return found
 
     def results(self, row: _Row) -> list[dict[str, Any]]:
-        """The results of tools that a prompt consists of."""
+        """Return the tool results in a prompt."""
         if "tool_results" not in self._tables:
             return []
         failed = "exception" if "exception" in columns(self._query, "tool_results") else "NULL"

@@ -1,9 +1,8 @@
-"""The tables of llm's log as sessions.
+"""The tables of an llm log as sessions.
 
-Since 0.36 messages form a tree in which equal beginnings are stored once, and a thread is a name for one of
-its messages: the path to that message is the session, with whatever else its turns led to as branches. A turn
-is one call of a model and knows its tokens. Before, a conversation was a list of prompts and responses; a log
-may hold both.
+Since 0.36 messages form a tree in which common prefixes are stored once, and a thread names one message: the
+session is the path to it, with the results of its other turns as branches. A turn is one model call and
+records its tokens. Before 0.36 a conversation was a list of prompts and responses; a log may contain both.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from typing import Any
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.tables import columns, tables, text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.llm.conversations import conversation_lines, unlisted_usage
 from branchline.formats.llm.messages import ThreadMessages, Turn
-from branchline.formats.llm.values import columns, tables, text_of, usage_of
+from branchline.formats.llm.values import usage_of
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["NAME", "LlmDatabase"]
@@ -80,7 +80,7 @@ def _versions(query: Query, session_id: str | None) -> Iterator[SessionVersion]:
         for row in query(statement.format(where=where), *values):
             own_id = text_of(row[0])
             if own_id in seen:
-                continue  # a conversation that was continued as a thread
+                continue  # a conversation continued as a thread
             seen.add(own_id)
             _, _, _, created, _, turns, changed, size = row
             time = milliseconds(text_of(changed)) or milliseconds(text_of(created)) or 0

@@ -1,4 +1,4 @@
-"""llm's log as a format: a database, whose rows become native entries."""
+"""llm's log format: a database whose rows become native entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where llm keeps its log."""
+"""Where llm stores its log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLDER = "io.datasette.llm"
 
 
 class LlmHome(FormatHome):
-    """The configuration directory of llm, on Linux or macOS, or the one that a variable names."""
+    """llm's configuration directory on Linux or macOS, or the one that an environment variable names."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         if named := environment.get("LLM_USER_PATH"):

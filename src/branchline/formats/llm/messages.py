@@ -1,4 +1,4 @@
-"""The messages of a thread as native entries: paths in a tree that threads share."""
+"""The messages of a thread as native entries: paths in a tree shared by threads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import msgspec
 
 from branchline.context import milliseconds
 from branchline.formats.common.derived_format import EntryLines, is_nothing, is_object, is_string, one_line
+from branchline.formats.common.tables import text_of
 from branchline.formats.llm.rows import PayloadRow, decode_payload
-from branchline.formats.llm.values import attachment_block, text_of
+from branchline.formats.llm.values import attachment_block
 from branchline.formats.protocol import Query
 
 __all__ = ["ThreadMessages", "Turn"]
@@ -38,7 +39,7 @@ _FRAGMENT = "SELECT content FROM fragments WHERE id = ?"
 
 
 class Turn(NamedTuple):
-    """One call of a model: the message that it answered with, and what that cost in tokens."""
+    """One model call: the answer's message and its tokens."""
 
     id: str
     tip: str
@@ -54,7 +55,7 @@ class _Part(NamedTuple):
 
 
 class ThreadMessages:
-    """Makes the lines of the messages of a thread, parents first."""
+    """Encodes the messages of a thread, parents first."""
 
     def __init__(self, query: Query, thread_id: str, lines: EntryLines, begun: str) -> None:
         self._query = query
@@ -66,21 +67,21 @@ class ThreadMessages:
         }
         self._parts: dict[str, list[_Part]] = {}
         for name, kind, text, payload in query(_PARTS, thread_id):
-            told = decode_payload(one_line(payload)) if payload else None
-            part = _Part(text_of(kind), None if text is None else text_of(text), told or PayloadRow())
+            decoded = decode_payload(one_line(payload)) if payload else None
+            part = _Part(text_of(kind), None if text is None else text_of(text), decoded or PayloadRow())
             self._parts.setdefault(text_of(name), []).append(part)
         self.last_entry: dict[str, str] = {}
-        """For each message the last of its entries."""
+        """The last entry of each message."""
 
     def path_to(self, tip: str, turn: Turn | None) -> Iterator[bytes]:
-        """The lines of a message and of everything above it that are not there yet."""
+        """Yield the lines of a message and its ancestors that were not written yet."""
         waiting: list[str] = []
         at: str | None = tip
         while at in self._messages and at not in self.last_entry and at not in waiting:
             waiting.append(at)
             at = self._messages[at][0]
         if not waiting and turn is not None and turn.usage is not None:
-            yield self._usage(turn)  # the model gave an answer again that it had given before
+            yield self._usage(turn)  # the model repeated an earlier answer
         for name in reversed(waiting):
             parent, role = self._messages[name]
             self._lines.last = self.last_entry.get(parent or "")
@@ -147,7 +148,7 @@ class ThreadMessages:
                 return {"type": part.kind or "unknown", "text": part.text}
 
     def _text(self, part: _Part) -> str:
-        """The text of a part, with what it borrows from fragments."""
+        """Return the text of a part, including its fragments."""
         if part.text is not None or not part.payload.text_ref:
             return part.text or ""
         return "".join(

@@ -1,4 +1,4 @@
-"""JSON that llm stores in columns, as far as it is interpreted."""
+"""Typed JSON values that llm stores in columns, as far as they are interpreted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _TextPiece(msgspec.Struct, frozen=True, gc=False):
 
 
 class PayloadRow(msgspec.Struct, frozen=True, gc=False):
-    """A part of a message, without what has a column of its own."""
+    """A part of a message, without the fields that have columns of their own."""
 
     name: str = ""
     arguments: msgspec.Raw = _NOTHING
@@ -31,7 +31,7 @@ class PayloadRow(msgspec.Struct, frozen=True, gc=False):
     exception: str | None = None
     redacted: bool = False
     text_ref: tuple[_TextPiece, ...] = ()
-    """Text that borrows from fragments."""
+    """Text that refers to fragments."""
     attachment: _Reference | None = None
     attachments: tuple[_Reference, ...] = ()
 
@@ -45,7 +45,7 @@ class _Reasoned(msgspec.Struct, frozen=True, gc=False):
 
 
 class TokenDetails(msgspec.Struct, frozen=True, gc=False):
-    """Details of a model call, in the words of its provider."""
+    """Details of a model call, in the provider's own terms."""
 
     prompt_tokens_details: _Cached | None = None
     input_tokens_details: _Cached | None = None
@@ -58,7 +58,7 @@ class TokenDetails(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def cached(self) -> float:
-        """Tokens out of the cache that the provider counts as input too."""
+        """Cached tokens that the provider also counts as input."""
         for details in (self.prompt_tokens_details, self.input_tokens_details):
             if details is not None and details.cached_tokens:
                 return details.cached_tokens
@@ -66,7 +66,7 @@ class TokenDetails(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def reasoning(self) -> float:
-        """Tokens of the output that were thoughts."""
+        """Output tokens used for thinking."""
         for details in (self.completion_tokens_details, self.output_tokens_details):
             if details is not None and details.reasoning_tokens:
                 return details.reasoning_tokens

@@ -1,42 +1,24 @@
-"""Values of llm's tables in the form of the native format."""
+"""Conversion of values in llm's tables to native ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from branchline.formats.common.derived_format import one_line
+from branchline.formats.common.tables import text_of
 from branchline.formats.llm.rows import decode_details
-from branchline.formats.protocol import Query
 
-__all__ = ["attachment_block", "columns", "tables", "text_of", "usage_of"]
-
-
-def tables(query: Query) -> frozenset[str]:
-    """The names of the tables: they differ between versions."""
-    rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
-    return frozenset(text_of(name) for (name,) in rows)
-
-
-def columns(query: Query, table: str) -> frozenset[str]:
-    """The names of the columns of a table."""
-    return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
-
-
-def text_of(value: object) -> str:
-    """A value that should be text."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else "" if value is None else str(value)
+__all__ = ["attachment_block", "usage_of"]
 
 
 def usage_of(given: object, made: object, details: object) -> dict[str, Any] | None:
-    """The tokens of a model call; providers count tokens out of the cache as input, or beside it."""
+    """Return the tokens of a model call; providers count cached tokens as input or separately."""
     if not isinstance(given, int | float) and not isinstance(made, int | float):
         return None
-    told = decode_details(one_line(details)) if details else None
-    cached = told.cached if told is not None else 0
-    read = (told.cache_read_input_tokens or 0) if told is not None else 0
-    written = (told.cache_creation_input_tokens or 0) if told is not None else 0
+    decoded = decode_details(one_line(details)) if details else None
+    cached = decoded.cached if decoded is not None else 0
+    read = (decoded.cache_read_input_tokens or 0) if decoded is not None else 0
+    written = (decoded.cache_creation_input_tokens or 0) if decoded is not None else 0
     count_in = given if isinstance(given, int | float) else 0
     count_out = made if isinstance(made, int | float) else 0
     usage: dict[str, Any] = {
@@ -47,13 +29,13 @@ def usage_of(given: object, made: object, details: object) -> dict[str, Any] | N
         "totalTokens": count_in + count_out + read + written,
         "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
     }
-    if told is not None and told.reasoning:
-        usage["reasoning"] = told.reasoning
+    if decoded is not None and decoded.reasoning:
+        usage["reasoning"] = decoded.reasoning
     return usage
 
 
 def attachment_block(row: tuple[Any, ...]) -> dict[str, Any]:
-    """An attachment: an image whose bytes are in the log, or a reference to a file or address."""
+    """Return an attachment: an image stored in the log, or a reference to a file or URL."""
     attachment_id, kind, path, url, content = row
     mime = text_of(kind)
     if isinstance(content, bytes) and content and mime.startswith("image/"):

@@ -1,4 +1,4 @@
-"""oh-my-pi: a program of pi's family whose files begin with a title slot and hold entries of its own."""
+"""oh-my-pi: a relative of pi whose files begin with a title slot and have additional entry types."""
 
 from branchline.formats.oh_my_pi.format import OH_MY_PI
 from branchline.formats.oh_my_pi.path_state import PathState, path_state

@@ -1,8 +1,8 @@
-"""Images that are kept apart from the lines: where they are, and how they are put back.
+"""Images stored in separate files (blobs): where they are, and how they are put back into entries.
 
-A line names a blob by the hash of its bytes. Only exactly that pattern is followed, so that no name can lead
-out of the directory. An image of the conversation whose blob is missing becomes a text that says so: a
-reference must never be taken for base64. Elsewhere a reference stays as it is.
+A line names a blob by the hash of its bytes. Only that exact pattern is followed, so a name cannot lead out
+of the directory. An image of the conversation whose blob is missing becomes a text that reports it, because a
+reference must not be mistaken for base64. Elsewhere a reference is left unchanged.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _REFERENCE = re.compile(r"blob:sha256:([0-9a-f]{64})")
 
 
 def blob_directories(path: str) -> tuple[str, ...]:
-    """Where the blobs of a session file may be.
+    """Return the directories where the blobs of a session file may be.
 
-    In the agent directory that the file is in; beside a file that was moved; and in the agent directory of
-    this person, where oh-my-pi puts the blobs of sessions in any other directory.
+    These are the agent directory that contains the file; the directory of a file that was moved; and the
+    user's agent directory, where oh-my-pi stores the blobs of sessions in any other directory.
     """
     folder = posixpath.dirname(path)
     if not folder:
@@ -41,7 +41,7 @@ def blob_directories(path: str) -> tuple[str, ...]:
 
 
 def with_blobs(fields: Any, directories: Sequence[str]) -> None:
-    """Put the pictures back into a JSON object, in the places where oh-my-pi takes them out."""
+    """Replace blob references in a JSON object by images, wherever oh-my-pi extracts them."""
     waiting: list[tuple[str, Any]] = [("", fields)]
     while waiting:
         key, value = waiting.pop()
@@ -62,7 +62,7 @@ def with_blobs(fields: Any, directories: Sequence[str]) -> None:
 
 
 def missing_images(fields: Any, directories: Sequence[str]) -> int:
-    """How many images of the message in a JSON object have no blob."""
+    """Return how many images of the message in a JSON object have no blob."""
     message = fields.get("message", fields) if isinstance(fields, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
     return sum(
@@ -111,5 +111,5 @@ def _blob(reference: Any, directories: Sequence[str]) -> bytes | None:
                 with open(path, "rb") as file:
                     return file.read()
         except OSError:
-            continue  # unreadable is as good as missing: the reference says what should be here
+            continue  # an unreadable blob counts as missing: the reference names it
     return None

@@ -1,8 +1,8 @@
-"""What a model sees of an oh-my-pi session, as that program sends it.
+"""What a model sees of an oh-my-pi session, as oh-my-pi sends it.
 
-Reading the file (state, boundaries, kept ranges) and repairing the list before it is sent are both the
-program's own rules: turns that failed are history, not conversation, and a tool call whose result is not on
-the path is taken out of its message.
+Both steps follow oh-my-pi's rules: reading the path (state, boundaries, kept ranges) and repairing the list
+before it is sent. Failed turns are omitted, and a tool call without a result on the path is removed from its
+message.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from branchline.tree import EntrySource
 
 __all__ = ["RULES", "as_sent", "mode_and_rules"]
 
-_INTERNAL = frozenset({"prewalk-plan", "vibe-mode-context"})  # said to the program, not to the model
-_INTERRUPTED = "interrupted-thinking"  # what stands behind an answer that was stopped and still counts
+_INTERNAL = frozenset({"prewalk-plan", "vibe-mode-context"})  # meant for oh-my-pi itself, not for the model
+_INTERRUPTED = "interrupted-thinking"  # follows an interrupted answer that is still sent
 _FAILED = ("aborted", "error")
 
 
 def as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """The messages of a path without what oh-my-pi leaves out."""
+    """Return the messages of a path without those that oh-my-pi omits."""
     emitted = [item for item in messages if not _is_left_out(item)]
     return _without_failures(_without_open_calls(emitted))
 
 
 def mode_and_rules(source: EntrySource, path: list[int]) -> ModeAndRules:
-    """The mode that the path is in, and the rules that were shown to the model on it."""
+    """Return the mode of the path, and the rules that were shown to the model on it."""
     types = source.tree.types
     mode, data = "none", None
     rules: dict[str, None] = {}
@@ -84,10 +84,10 @@ def _is_empty_failure(answer: AssistantMessage) -> bool:
         return False
     if isinstance(answer.content, str):
         return not answer.content
-    return not any(map(_says_something, answer.content))
+    return not any(map(_has_content, answer.content))
 
 
-def _says_something(block: Block) -> bool:
+def _has_content(block: Block) -> bool:
     match block:
         case Text():
             return bool(block.text.strip())
@@ -115,7 +115,7 @@ def _without_open_calls(messages: list[ContextMessage]) -> list[ContextMessage]:
 
 
 def _stays(block: Any, answered: set[str]) -> bool:
-    """Whether a block stays in a message that loses a call: results say so, and nothing sealed remains."""
+    """Return whether a block stays in a message with open calls; these and encrypted thinking go."""
     if isinstance(block, UnknownBlock) and block.type == "redactedThinking":
         return False
     call = _call(block)
@@ -123,16 +123,16 @@ def _stays(block: Any, answered: set[str]) -> bool:
 
 
 def _unsigned(block: Any) -> Any:
-    """A thought without its signature, which holds only for the message as it was."""
+    """Return thinking without its signature, which is valid only for the unchanged message."""
     if isinstance(block, Thinking) and block.thinking_signature:
         return msgspec.structs.replace(block, thinking_signature=None)
     return block
 
 
 def _without_failures(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """Answers that failed go, and the results of their calls with them; from the end, as each looks ahead."""
+    """Remove failed answers and the results of their calls. Runs backwards, as each step looks ahead."""
     alive = [True] * len(messages)
-    following: list[int] = []  # what comes after, nearest last
+    following: list[int] = []  # the messages that follow, nearest last
     results: dict[str, list[int]] = {}
     for number in range(len(messages) - 1, -1, -1):
         message = messages[number].message

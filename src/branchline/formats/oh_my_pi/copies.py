@@ -1,4 +1,4 @@
-"""The lines of a fork: pi's, where a compaction may name one entry more."""
+"""The lines of a fork: as in pi, except that a compaction may refer to one more entry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _THROUGH = "providerReplayThroughEntryId"
 
 
 def forked_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
-    """The lines of one path, chained across what is left out.
+    """Yield the lines of one path, relinked around those that are left out.
 
-    A compaction that says up to which entry the provider holds the history names a kept one: the nearest
-    above, where the one that it named is a label.
+    A compaction may name the entry up to which the provider holds the history. If that entry is a label, the
+    nearest kept ancestor replaces it.
     """
     lines = list(path_lines(transcript, leaf))
     marked = [number for number, line in enumerate(lines) if _THROUGH.encode() in line]

@@ -1,7 +1,8 @@
-"""oh-my-pi's sessions, live: how its files are known, and what we write into them.
+"""oh-my-pi's session format: detection, reading and appending.
 
-We only append. The title slot keeps its 256 bytes, a rename is an entry that is younger than the slot, and
-a move is the same leaf entry as in native files: who takes the last line as the leaf walks to its target.
+branchline only appends. The title slot keeps its 256 bytes, a rename is an entry newer than the slot, and a
+move is the same leaf entry as in native files: a reader that takes the last line as the leaf finds its
+target.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from branchline.formats.oh_my_pi.blobs import BLOB_MARK, missing_images, with_bl
 from branchline.formats.oh_my_pi.context_rules import RULES
 from branchline.formats.oh_my_pi.copies import forked_lines
 from branchline.formats.oh_my_pi.home import OhMyPiHome, is_own_path
-from branchline.formats.oh_my_pi.reader import NAME, OhMyPiReader, OhMyPiReading
+from branchline.formats.oh_my_pi.reader import NAME, OhMyPiLogIndex, OhMyPiReader
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.protocol import ExternalParts, Format, FormatTraits, FormatWriter, ReadingLimits
@@ -46,7 +47,7 @@ __all__ = ["OH_MY_PI"]
 _HEADER_KEYS = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
-_OTHERS = (b'{"type":"meta"', b'{"parentUuid"')  # how files of programs begin that are asked later
+_OTHERS = (b'{"type":"meta"', b'{"parentUuid"')  # how files of agents begin that are checked later
 _OWN_ENTRIES = tuple(
     b'{"type":"%s",' % kind
     for kind in (
@@ -61,7 +62,7 @@ _OWN_ENTRIES = tuple(
     )
 )
 _RECOVERED_MARK = RECOVERED.encode()
-_PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # as pi has them
+_PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # same as in pi
 _INHERITED = ("additionalDirectories",)
 
 
@@ -74,20 +75,20 @@ TRAITS = FormatTraits(
     title_in_header=True,
     rounds_integers=True,
     unsupported={
-        "context_edit": "oh-my-pi does not know edits of the context and would go on sending the original",
+        "context_edit": "oh-my-pi has no context edits and would keep sending the original",
         "system": "oh-my-pi keeps the system prompt outside the session and would not send this one",
         "retained_tail": "a compaction of oh-my-pi names its first kept entry and holds no messages itself",
     },
 )
 
 
-class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
-    """Reads pi's entries and those of oh-my-pi."""
+class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
+    """Reads pi's entries and oh-my-pi's own."""
 
     context_rules = RULES
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A title slot, keys or types that only oh-my-pi writes, or a place where only it keeps sessions."""
+        """Recognize a title slot, keys or types that only oh-my-pi writes, or its sessions directory."""
         lines = head_lines(head.removeprefix(BOM).lstrip())
         first = next(lines)
         if first.startswith(b'{"type":"title","v":'):
@@ -96,7 +97,7 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
         if _tells_nothing(first):
             first, second = second, next(lines, b"")
         if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
-            return True  # the slot is damaged, and what follows it is still in its place
+            return True  # the slot is damaged, but what follows is at its offset
         if not first.startswith(b"{") or first.startswith(_OTHERS) or b'"type"' not in first[:2000]:
             return False
         header = json_codec.loads_object(first) if first.startswith(b'{"type":"session"') else None
@@ -107,14 +108,14 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
     def log_reader(self, path: str = "") -> OhMyPiReader:
         return OhMyPiReader(path)
 
-    def decode_block(self, data: bytes, index: OhMyPiReading, block: LineChunk) -> Sequence[Entry] | None:
+    def decode_block(self, data: bytes, index: OhMyPiLogIndex, block: LineChunk) -> Sequence[Entry] | None:
         types = index.tree.types[block.first : block.first + len(block.ends)]
         if not _PLAIN.issuperset(types) or _needs_care(data):
             return None
         return super().decode_block(data, index, block)
 
-    def decode(self, line: bytes, index: OhMyPiReading, position: int) -> Entry:
-        """The native record of an entry; pictures that are kept elsewhere are put back into it."""
+    def decode(self, line: bytes, index: OhMyPiLogIndex, position: int) -> Entry:
+        """Return the native record of an entry, with images from blobs put back."""
         tree = index.tree
         if position in tree.placeholders or (tree.types[position] in _PLAIN and not _needs_care(line)):
             return super().decode(line, index, position)
@@ -132,10 +133,10 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiReading]):
         return msgspec.structs.replace(entry, id=tree.keys[position], parent=parent)
 
 
-class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
-    """Appends to files of oh-my-pi, and forks them."""
+class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
+    """Appends to oh-my-pi files and forks them."""
 
-    def encode(self, entries: Sequence[Entry], index: OhMyPiReading) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: OhMyPiLogIndex) -> bytes:
         for entry in entries:
             _require_place(entry)
         lines = []
@@ -152,19 +153,19 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
         known = clean_title(title) if isinstance(title, str) else ""
         return _head(header, TitleSlot(known, "user" if known else None, header.timestamp), {})
 
-    def fork(self, transcript: EntryLog[OhMyPiReading], leaf: int, header: Header) -> bytes:
-        """A new file with one path, entries chained across labels that are left out.
+    def fork(self, transcript: EntryLog[OhMyPiLogIndex], leaf: int, header: Header) -> bytes:
+        """Return a new file with one path, relinked around omitted labels.
 
-        Labels are set again by who asks for the fork, as in native sessions.
+        The caller sets the labels again, as in native sessions.
         """
         source = transcript.reading
         kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
         return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
 
-    def copy(self, transcript: EntryLog[OhMyPiReading], header: Header) -> bytes:
-        """A new file with everything, which also goes on with the prompt cache of its source.
+    def copy(self, transcript: EntryLog[OhMyPiLogIndex], header: Header) -> bytes:
+        """Return a new file with everything, which also continues the prompt cache of its source.
 
-        It names its parent by id, where a fork of one path names it by file.
+        It names its parent by id; a fork of one path names it by file.
         """
         source = transcript.reading
         if header.parent_session is not None and source.header is not None:
@@ -176,8 +177,8 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiReading]):
             kept["providerPromptCacheKey"] = cache
         return b"".join([_head(header, _slot_for(source, header), kept), *tree_lines(transcript)])
 
-    def upgrade(self, transcript: EntryLog[OhMyPiReading]) -> Iterable[bytes]:
-        """The file as version 3; a slot stays the first line."""
+    def upgrade(self, transcript: EntryLog[OhMyPiLogIndex]) -> Iterable[bytes]:
+        """Yield the file as version 3; a slot stays the first line."""
         lines = list(upgrade_lines(transcript))
         if transcript.reading.slot_end:
             lines[:2] = lines[1::-1]
@@ -199,7 +200,7 @@ def _require_place(entry: Entry) -> None:
 
 
 def _is_cut(entry: Entry) -> bool:
-    """Whether a title is longer than the slot that holds it."""
+    """Return whether a title is too long for the slot."""
     if not isinstance(entry, SessionInfo):
         return False
     title = clean_title(entry.name)
@@ -214,7 +215,7 @@ def _is_own_line(line: bytes) -> bool:
 
 
 def _tells_nothing(line: bytes) -> bool:
-    """Whether a line is JSON, but no object that says its type: a damaged one, which decides nothing."""
+    """Return whether a line is JSON but not an object with a type: damaged, so not conclusive."""
     try:
         fields = json_codec.loads(line)
     except ValueError:
@@ -223,22 +224,22 @@ def _tells_nothing(line: bytes) -> bool:
 
 
 def _needs_care(data: bytes) -> bool:
-    """Whether somewhere in these lines there may be what pi's records do not hold."""
+    """Return whether these lines may contain something that pi's records cannot hold."""
     return BLOB_MARK in data or _RECOVERED_MARK in data or b'"hookMessage"' in data or b'"task"' in data
 
 
-def _header_fields(reading: OhMyPiReading) -> dict[str, Any]:
+def _header_fields(reading: OhMyPiLogIndex) -> dict[str, Any]:
     return json_codec.loads_object(reading.header_line) or {}
 
 
-def _slot_for(source: OhMyPiReading, header: Header) -> TitleSlot:
-    """The slot of a copy: the title goes along, with the time of the copy."""
+def _slot_for(source: OhMyPiLogIndex, header: Header) -> TitleSlot:
+    """Return the slot of a copy: the same title, with the time of the copy."""
     given = source.titles.source if source.title else None
     return TitleSlot(source.title or "", given if given in ("auto", "user") else None, header.timestamp)
 
 
 def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
-    """The first two lines of a file."""
+    """Return the first two lines of a file."""
     fields: dict[str, Any] = {
         "type": "session",
         "version": CURRENT_VERSION,
@@ -254,10 +255,10 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
     return slot_line(slot) + json_codec.dumps(present) + b"\n"
 
 
-class OhMyPiBlobs(ExternalParts[OhMyPiReading]):
-    """Images that oh-my-pi keeps apart from the lines."""
+class OhMyPiBlobs(ExternalParts[OhMyPiLogIndex]):
+    """Images that oh-my-pi stores in separate files."""
 
-    def missing_parts(self, transcript: EntryLog[OhMyPiReading], position: int) -> str | None:
+    def missing_parts(self, transcript: EntryLog[OhMyPiLogIndex], position: int) -> str | None:
         line = transcript.raw(position)
         if BLOB_MARK not in line:
             return None
@@ -266,10 +267,10 @@ class OhMyPiBlobs(ExternalParts[OhMyPiReading]):
 
 
 class OhMyPiLimits(ReadingLimits):
-    """oh-my-pi lists the title of the slot, which may be too short for all of it."""
+    """oh-my-pi lists the title of the slot, which may be truncated."""
 
     def unread(self, entry: Entry) -> tuple[str, ...]:
-        return ("with the beginning of the title alone in its list",) if _is_cut(entry) else ()
+        return ("with only the start of the title in its list",) if _is_cut(entry) else ()
 
 
 OH_MY_PI = Format(

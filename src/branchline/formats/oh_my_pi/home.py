@@ -1,4 +1,4 @@
-"""Where oh-my-pi keeps its sessions, and how it names the directory of a project."""
+"""Where oh-my-pi stores its sessions, and how it names the directory of a project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OhMyPiHome(FormatHome):
         return file_key(header)
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        """The directory below which the sessions of all projects lie."""
+        """Return the directory that holds the sessions of all projects."""
         profile = _profile(environment)
         configured = environment.get("PI_CODING_AGENT_DIR")
         if profile is None and configured:
@@ -37,7 +37,7 @@ class OhMyPiHome(FormatHome):
         return [posixpath.join(root, *branch, "agent", "sessions")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str:
-        """The directory of the sessions of one working directory, told by where its links really lead."""
+        """Return the directory for the sessions of one working directory, with symlinks resolved."""
         real = posixpath.realpath(cwd)
         names = (name for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name))
         temporary = environment.get(next(names, ""), "/tmp")  # noqa: S108
@@ -52,20 +52,20 @@ class OhMyPiHome(FormatHome):
         return posixpath.join(self.roots(environment, home)[0], name)
 
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """The directory of today, and the one under the name that older releases gave."""
+        """Return the current directory name and the one that older releases used."""
         former = "--" + _dashed(re.sub(r"^[/\\]", "", cwd)) + "--"
         current = self.directory(cwd, environment, home)
         return list(dict.fromkeys((current, posixpath.join(self.roots(environment, home)[0], former))))
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """Sub-agents lie in the folder of the session that started them, and say nothing about it."""
+        """Return the session in whose folder a sub-agent file is; the file itself does not name it."""
         del header
         folder = posixpath.dirname(path)
         return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split("/"))) else None
 
 
 def agent_directory() -> str:
-    """The agent directory of this person, where images are kept also for sessions in any other directory."""
+    """Return the user's agent directory, which also holds the blobs of sessions stored elsewhere."""
     names = ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME")
     values = {name: posixpath.expandvars(f"${name}") for name in names}
     environment = {name: value for name, value in values.items() if value != f"${name}"}
@@ -73,13 +73,13 @@ def agent_directory() -> str:
 
 
 def is_own_path(path: str) -> bool:
-    """Whether a file lies where only oh-my-pi keeps sessions."""
+    """Return whether a file is where only oh-my-pi stores sessions."""
     parts = posixpath.normpath(path).split("/")[:-1]
     return ".omp" in parts or ("omp" in parts and "sessions" in parts[parts.index("omp") :])
 
 
 def _profile(environment: Mapping[str, str]) -> str | None:
-    """The profile in force: an empty ``OMP_PROFILE`` is the default one, a name that is none is ignored."""
+    """Return the active profile; an empty ``OMP_PROFILE`` is the default one, an invalid name is ignored."""
     name = environment.get("OMP_PROFILE", environment.get("PI_PROFILE", "")).strip()
     if name in ("", "default") or not _PROFILE.fullmatch(name) or _RESERVED.fullmatch(name):
         return None
@@ -87,7 +87,7 @@ def _profile(environment: Mapping[str, str]) -> str | None:
 
 
 def _below(path: str, root: str) -> str | None:
-    """The way from a directory to one below it; None when the path does not lie there."""
+    """Return the relative path from ``root``; None if the path is not below it."""
     relative = posixpath.relpath(path, root)
     if relative == ".":
         return ""

@@ -1,4 +1,4 @@
-"""What an oh-my-pi session says about itself along a path: models per role, mode, rules, service tier."""
+"""State that an oh-my-pi session sets along a path: models per role, mode, rules, service tier."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TYPES = frozenset({"model_change", "thinking_level_change", "service_tier_chang
 
 
 class PathState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state in force at an entry.
+    """The state in effect at an entry.
 
-    ``models`` are ``provider/id`` by role. ``configured_thinking_level`` is what the person chose, which may
-    be ``auto``. ``mode`` is ``none`` outside any mode.
+    ``models`` maps roles to ``provider/id``. ``configured_thinking_level`` is the user's choice, which may be
+    ``auto``. ``mode`` is ``none`` outside any mode.
     """
 
     thinking_level: str = "off"
@@ -33,7 +33,7 @@ class PathState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def path_state(transcript: EntryLog, leaf: int) -> PathState:
-    """The state after everything on the path to an entry; -1 is before the first one."""
+    """Return the state after all entries on the path to ``leaf``; -1 is before the first one."""
     tree = transcript.tree
     state: dict[str, Any] = {}
     models: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Reads oh-my-pi's lines: pi's, behind a title slot, with types and roles of its own."""
+"""Reads oh-my-pi's lines: pi's, preceded by a title slot, with additional types and roles."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleState, TitleTracker, read_slot
 
-__all__ = ["OhMyPiReader", "OhMyPiReading"]
+__all__ = ["OhMyPiLogIndex", "OhMyPiReader"]
 
 NAME = "oh-my-pi"
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, int, TitleState]).decode
 
 
-class OhMyPiReading(LogIndex):
-    """A reading that also knows the slot and where pictures are kept apart from the lines.
+class OhMyPiLogIndex(LogIndex):
+    """Index that also records the title slot and the blob directories.
 
-    ``slot_end`` is where the slot ends, 0 in a file without one.
+    ``slot_end`` is the offset at which the slot ends, 0 in a file without one.
     """
 
     def __init__(self, path: str) -> None:
@@ -41,14 +41,14 @@ class OhMyPiReading(LogIndex):
 
 
 class OhMyPiReader(NativeReader):
-    """A reader for lines that may begin with a title slot."""
+    """Reads lines that may begin with a title slot."""
 
     format_name = NAME
-    reading: OhMyPiReading
+    reading: OhMyPiLogIndex
 
     def __init__(self, path: str = "") -> None:
         self._slot_line = b""
-        super().__init__(OhMyPiReading(path))
+        super().__init__(OhMyPiLogIndex(path))
 
     def decode_rows(self, data: memoryview) -> Sequence[Any]:
         return rows.decode_lines(data)
@@ -109,13 +109,13 @@ class OhMyPiReader(NativeReader):
             super()._note_side_record(position, line)
             return
         fields = json_codec.loads(line)
-        if fields.get("type") == "title_change":  # the names that pi gives have no effect here
+        if fields.get("type") == "title_change":  # pi's session_info names have no effect in oh-my-pi
             reading.titles.see_change(fields)
             reading.title = reading.titles.current
 
 
 def _may_be_slot(fields: dict[str, Any]) -> bool:
-    """Whether this object before the header is a title slot, or what is left of a damaged one.
+    """Return whether an object before the header is a title slot, perhaps a damaged one.
 
     Entries of every version have a time.
     """

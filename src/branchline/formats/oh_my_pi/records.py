@@ -1,7 +1,7 @@
-"""oh-my-pi's records as native ones, and native ones as oh-my-pi writes them.
+"""Conversion between oh-my-pi's records and native ones.
 
-Most records are pi's. Reading gives the others their native form, so that tree, context and views need not
-know this program. Writing gives them back in the program's own form.
+Most records are pi's. Reading converts the others to native ones, so tree, context and views need no special
+cases. Writing converts them back.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = ["RECOVERED", "chosen_model", "native_entry", "to_fields", "with_task_
 Fields = dict[str, Any]
 
 RECOVERED = "retryRecovery"
-"""What an answer that failed and was asked for again carries; kept among the diagnostics of the message."""
+"""The field of a failed answer that was retried; stored among the message's diagnostics."""
 
-_WITHOUT_EFFECT = frozenset({"context_edit", "usage"})  # pi's own, which oh-my-pi passes over
+_WITHOUT_EFFECT = frozenset({"context_edit", "usage"})  # pi's types that oh-my-pi ignores
 
 
 # -- reading ----------------------------------------------------------------------------------------------
 
 
 def native_entry(fields: Fields, tree: Tree, position: int) -> Entry:
-    """The native record of an entry, from the JSON object of its line."""
+    """Return the native record of an entry from the JSON object of its line."""
     kind = fields.get("type")
     match kind:
         case "title_change":
@@ -78,7 +78,7 @@ def native_entry(fields: Fields, tree: Tree, position: int) -> Entry:
 
 
 def chosen_model(fields: Fields) -> tuple[str, str] | None:
-    """Role and ``provider/id`` of a model change; None for pi's form, which oh-my-pi passes over."""
+    """Return role and ``provider/id`` of a model change; None for pi's form, which oh-my-pi ignores."""
     model, role = fields.get("model"), fields.get("role")
     if not isinstance(model, str) or not model:
         return None
@@ -86,7 +86,7 @@ def chosen_model(fields: Fields) -> tuple[str, str] | None:
 
 
 def with_task_usage(entry: Entry) -> Entry:
-    """The result of a sub-agent with what that agent spent, which lies among the details."""
+    """Add a sub-agent's usage, which is stored among the details of its result."""
     if not isinstance(entry, MessageEntry) or not isinstance(entry.message, ToolResult):
         return entry
     result = entry.message
@@ -111,10 +111,10 @@ def _native_message(message: Any) -> Any:
 
 
 def _first_kept(fields: Fields, tree: Tree, position: int) -> Any:
-    """The first entry that is sent beside a compaction.
+    """Return the first entry that is sent along with a compaction.
 
-    Where the provider itself keeps the history up to an entry, what follows that entry is sent; its own id
-    means that nothing is.
+    If the provider stores the history up to an entry, the entries after it are sent; the compaction's own id
+    means that none are.
     """
     first, through = fields.get("firstKeptEntryId"), fields.get("providerReplayThroughEntryId")
     preserved = fields.get("preserveData")
@@ -161,7 +161,7 @@ def _unknown(fields: Fields) -> Unknown:
 
 
 def to_fields(entry: Entry, title: str | None) -> Fields:
-    """The JSON object of a new entry as oh-my-pi writes it; ``title`` is the one in force before it."""
+    """Return a new entry as oh-my-pi's JSON object; ``title`` is the one in effect before it."""
     native = codec.entry_fields(entry)
     common = {"id": entry.id, "parentId": entry.parent, "timestamp": entry.timestamp}
     match entry:

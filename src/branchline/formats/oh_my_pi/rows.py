@@ -1,7 +1,7 @@
-"""What a tree needs to know of oh-my-pi's lines, many at once: its types and roles by their native names.
+"""Typed oh-my-pi lines, decoded only as far as the tree needs, with native names for types and roles.
 
-pi's own skeletons know neither these types nor these roles, so that nearly every chunk of such a file would
-go the slow way.
+pi's row types know neither these types nor these roles, so nearly every chunk of such a file would take the
+slow path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from branchline.entries import skeleton
 __all__ = ["NATIVE_ROLES", "NATIVE_TYPES", "decode_lines", "renamed"]
 
 NATIVE_TYPES = {"title_change": "session_info", "model_usage": "usage"}
-"""Types that say what a native one says."""
+"""oh-my-pi types that correspond to native ones."""
 
 NATIVE_ROLES = {"hookMessage": "custom"}
 
@@ -63,13 +63,13 @@ def _struct(name: str, fields: list[Any], field: str, tag: str, **namespace: Any
     )
 
 
-_words = _struct("_Words", [("text", str)], "type", "text")
+_text = _struct("_Text", [("text", str)], "type", "text")
 _silent = tuple(_struct(f"_{kind}", [], "type", kind) for kind in _SILENT)
 
 
 def _is_quiet(answer: Any) -> bool:
     for block in answer.content:
-        if type(block) is _words and block.text.strip():
+        if type(block) is _text and block.text.strip():
             return False
     return answer.stopReason in _ENDED_WELL
 
@@ -77,7 +77,7 @@ def _is_quiet(answer: Any) -> bool:
 if TYPE_CHECKING:
     _Blocks = Any
 else:
-    _Blocks = tuple[Union[(_words, *_silent)], ...]
+    _Blocks = tuple[Union[(_text, *_silent)], ...]
 _answer = _struct(
     "_Answer",
     [("content", _Blocks), ("stopReason", str | None, None), ("timestamp", _Time, None)],
@@ -104,7 +104,7 @@ _usual_lines = msgspec.json.Decoder(Union[(_message, *_entries)]).decode_lines
 
 
 def decode_lines(data: bytes | memoryview) -> Sequence[Any]:
-    """The skeletons of many values, in the order in which they stand."""
+    """Return the rows of many values, in order."""
     try:
         return _usual_lines(data)
     except msgspec.ValidationError:
@@ -112,7 +112,7 @@ def decode_lines(data: bytes | memoryview) -> Sequence[Any]:
 
 
 def renamed(found: skeleton.Skeleton) -> skeleton.Skeleton:
-    """A skeleton of pi's decoders with type and role by their native names."""
+    """Return a row of pi's decoders with native names for type and role."""
     if found.type in NATIVE_TYPES:
         found.type = NATIVE_TYPES[found.type]
     if found.message is not None and found.message.role in NATIVE_ROLES:

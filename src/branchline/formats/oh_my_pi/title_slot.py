@@ -1,8 +1,8 @@
-"""The title of a session: a slot of 256 bytes before the header, and the entries that record changes.
+"""The title of a session: a slot of 256 bytes before the header, and entries that record changes.
 
-oh-my-pi overwrites the slot when a session is renamed and appends an entry that says so, both with the same
-time. We only append the entry, so a change that is younger than the slot is in force although the slot does
-not know it. Files without a slot may have a title in their header, as older releases wrote it.
+When a session is renamed, oh-my-pi overwrites the slot and appends an entry with the same time. branchline
+only appends the entry, so a change newer than the slot overrides it. Files without a slot may have a title in
+their header, as older releases wrote it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from branchline.entries import json_codec
 __all__ = ["SLOT_BYTES", "TitleSlot", "TitleState", "TitleTracker", "clean_title", "read_slot", "slot_line"]
 
 SLOT_BYTES = 256
-"""The size of the slot, newline included. It never changes, so that nothing behind it ever moves."""
+"""The size of the slot, including its newline. It never changes, so nothing after it moves."""
 
 _SOURCES = (None, "auto", "user")
 
 
 class TitleSlot(NamedTuple):
-    """What the slot says: the title (empty: none), who gave it, and when."""
+    """Contents of the slot: the title (empty: none), its source, and its time."""
 
     title: str = ""
     source: str | None = None
@@ -41,7 +41,7 @@ class TitleState(NamedTuple):
 
 
 def read_slot(fields: Mapping[str, Any]) -> TitleSlot | None:
-    """The slot in this JSON object, or None when it is no valid one."""
+    """Return the slot in this JSON object; None if it is not a valid one."""
     title, source, updated = fields.get("title"), fields.get("source"), fields.get("updatedAt")
     valid = (
         fields.get("type") == "title"
@@ -57,11 +57,11 @@ def read_slot(fields: Mapping[str, Any]) -> TitleSlot | None:
 
 
 def slot_line(slot: TitleSlot) -> bytes:
-    """The slot as a line of exactly 256 bytes; a title that is too long is cut between two characters."""
+    """Return the slot as a line of exactly 256 bytes; a longer title is truncated between two characters."""
     empty = _line(slot._replace(title=""), b"")
     room = SLOT_BYTES - len(empty)
     if room < 0:
-        raise ValueError(f"the time {slot.updated[:40]!r} leaves no room in a title slot")
+        raise ValueError(f"the time {slot.updated[:40]!r} does not fit into a title slot")
     kept = ""
     for character in slot.title[:room]:
         room -= len(json_codec.dumps(character)) - 2
@@ -74,12 +74,12 @@ def slot_line(slot: TitleSlot) -> bytes:
 
 
 def clean_title(title: str) -> str:
-    """A title as oh-my-pi stores it: control characters and runs of blanks become one blank."""
+    """Return a title as oh-my-pi stores it: control characters and whitespace runs become one space."""
     return trim(re.sub(" +", " ", re.sub("[\x00-\x1f\x7f-\x9f]", " ", title)))
 
 
 class TitleTracker:
-    """Finds the title in force while slot, header and changes go by in the order of the file."""
+    """Finds the current title from slot, header and changes, in file order."""
 
     def __init__(self) -> None:
         self._slot: TitleSlot | None = None
@@ -90,7 +90,7 @@ class TitleTracker:
 
     @property
     def state(self) -> TitleState:
-        """What was seen so far; another tracker continues with it."""
+        """Everything seen so far; another tracker can continue from it."""
         return TitleState(self._slot, self._changes, self._in_header, self._title, self.source)
 
     @state.setter
@@ -104,13 +104,13 @@ class TitleTracker:
 
     @property
     def expected_slot(self) -> bytes | None:
-        """The bytes of a slot that says what the change of the same time says; None where no change does."""
+        """Return the slot that matches the change with the same time; None if there is no such change."""
         slot = self._slot
         if slot is None or (title := self._changes.get(slot.updated)) is None:
             return None
         try:
             return slot_line(slot._replace(title=title))
-        except ValueError:  # a time that leaves no room
+        except ValueError:  # the time does not fit
             return None
 
     def see_slot(self, slot: TitleSlot) -> None:
@@ -118,17 +118,17 @@ class TitleTracker:
         self._title, self.source = slot.title, slot.source
 
     def see_header(self, fields: Mapping[str, Any]) -> None:
-        """A title in the header counts where there is no slot."""
+        """Use the title in the header if there is no slot."""
         title, source = fields.get("title"), fields.get("titleSource")
         if self._slot is None and isinstance(title, str) and title:
             self._in_header = True
             self._title, self.source = title, source if isinstance(source, str) else None
 
     def see_change(self, fields: Mapping[str, Any]) -> None:
-        """An entry that records a new title.
+        """Apply an entry that records a new title.
 
-        A title in the slot or in the header is what the program last wrote there; a change replaces it only
-        if it is younger than the slot, or says that the header's title is what it replaces.
+        The slot or the header holds the title that oh-my-pi last wrote there. A change overrides it only if
+        it is newer than the slot, or names the header's title as the one that it replaces.
         """
         title, source, time = fields.get("title"), fields.get("source"), fields.get("timestamp")
         if not isinstance(title, str):

@@ -1,4 +1,4 @@
-"""opencode: sessions in a SQLite database, read-only here."""
+"""opencode sessions, stored in a SQLite database; existing ones are read-only."""
 
 from branchline.formats.opencode.format import OPENCODE
 

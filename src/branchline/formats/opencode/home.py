@@ -1,4 +1,4 @@
-"""Where opencode keeps its databases."""
+"""Where opencode stores its databases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["OpencodeHome"]
 
 
 class OpencodeHome(FormatHome):
-    """One directory for all projects; a variable may name another database."""
+    """One directory for all projects; an environment variable may name another database."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         data = environment.get("XDG_DATA_HOME") or posixpath.join(home, ".local", "share")
@@ -27,6 +27,6 @@ class OpencodeHome(FormatHome):
         return self.roots(environment, home)[0]
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """A session with a parent is that of a sub-agent: forks do not name the session that they copy."""
+        """Return the parent, which only sub-agents have: forks do not name the session that they copy."""
         del path
         return None if header is None else header.parent_session

@@ -1,4 +1,4 @@
-"""Sessions of Operator: read, and written as Operator writes them."""
+"""Operator sessions: reading, and writing as Operator does."""
 
 from branchline.formats.operator.format import OPERATOR
 

@@ -1,7 +1,7 @@
-"""A path of an Operator session as a new file: its lines, re-chained where some are left out.
+"""One path of an Operator session as a new file, relinked around the lines that are left out.
 
-Labels and moves are left out and the labels set again at the end, as Operator does. Operator leaves the
-children of what it drops without their parent; here they hang from what stood before.
+Like Operator, it omits labels and moves and sets the labels again at the end. Operator orphans the children
+of the lines it omits; here they become children of the nearest kept ancestor.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LEFT_OUT = frozenset({"label", "leaf"})
 def fork_lines(
     transcript: EntryLog[OperatorLogIndex], leaf: int, header: Header, refuse: Refuse
 ) -> Iterator[bytes]:
-    """The header, the path to an entry, and the labels of what is on it."""
+    """Yield the header, the path to an entry, and the labels on it."""
     reading, tree = transcript.reading, transcript.tree
     if leaf in reading.inner:
         raise refuse("part")
-    # A name that was given last hangs below the leaf; whoever forks there means to keep it.
+    # The latest title may be a child of the leaf; a fork at the leaf keeps it.
     chain = tree.path_positions(
         reading.leaf if tree.nearest_conversation_entry(reading.leaf) == leaf else leaf
     )
@@ -49,7 +49,7 @@ def fork_lines(
 
 
 def whole_lines(transcript: EntryLog[OperatorLogIndex], header: Header) -> Iterator[bytes]:
-    """The header, and everything that follows the old one, damaged lines included, as it is."""
+    """Yield the new header, then everything after the old one unchanged, including damaged lines."""
     yield header_line(header)
     for line in transcript.bytes_between(transcript.reading.header_end, None).split(b"\n"):
         if line.strip():
@@ -66,7 +66,7 @@ def _is_kept(reading: OperatorLogIndex, position: int) -> bool:
 
 
 def _following(chain: list[int], kept: list[int]) -> dict[int, int]:
-    """For each entry of the path itself if it is kept, else the next one that is."""
+    """Map each entry of the path to itself if it is kept, else to the next kept one."""
     found: dict[int, int] = {}
     waiting = iter(reversed(kept))
     following = next(waiting, None)
@@ -82,7 +82,7 @@ def _following(chain: list[int], kept: list[int]) -> dict[int, int]:
 def _linked(
     transcript: EntryLog[OperatorLogIndex], position: int, parent: str | None, following: dict[int, int]
 ) -> bytes:
-    """The bytes of an entry with the id and parent that it has in the new file."""
+    """Return the bytes of an entry with its id and parent in the new file."""
     tree = transcript.tree
     line = transcript.raw(position)
     fields = json_codec.loads(line)

@@ -1,4 +1,4 @@
-"""Operator's session format, version 3: how its files are recognized, read and written."""
+"""Operator's session format, version 3: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from branchline.tree import ROOT
 
 __all__ = ["OPERATOR"]
 
-_LOOKED_AT = 8  # lines that may be damaged before the first one that says whose file it is
+_HEAD_LINES = 8  # lines that may be damaged before the first conclusive one
 _TYPES = SIDE_TYPES | CONVERSATION_TYPES | {"session", "session_header"}
 _NUMBER = rb"-?[0-9]"
 _ENTRY = re.compile(rb'\s*\{"id":"[^"]*","timestamp":' + _NUMBER + rb'[0-9.eE+-]*,"(?:parent_id|type)":')
@@ -45,14 +45,14 @@ TRAITS = FormatTraits(
     unsupported={
         "usage": "tokens are recorded only inside an answer",
         "context_edit": "messages cannot be edited for the model afterwards",
-        "message": "its messages are those of system, user, assistant and tools",
+        "message": "it supports only system, user, assistant and tool messages",
         "block": "a message of this role has no place for a part of this kind",
         "thinking level": "the levels are off, minimal, low, medium, high, xhigh and max",
         "stop reason": "an answer ends by stop, length, tool use, error or abort",
         "system state": "a system message is a text, without sections and tools",
         "kept messages": "a compaction names the first entry that is kept and holds no messages itself",
-        "custom role": "a custom message there is one of the person",
-        "no title": "a title can be replaced, not taken away",
+        "custom role": "its custom messages are always user messages",
+        "no title": "a title can be replaced but not removed",
         "part": "this result shares its line with others; only the last of them can be gone back to or named",
         "repeated id": "a later entry has the same id and hides this one",
     },
@@ -60,16 +60,16 @@ TRAITS = FormatTraits(
 
 
 class OperatorFormatReader(FormatReader[OperatorLogIndex]):
-    """Reads sessions of Operator."""
+    """Reads Operator sessions."""
 
     context_rules = ContextRules(keeps_system_messages=True)
-    """As pi's; but a system message is a message like others, also where a compaction keeps it."""
+    """Like pi's, except that system messages are ordinary messages, even if a compaction keeps them."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """Times are numbers, and entries say ``parent_id``: the first entry decides, or a header alone."""
+        """Recognize numeric times and ``parent_id`` in the first entry, or in the header if it is alone."""
         del path
         header = False
-        for line in head_lines(head, _LOOKED_AT):
+        for line in head_lines(head, _HEAD_LINES):
             if _ENTRY.match(line):
                 return True
             header = header or _HEADER.match(line) is not None
@@ -104,13 +104,13 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
         return entry
 
     def answer_model(self, transcript: EntryLog[OperatorLogIndex], position: int) -> ModelRef | None:
-        """The model that was chosen last above the answer."""
+        """Return the model selected last on the path above the answer."""
         model = transcript.reading.models.at(position)
         return model if model is not None and model.id else None
 
 
 class OperatorFormatWriter(FormatWriter[OperatorLogIndex]):
-    """Appends as Operator does."""
+    """Appends entries as Operator does."""
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
@@ -126,7 +126,7 @@ class OperatorFormatWriter(FormatWriter[OperatorLogIndex]):
 
 
 def _answered_by(entry: Entry, model: ModelRef) -> Entry:
-    """An answer with the model that gave it, which only an entry above it names."""
+    """Add the model to an answer; only an entry above it names the model."""
     if not isinstance(entry, MessageEntry) or not isinstance(entry.message, AssistantMessage):
         return entry
     answer = msgspec.structs.replace(entry.message, provider=model.provider or None, model=model.id or None)

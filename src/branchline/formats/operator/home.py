@@ -1,4 +1,4 @@
-"""Where Operator keeps its sessions."""
+"""Where Operator stores its sessions."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ __all__ = ["OperatorHome"]
 
 
 class OperatorHome(FormatHome):
-    """Where Operator keeps its sessions."""
+    """Where Operator stores its sessions."""
 
     def file_key(self, header: Header) -> str:
-        """Local time, with six digits behind the second, and the id."""
+        """Return local time with microseconds, and the id."""
         moment = datetime.fromtimestamp(seconds_of(header.timestamp)).astimezone()
         return f"{moment:%Y-%m-%dT%H-%M-%S-%f}_{header.id}"
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
-        """The profiles, each with ``sessions`` and ``acp``, and the sessions of no profile."""
+        """Return the profiles, each with ``sessions`` and ``acp``, and the sessions without a profile."""
         del environment
         return [posixpath.join(home, ".operator", "profiles"), posixpath.join(home, ".operator", "sessions")]
 
     def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """New sessions belong to a profile, if there is one; Operator keeps those of none nowhere."""
+        """Prefer a profile for new sessions; Operator does not list sessions without one."""
         del environment
         profiles = posixpath.join(home, ".operator", "profiles")
         return posixpath.join(profiles, "default", "sessions"), posixpath.join(profiles, "*", "sessions")
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """All projects lie together."""
+        """Return the one directory for all projects."""
         del cwd, environment
         return posixpath.join(home, ".operator", "sessions")

@@ -1,4 +1,4 @@
-"""What the nearest entry at or above says, answered at once however long the path: a title, a model."""
+"""The value set by the nearest ancestor, such as a title or a model, looked up in constant time."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ _T = TypeVar("_T")
 
 
 class InheritedValue(Generic[_T]):
-    """Follows a tree whose parents always stand before their children."""
+    """Tracks a value along a tree whose parents precede their children."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._said: dict[int, _T] = {}
+        self._values: dict[int, _T] = {}
         self._first = 0
-        self._said_by: list[int] = []  # from the first one on: the nearest one at or above each entry
+        # from the first setting entry on: the nearest entry at or above each one that sets a value
+        self._nearest: list[int] = []
 
     def add(self, position: int, value: _T) -> None:
-        """The entry at this position, which stands behind all that were added before, says this."""
-        if not self._said:
+        """Record that the entry at ``position`` sets a value. Positions must increase."""
+        if not self._values:
             self._first = position
-        self._said[position] = value
+        self._values[position] = value
 
     def at(self, position: int) -> _T | None:
-        """What is in force at an entry."""
-        if not self._said:
+        """Return the value in effect at an entry."""
+        if not self._values:
             return None
-        first, said_by, parents = self._first, self._said_by, self._tree.parents
-        for new in range(first + len(said_by), len(parents)):
+        first, nearest, parents = self._first, self._nearest, self._tree.parents
+        for new in range(first + len(nearest), len(parents)):
             parent = parents[new]
-            above = said_by[parent - first] if parent >= first else ROOT
-            said_by.append(new if new in self._said else above)
-        sayer = said_by[position - first] if position >= first else ROOT
-        return None if sayer == ROOT else self._said[sayer]
+            above = nearest[parent - first] if parent >= first else ROOT
+            nearest.append(new if new in self._values else above)
+        setter = nearest[position - first] if position >= first else ROOT
+        return None if setter == ROOT else self._values[setter]

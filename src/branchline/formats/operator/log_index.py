@@ -1,4 +1,4 @@
-"""What reading an Operator session tells beside the tree: tool results that share a line, and models."""
+"""Index of an Operator session: the tree, tool results that share a line, and models."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["OperatorLogIndex"]
 
 
 class OperatorLogIndex(LogIndex):
-    """An index that also knows which tool result of a line an entry stands for."""
+    """Index that also tracks which tool result of a line an entry is."""
 
     def __init__(self) -> None:
         super().__init__("operator")
         self.linker = BackwardLinker(self.tree)
         self.documented = False
-        """Whether the file has the form that Operator's documentation describes, not the one it writes."""
-        self._tools: dict[int, str] = {}  # for each tool result, the name of the tool
-        self._numbers: dict[int, int] = {}  # for each result that shares its line, which of them it is
+        """Whether the file follows Operator's documentation rather than what Operator writes."""
+        self._tools: dict[int, str] = {}  # tool name of each tool result
+        self._numbers: dict[int, int] = {}  # index of each result within its line, for results that share one
         self.inner: set[int] = set()
-        """Results that another one of the same line follows."""
+        """Results that are followed by another one in the same line."""
         self.first_parts: dict[str, str] = {}
-        """For the id of a line with several results, its first entry."""
+        """For each line with several results: its id, and the id of its first entry."""
         self.models: InheritedValue[ModelRef] = InheritedValue(self.tree)
-        """The models that were chosen: no answer names its own."""
+        """The selected models: answers do not name theirs."""
 
     def add_results(self, line_id: str, last: int, tools: Sequence[str]) -> None:
-        """Record the results of one line, by the names of their tools; ``last`` is the entry of the last."""
+        """Record the results of one line by tool name; ``last`` is the entry of the last one."""
         if len(tools) == 1:
             self._tools[last] = tools[0]
             return
@@ -42,6 +42,6 @@ class OperatorLogIndex(LogIndex):
         self.first_parts[line_id] = self.tree.keys[first]
 
     def result(self, position: int) -> Result | None:
-        """Which tool result an entry stands for."""
+        """Return which tool result an entry is."""
         name = self._tools.get(position)
         return None if name is None else Result(self._numbers.get(position, 0), name)

@@ -1,7 +1,7 @@
-"""The parts of Operator's messages as our blocks, and our blocks as Operator's parts.
+"""Conversion between Operator's message parts and content blocks.
 
-Operator keeps pictures as base64 text or as addresses, several in one part and without their type. The type
-is told from the first bytes; an address stays what it is, in an unknown block.
+Operator stores images as base64 text or as URLs, several in one part and without a media type. The type is
+detected from the first bytes; a URL is kept in an unknown block.
 """
 
 from __future__ import annotations
@@ -17,22 +17,20 @@ from branchline.entries import Block, Content, Image, Text, Thinking, ToolCall, 
 __all__ = ["Refuse", "blocks_of", "parts_of"]
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^,]*)?,")
-_FIRST_SIGNS = (
+_MAGIC = (
     ("iVBORw0KGgo", "image/png"),
     ("/9j/", "image/jpeg"),
     ("R0lGOD", "image/gif"),
     ("UklGR", "image/webp"),
 )
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_THOUGHT = (
-    "thought_signature"  # where a call's signature is kept in its metadata, which Operator leaves alone
-)
+_THOUGHT = "thought_signature"  # key for a call's signature in its metadata, which Operator does not change
 
 Refuse = Callable[[str], Exception]
 
 
 def blocks_of(parts: Any) -> tuple[Block, ...]:
-    """The blocks of some parts; of tool results nothing, as each of those is a message here."""
+    """Return the blocks of these parts, without tool results, which are separate messages here."""
     if not isinstance(parts, list):
         return ()
     return tuple(block for part in parts for block in _blocks(part))
@@ -72,8 +70,8 @@ def _blocks(part: Any) -> Iterator[Block]:
 def _picture(image: str) -> Block:
     if found := _DATA_URL.match(image):
         return Image(data=image[found.end() :], mime_type=found[1])
-    for signs, kind in _FIRST_SIGNS:
-        if image.startswith(signs):
+    for magic, kind in _MAGIC:
+        if image.startswith(magic):
             return Image(data=image, mime_type=kind)
     if _ADDRESS.match(image):
         return UnknownBlock(type="image", fields={"type": "image", "images": [image]})
@@ -81,7 +79,7 @@ def _picture(image: str) -> Block:
 
 
 def parts_of(content: Content, allowed: Iterable[type[Block]], refuse: Refuse) -> list[dict[str, Any]]:
-    """Content as Operator stores it; refused where it holds a block that does not belong there."""
+    """Return content as Operator stores it; raises an error for a block that is not ``allowed``."""
     if isinstance(content, str):
         return [{"type": "text", "content": content}]
     allowed = tuple(allowed)

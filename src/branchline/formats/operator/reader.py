@@ -1,8 +1,8 @@
-"""Operator's lines into a reading: a tree by ``parent_id``; the last line says where the session stands.
+"""Reads the lines of an Operator session into an index: a tree by ``parent_id`` whose last line is the leaf.
 
-Every line is an entry, also moves, labels and names, and later entries hang from them. The name of a session
-belongs to a branch; labels belong to the file. A message that holds several tool results becomes as many
-entries, the last of which carries the id.
+Every line is an entry, including moves, labels and titles, and later entries are their children. A title
+applies to a branch; labels apply to the file. A message with several tool results becomes several entries,
+the last of which has the id.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["HEADER_TYPES", "OperatorReader"]
 
 VERSION = 3
 HEADER_TYPES = frozenset({"session", "session_header"})
-"""What a first line calls itself: as Operator writes it, and as its documentation does."""
+"""The type of a header line: as Operator writes it, and as its documentation names it."""
 _MESSAGES = frozenset({"message"})
 _POINTERS = frozenset({"label", "leaf"})
 _NOTED = _POINTERS | {"session_info", "model_change"}
@@ -42,7 +42,7 @@ _FILE_NAME = re.compile(
 
 
 class OperatorReader(LineReader):
-    """Reads sessions of version 3; the path helps where the header is lost."""
+    """Reads sessions of version 3. The path is used if the header is lost."""
 
     format_name = "operator"
     markers = (b'{"id":"', b'{"type":"session"', b'{"type":"session_header"')
@@ -99,7 +99,8 @@ class OperatorReader(LineReader):
         ):
             return False
         if targets or counts is not None:
-            self.reading.linker.resolve()  # every entry gets its key, by which labels and results are known
+            # registers the id of every entry, which labels and results refer to
+            self.reading.linker.resolve()
         self._calls |= calls
         if newest > (self.reading.last_message_time or 0):
             self.reading.last_message_time = newest
@@ -113,7 +114,7 @@ class OperatorReader(LineReader):
     def _targets(
         self, rows: Sequence[OperatorRow], ids: list[str], places: Sequence[int]
     ) -> dict[int, int | None]:
-        """For labels and moves that are about to be linked: the nearest entry above that they name."""
+        """Return the nearest ancestor named by each label or move that is about to be linked."""
         first = len(self.reading.tree)
         above: dict[str, int] = {}
         found: dict[int, int | None] = {}
@@ -128,7 +129,7 @@ class OperatorReader(LineReader):
         return found
 
     def _note_row(self, row: OperatorRow, position: int, target: int | None) -> None:
-        """Record what a row says about the session; ``target`` is the entry that it names, if it is there."""
+        """Record the session state that a row sets; ``target`` is the entry that it names, if present."""
         reading = self.reading
         if row.type == "model_change":
             reading.models.add(position, ModelRef(provider=row.provider_id or "", id=row.model_id or ""))
@@ -142,7 +143,7 @@ class OperatorReader(LineReader):
         if target is None:
             span = reading.span(position)
             finding: Kind = "leaf-target" if row.type == "leaf" else "label-target"
-            message = f"the {row.type} entry points at {row.target_id}, which is not above it"
+            message = f"the {row.type} entry points at {row.target_id}, which is not an ancestor"
             reading.add_finding(
                 finding, message, line=reading.line_of(position), offset=span.offset, size=span.size
             )
@@ -232,7 +233,7 @@ class OperatorReader(LineReader):
             reading.add_tail_finding("no-header", "no header and no entry can be read")
 
     def find_leaf(self) -> int:
-        """The last entry, or what it points at; what points nowhere or cannot be read is passed over."""
+        """Return the last entry, or the one it points at; dangling and unreadable entries are skipped."""
         tree = self.reading.tree
         position = len(tree) - 1
         while position >= 0:
@@ -251,7 +252,7 @@ class OperatorReader(LineReader):
 def _chained(
     ids: list[str], parents: list[str | None], counts: list[int]
 ) -> tuple[list[str], list[str | None]]:
-    """Ids and parents of so many entries for each row, one below the other; the last one has the row's id."""
+    """Return ids and parents for several entries per row, chained; the last of them has the row's id."""
     all_ids: list[str] = []
     all_parents: list[str | None] = []
     for entry_id, parent, number in zip(ids, parents, counts, strict=True):
@@ -268,7 +269,7 @@ def _repeated(column: list[Any], counts: list[int]) -> list[Any]:
 
 
 def _header_from_name(path: str) -> Header | None:
-    """What the name of a file says about its session: the id, and in it the time."""
+    """Return the header implied by the file name: the id, which contains the time."""
     found = _FILE_NAME.fullmatch(posixpath.basename(path))
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""One line of Operator as the record that our own format would hold.
+"""Conversion of Operator lines to entries.
 
-Operator keeps all results of a turn in one message; here each is an entry of its own, and all of them come
-from the same line. Everything else is one line, one record.
+Operator stores all tool results of a turn in one message; here each is an entry, decoded from the same line.
+All other lines are one entry each.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ STOP_REASONS = {
     "abort": "aborted",
     "error": "error",
 }
-"""Operator's reasons for the end of an answer, and ours."""
+"""Operator's stop reasons, and the native ones."""
 
 
 class Result(NamedTuple):
-    """Which tool result of a message an entry stands for, and the name of the tool."""
+    """The tool result of a message that an entry is, and the name of the tool."""
 
     number: int
     name: str
@@ -69,7 +69,7 @@ def to_entry(
     result: Result | None,
     first_parts: Mapping[str, str],
 ) -> Entry:
-    """The record of a line. ``first_parts`` names the first entry of a line that holds several."""
+    """Return the entry of a line. ``first_parts`` names the first entry of a line that holds several."""
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": iso_time(fields.get("timestamp"))}
     own = Fields(fields)
     match fields.get("type"):
@@ -144,15 +144,15 @@ def _message(fields: Any, result: Result | None) -> Message:
         case "custom":
             return CustomContent(custom_type="", content=blocks_of(contents), timestamp=time)
         case "branch_summary":
-            return BranchSummaryMessage(summary=_words(contents), timestamp=time)
+            return BranchSummaryMessage(summary=_text_of(contents), timestamp=time)
         case "compaction_summary":
-            return CompactionSummaryMessage(summary=_words(contents), timestamp=time)
+            return CompactionSummaryMessage(summary=_text_of(contents), timestamp=time)
         case role:
             return UnknownMessage(role=role if isinstance(role, str) else "", fields=fields)
 
 
 def _tool_result(contents: Any, result: Result, time: int | None) -> Message:
-    """One of the results of a message; parts of other kinds belong to the result that they follow."""
+    """Return one of a message's results; parts of other kinds belong to the result that they follow."""
     places = [
         place
         for place, part in enumerate(contents)
@@ -202,5 +202,5 @@ def _cost(own: Fields) -> Cost:
     )
 
 
-def _words(contents: Any) -> str:
+def _text_of(contents: Any) -> str:
     return "".join(block.text for block in blocks_of(contents) if isinstance(block, Text))

@@ -1,8 +1,8 @@
-"""Operator's lines as typed rows: decoded many at a time, or made from the fields of one object.
+"""Operator's lines as typed rows: decoded in bulk, or made from the fields of one object.
 
-The typed decoder refuses a line that does not fit (another type, role, part or reason; a number where a text
-should be), which is one that Operator would skip. :func:`row_from` makes a row of it all the same, without
-the values that do not fit, and :func:`row_problems` says what is wrong with it.
+The typed decoder rejects a line that does not fit (an unknown type, role, part or reason; a number instead of
+a string), which Operator would skip. :func:`row_from` still makes a row of it, without the values that do not
+fit, and :func:`row_problems` reports what is wrong with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 _ENDED_WELL = (None, "stop", "tool_calls")
 _NO_TIME = -1
 _TREE_ROLES = {"branch_summary": "branchSummary", "compaction_summary": "compactionSummary"}
-"""Roles that have another name in the tree."""
+"""Roles that have a different name in the tree."""
 
 _Type = Literal[
     "message",
@@ -49,7 +49,7 @@ _StopReason = Literal["stop", "length", "tool_calls", "content_filter", "abort",
 
 
 class _Part(msgspec.Struct, tag_field="type", gc=False):
-    """One part of a message; all fields that are kept are texts."""
+    """One part of a message; only string fields are kept."""
 
 
 class _Text(_Part, tag="text", gc=False):
@@ -109,22 +109,22 @@ decode_lines: Callable[[memoryview], Sequence[OperatorRow]] = msgspec.json.Decod
 
 
 class MessageFacts(NamedTuple):
-    """What the tree and lists need of some messages, which are named by their numbers."""
+    """What the tree and listings need to know about some messages, identified by index."""
 
     roles: list[str | None]
-    """As the tree names them; a message of tools without a result keeps Operator's name."""
+    """Roles by their names in the tree; a tool message without results keeps Operator's name."""
     tools: dict[int, list[str]]
-    """For the messages that hold tool results: the name of the tool of each result."""
+    """For messages with tool results: the tool name of each result."""
     quiet: list[int]
-    """The answers without words for a person that ended well."""
+    """Textless answers that ended normally."""
     newest: float
-    """The time of the newest message by a person or a model that says or shows something."""
+    """The time of the newest user or assistant message that has content."""
 
 
 def message_facts(
     messages: Iterable[RowMessage | None], calls: dict[str, str], older: dict[str, str]
 ) -> MessageFacts:
-    """One pass over all parts. Tool calls are put into ``calls``, id to name; ``older`` came before."""
+    """Collect facts in one pass, adding tool calls to ``calls``; ``older`` is the newest time so far."""
     roles: list[str | None] = []
     tools: dict[int, list[str]] = {}
     quiet: list[int] = []
@@ -139,18 +139,18 @@ def message_facts(
                 role = "toolResult"
                 tools[number] = [calls.get(call) or older.get(call, "") for call in answered]
         elif role in {"assistant", "user"}:
-            spoken = words = False
+            has_content = has_text = False
             for part in message.contents:
                 if type(part) is _Text:
-                    spoken = True
-                    words = words or (not part.content.isspace() and part.content != "")
+                    has_content = True
+                    has_text = has_text or (not part.content.isspace() and part.content != "")
                 elif type(part) is _Call:
                     calls[part.id] = part.name
                 elif type(part) is _Image:
-                    spoken = True
-            if not words and role == "assistant" and message.stop_reason in _ENDED_WELL:
+                    has_content = True
+            if not has_text and role == "assistant" and message.stop_reason in _ENDED_WELL:
                 quiet.append(number)
-            if spoken and message.timestamp is not None and message.timestamp > newest:
+            if has_content and message.timestamp is not None and message.timestamp > newest:
                 newest = message.timestamp
         else:
             role = _TREE_ROLES.get(message.role, message.role)
@@ -162,7 +162,7 @@ def message_facts(
 
 
 class Fields:
-    """The fields of an object, each taken only if it is of its kind."""
+    """Typed access to the fields of an object; values of another type count as absent."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._fields = fields
@@ -175,7 +175,7 @@ class Fields:
         return value if isinstance(value, str) else None
 
     def reference(self, name: str) -> str | None:
-        """The id of another entry; a value that is no text may still be an id when it is written as one."""
+        """Return the id of another entry; a value that is not a string may still be an id when serialized."""
         value = self._fields.get(name)
         return value if isinstance(value, str | None) else f"{value}"
 
@@ -189,7 +189,7 @@ class Fields:
 
 
 def row_from(fields: Mapping[str, Any]) -> OperatorRow:
-    """The row of an object whose id and type are texts."""
+    """Return the row of an object whose id and type are strings."""
     own = Fields(fields)
     kind = fields["type"]
     return OperatorRow(
@@ -207,7 +207,7 @@ def row_from(fields: Mapping[str, Any]) -> OperatorRow:
 
 
 def _message(message: Any) -> RowMessage | None:
-    """A message of any shape; None if it is none."""
+    """Return a message of any shape; None if it is not one."""
     if not isinstance(message, dict) or not isinstance(role := message.get("role"), str):
         return None
     contents, time = contents_of(message), message.get("timestamp")
@@ -220,7 +220,7 @@ def _message(message: Any) -> RowMessage | None:
 
 
 def contents_of(message: Mapping[str, Any]) -> Any:
-    """The parts of a message; a plain ``content``, as other programs have it, as text parts."""
+    """Return the parts of a message; plain ``content``, as other agents write it, becomes text parts."""
     content = message.get("content")
     if "contents" in message or content is None:
         return message.get("contents")
@@ -239,9 +239,9 @@ def _parts(contents: list[Any]) -> Iterator[_AnyPart]:
 
 
 def row_problems(fields: Mapping[str, Any], *, documented: bool = False) -> Iterator[tuple[Kind, str]]:
-    """Why Operator would skip this entry and lose what hangs from it.
+    """Yield the reasons why Operator would skip this entry and lose its descendants.
 
-    In the ``documented`` form an entry may have no time, and a message plain content.
+    In the ``documented`` form an entry may lack a time, and a message may have plain content.
     """
     is_left_out = documented and "timestamp" not in fields
     if instant(fields.get("timestamp")) is None and not is_left_out:

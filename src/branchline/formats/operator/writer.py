@@ -1,10 +1,10 @@
-"""New entries as Operator writes them: one line each, chained behind the last line of the file.
+"""Encodes entries as Operator lines, appended to the last line of the file.
 
-Operator takes the last line as the place where the session stands and looks for name, model and level along
-the path from there. So a new entry that continues the conversation hangs from the last line of its branch,
-also where that is a label or a name.
+Operator's leaf is the last line; it looks for title, model and thinking level along the path from there. So
+an entry that continues the conversation becomes a child of the last line of its branch, even if that is a
+label or a title.
 
-Characters at which Operator's reader would cut a line in two are written as escapes.
+Characters at which Operator's reader would split a line are escaped.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     Unknown,
-    UnknownMessage,
     Usage,
     UserMessage,
     blocks_text,
     json_codec,
-    message_from_fields,
 )
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_refs import reference_id
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.parts import Refuse, parts_of
 from branchline.formats.operator.records import LEVELS, STOP_REASONS
@@ -62,7 +61,7 @@ _REASONS = {ours: theirs for theirs, ours in STOP_REASONS.items() if theirs != "
 
 
 def header_line(header: Header) -> bytes:
-    """The first line of a file."""
+    """Return the first line of a file."""
     return _line(
         {
             "type": "session",
@@ -84,22 +83,24 @@ def _line(fields: dict[str, Any]) -> bytes:
 
 
 class OperatorWriter:
-    """Where the file stands while lines are added to it."""
+    """Encodes lines and tracks the end of the file."""
 
     def __init__(self, reading: OperatorLogIndex, refuse: Refuse) -> None:
         tree = reading.tree
         self._reading = reading
         self._refuse = refuse
-        self._fresh: dict[str | None, ModelRef | None] = {}  # what was added, and the model in force there
+        self._models: dict[str | None, ModelRef | None] = {}  # added entries, and the model in effect at each
         self._tip = self._key(reading.leaf)
-        self._standing = self._key(tree.nearest_conversation_entry(reading.leaf))
+        self._conversation_end = self._key(tree.nearest_conversation_entry(reading.leaf))
 
     def lines(self, entries: Iterable[Entry]) -> bytes:
-        """The lines for these entries. NotSupported when one of them has no place in this format."""
+        """Return the lines for these entries. Raises NotSupported if one of them cannot be stored."""
         return b"".join([self._add(entry) for entry in entries])
 
     def _add(self, entry: Entry) -> bytes:
-        parent = self._tip if isinstance(entry, Leaf) or entry.parent == self._standing else entry.parent
+        parent = (
+            self._tip if isinstance(entry, Leaf) or entry.parent == self._conversation_end else entry.parent
+        )
         change = self._change_before(entry, parent)
         lines = b""
         if change is not None:
@@ -108,9 +109,9 @@ class OperatorWriter:
         line = lines + self._line(entry, parent)
         self._tip = entry.id
         if isinstance(entry, Leaf):
-            self._tip = self._standing = entry.target
+            self._tip = self._conversation_end = entry.target
         else:
-            self._standing = entry.parent if entry.type in SIDE_TYPES else entry.id
+            self._conversation_end = entry.parent if entry.type in SIDE_TYPES else entry.id
         return line
 
     def _line(self, entry: Entry, parent: str | None) -> bytes:
@@ -121,12 +122,12 @@ class OperatorWriter:
         model = self._model_at(parent)
         if isinstance(entry, ModelChange):
             model = ModelRef(provider=entry.provider, id=entry.model_id)
-        self._fresh[entry.id] = model
+        self._models[entry.id] = model
         return line
 
     def _change_before(self, entry: Entry, parent: str | None) -> ModelChange | None:
-        """The choice of a model that must stand before an answer, which has no other place to name it."""
-        message = _known(entry.message) if isinstance(entry, MessageEntry) else None
+        """Return the model change needed before an answer, which cannot name its model itself."""
+        message = typed_message(entry.message) if isinstance(entry, MessageEntry) else None
         if not isinstance(message, AssistantMessage) or not message.model:
             return None
         model = ModelRef(provider=message.provider or "", id=message.model)
@@ -140,14 +141,14 @@ class OperatorWriter:
         )
 
     def _model_at(self, key: str | None) -> ModelRef | None:
-        """The model in force at an entry."""
-        if key is None or key in self._fresh:
-            return self._fresh.get(key)
+        """Return the model in effect at an entry."""
+        if key is None or key in self._models:
+            return self._models.get(key)
         return self._reading.models.at(self._reading.tree.position(key))
 
     def _free_id(self, seed: str) -> str:
-        """An id that is not used yet."""
-        while (found := uuid4_from(seed)[:8]) in self._reading.tree or found in self._fresh:
+        """Return an unused id."""
+        while (found := uuid4_from(seed)[:8]) in self._reading.tree or found in self._models:
             seed += "+"
         return found
 
@@ -155,8 +156,8 @@ class OperatorWriter:
         return None if position == ROOT else self._reading.tree.keys[position]
 
     def _name(self, key: str | None) -> str | None:
-        """How the file names an entry."""
-        if key is None or key in self._fresh:
+        """Return the id of an entry in the file."""
+        if key is None or key in self._models:
             return key
         reading = self._reading
         if reading.tree.position(key) in reading.inner:
@@ -175,9 +176,9 @@ def entry_line(
     refuse: Refuse,
     documented: bool = False,
 ) -> bytes:
-    """One entry below this parent. ``name`` gives the id by which the file knows an entry.
+    """Return one entry as a child of ``parent``. ``name`` maps an entry to its id in the file.
 
-    ``documented`` puts the fields in the order of Operator's documentation, which names no parent as null.
+    ``documented`` orders the fields as in Operator's documentation, where a missing parent is null.
     """
     fields: dict[str, Any] = {"id": entry.id, "timestamp": seconds_of(entry.timestamp)}
     if documented:
@@ -185,7 +186,7 @@ def entry_line(
     elif parent is not None:
         fields["parent_id"] = parent
     if isinstance(entry, MessageEntry):
-        message = _known(entry.message)
+        message = typed_message(entry.message)
         if isinstance(message, CustomContent):
             entry = CustomMessage(
                 id=entry.id,
@@ -206,7 +207,7 @@ def entry_line(
 def _own(
     entry: Entry, parent: str | None, name: Callable[[str | None], str | None], refuse: Refuse
 ) -> dict[str, Any]:
-    """The fields of a type, in their order; those that are None are left out."""
+    """Return the fields of a type in order; those that are None are omitted."""
     match entry:
         case ThinkingLevelChange():
             if entry.thinking_level not in LEVELS:
@@ -257,11 +258,6 @@ def _own(
             raise refuse(entry.type)
 
 
-def _known(message: Message) -> Message:
-    """A message that came as a plain object, as the record of its role."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
-
-
 def _message(message: Message, entry_id: str, time: float, refuse: Refuse) -> dict[str, Any]:
     contents: list[dict[str, Any]]
     more: dict[str, Any] = {}
@@ -283,18 +279,18 @@ def _message(message: Message, entry_id: str, time: float, refuse: Refuse) -> di
             role, contents = "tool", [_tool_result(message, refuse)]
         case _:
             raise refuse("message")
-    spoken = message.timestamp
+    written = message.timestamp
     return {
         "contents": contents,
         "id": _message_id(entry_id),
-        "timestamp": time if spoken is None else seconds_of(spoken),
+        "timestamp": time if written is None else seconds_of(written),
         "role": role,
         **more,
     }
 
 
 def _tool_result(message: ToolResult, refuse: Refuse) -> dict[str, Any]:
-    parts_of(message.content, (Text,), refuse)  # Operator's results are texts
+    parts_of(message.content, (Text,), refuse)  # Operator's results are text only
     details = message.details
     if details is not None and not isinstance(details, dict):
         details = {"details": details}
@@ -335,5 +331,5 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 def _message_id(entry_id: str) -> str:
-    """Messages have an id of their own, a UUID of version 4; made from the entry's, it needs no dice."""
+    """Return the id of a message, a version 4 UUID derived from the entry's id."""
     return uuid4_from(f"message {entry_id}")

@@ -1,4 +1,4 @@
-"""pi's format: how its files are recognized, and what is written into them."""
+"""pi's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from branchline.formats.protocol import Format, FormatTraits, FormatWriter
 
 __all__ = ["PI", "is_damaged_session"]
 
-_LOOKED_AT = 64  # lines at the beginning of a file that are asked whether it is one of ours
+_HEAD_LINES = 64  # lines at the start of a file that detection examines
 _TYPES = SIDE_TYPES | CONVERSATION_TYPES
 _HEADER_KEYS = frozenset({"type", "version", "id", "timestamp", "cwd", "parentSession"})
 _HEADER_BEGINNING = rb'\{"type":"session","version":\d+,"id":"'
@@ -30,37 +30,37 @@ _ENTRY_BEGINNING = (
 
 
 class PiFormatReader(NativeFormatReader[LogIndex]):
-    """Reads pi's own files, and ours."""
+    """Reads pi sessions, which are also branchline's own."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """Whether the file has an entry of pi, or only its header; lines that are damaged tell nothing.
+        """Recognize an entry of pi, or its header alone; damaged lines are not conclusive.
 
-        The first line that says a type decides whether the file may be one of pi's: a type that pi does not
-        have belongs to another program, whatever follows. Other programs have a ``session`` line too: it
-        needs an entry of one of pi's types below it, unless it is plainly pi's and no entry follows.
+        The first line with a type decides whether the file can be pi's: a type that pi does not have belongs
+        to another agent. Other agents have a ``session`` line too: it needs an entry of one of pi's types
+        below it, unless it is clearly pi's and no entry follows.
         """
         del path
-        header = ours = foreign = False
-        for line in head.removeprefix(BOM).split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+        header = is_pi = foreign = False
+        for line in head.removeprefix(BOM).split(b"\n", _HEAD_LINES)[:_HEAD_LINES]:
             if not line.strip():
                 continue
             try:
                 fields = json_codec.loads(line)
-            except ValueError:  # damaged, or cut off where the first bytes of the file end
+            except ValueError:  # damaged, or truncated at the end of the head
                 if re.match(_ENTRY_BEGINNING, line):
                     return True
-                header = ours = header or re.match(_HEADER_BEGINNING, line) is not None
+                header = is_pi = header or re.match(_HEADER_BEGINNING, line) is not None
                 continue
             if not isinstance(fields, dict):
                 continue
             kind = fields.get("type")
             if fields.get("kind") == "header" and "v" in fields:
-                return False  # a store that pi's library has given up
+                return False  # a store abandoned by pi's library
             if not isinstance(kind, str) or kind in ("", "title") or is_damaged_session(kind):
-                continue  # nothing, the title that oh-my-pi has before the header, or what was one
+                continue  # a blank line, or oh-my-pi's title slot, perhaps damaged
             if kind == "session":
                 header = header or _is_header(fields)
-                ours = ours or "timestamp" in fields or fields.keys() <= _HEADER_KEYS
+                is_pi = is_pi or "timestamp" in fields or fields.keys() <= _HEADER_KEYS
             elif kind in _TYPES:
                 if _is_entry(fields, timed=not header):
                     return True
@@ -68,7 +68,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
                 return False
             else:
                 foreign = True
-        return header and ours and not foreign
+        return header and is_pi and not foreign
 
     def log_reader(self, path: str = "") -> NativeReader:
         del path
@@ -76,7 +76,7 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
 
 
 class PiFormatWriter(FormatWriter[LogIndex]):
-    """Writes native entries; lines that are there already are copied byte for byte."""
+    """Writes native entries; existing lines are copied byte for byte."""
 
     def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
         del index
@@ -96,17 +96,17 @@ class PiFormatWriter(FormatWriter[LogIndex]):
 
 
 def is_damaged_session(kind: str) -> bool:
-    """Whether a type is ``session`` but for one character: a changed bit hides no session."""
+    """Return whether a type is ``session`` but for one character, as after a bit flip."""
     return len(kind) == len("session") and sum(map(ne, kind, "session")) == 1
 
 
 def _is_header(fields: dict[str, Any]) -> bool:
-    """Whether an object of type ``session`` tells enough to be a header without entries below it."""
+    """Return whether a ``session`` object is complete enough to be a header without entries."""
     return isinstance(fields.get("id"), str) and isinstance(fields.get("timestamp"), str | None)
 
 
 def _is_entry(fields: dict[str, Any], *, timed: bool) -> bool:
-    """Whether an object of one of pi's types is an entry of pi, of version 1 or later.
+    """Return whether an object of one of pi's types is an entry of pi, of version 1 or later.
 
     Below a header it need not have a time (``timed``).
     """

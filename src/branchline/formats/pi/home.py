@@ -1,4 +1,4 @@
-"""Where pi keeps its sessions."""
+"""Where pi stores its sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PiHome"]
 
 
 class PiHome(FormatHome):
-    """pi's agent directory, or the directory that a variable names."""
+    """pi's agent directory, or the one that an environment variable names."""
 
     def file_key(self, header: Header) -> str:
         return file_key(header)

@@ -1,4 +1,4 @@
-"""piglet: one tree per file, the last line is the leaf; forks are files that name their parent."""
+"""piglet sessions: one tree per file, ending at the leaf; a fork is a new file that names its parent."""
 
 from branchline.formats.piglet.format import PIGLET
 from branchline.formats.piglet.reader import PigletReader

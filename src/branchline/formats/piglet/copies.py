@@ -1,7 +1,7 @@
-"""Whole files of piglet made from another one: forks and copies.
+"""New piglet files made from an existing one: forks and copies.
 
-A fork holds the messages that the model would see, in a straight line. Payloads are copied byte for byte, and
-entries keep their ids, so that the same message has the same name in both.
+A fork holds the messages that the model would see, as a chain. Payloads are copied byte for byte and entries
+keep their ids, so a message has the same id in both files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["copied_lines", "forked_lines"]
 
 
 class _Message(NamedTuple):
-    """A message of the conversation: what its entry says, values as JSON text."""
+    """A message of the conversation; field values are JSON text."""
 
     kind: str
     id: str
@@ -32,9 +32,9 @@ class _Message(NamedTuple):
 
 
 def forked_lines(transcript: EntryLog[PigletLogIndex], leaf: int, header: Header) -> Iterator[bytes]:
-    """A fork: two meta rows, then the conversation up to an entry as plain messages.
+    """Yield a fork: two meta rows, then the conversation up to an entry as plain messages.
 
-    Under the id of its source it is a part of that session, which has no parent in itself.
+    If ``header`` has the id of the source, the result is a part of that session and names no parent.
     """
     reading = transcript.reading
     messages = _conversation(transcript, leaf)
@@ -53,7 +53,7 @@ def forked_lines(transcript: EntryLog[PigletLogIndex], leaf: int, header: Header
 
 
 def copied_lines(transcript: EntryLog[PigletLogIndex], header: Header) -> Iterator[bytes]:
-    """Every entry of the tree under new meta rows; lines without an id get the one that they have here."""
+    """Yield every entry of the tree under new meta rows; lines without an id get the one assigned here."""
     reading, tree = transcript.reading, transcript.tree
     fields = meta_fields(header)
     written = go_timestamp(header.timestamp)
@@ -64,18 +64,18 @@ def copied_lines(transcript: EntryLog[PigletLogIndex], header: Header) -> Iterat
     yield meta_row(fields, written)
     for position, key in enumerate(tree.keys):
         line = transcript.raw(position).strip()
-        said = json_codec.loads_object(line)
+        parsed = json_codec.loads_object(line)
         if position in tree.placeholders:
-            if said is not None:
-                continue  # a part of a damaged line that would pass for a line if it stood alone
-        elif said is not None and not said.get("id"):
+            if parsed is not None:
+                continue  # a part of a damaged line that would be read as an entry on a line of its own
+        elif parsed is not None and not parsed.get("id"):
             parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
             line = _with_links(line, key, parent)
         yield line + b"\n"
 
 
 def _conversation(transcript: EntryLog[PigletLogIndex], leaf: int) -> list[_Message]:
-    """What the model would see at an entry, message by message: a compaction stands for all before it."""
+    """Return the messages that the model would see at an entry; a compaction replaces all before it."""
     messages: list[_Message] = []
     tree = transcript.tree
     for position in tree.path_positions(leaf):
@@ -91,8 +91,8 @@ def _conversation(transcript: EntryLog[PigletLogIndex], leaf: int) -> list[_Mess
                 _Message(one["type"], f"{key}.{number}", written, dumps(one["data"]))
                 for number, one in enumerate(held, 1)
             ]
-        elif kind == "custom_message" and (words := custom_message_text(data)) is not None:
-            made, payload = plain(*words, milliseconds(tree.times[position]))
+        elif kind == "custom_message" and (role_and_text := custom_message_text(data)) is not None:
+            made, payload = plain(*role_and_text, milliseconds(tree.times[position]))
             messages.append(_Message(made, key, dumps(fields.get("ts") or ""), dumps(payload)))
         elif kind in MESSAGES and decode_message(kind, data) is not None:
             spots = splice.field_ranges(line)
@@ -108,7 +108,7 @@ def _line(message: _Message, parent: str | None) -> bytes:
 
 
 def _with_links(line: bytes, key: str, parent: str | None) -> bytes:
-    """A line without an id, with the one that it has in this tree."""
+    """Add the id that this tree assigned to a line without one."""
     fields: dict[str, Any] = {"id": key}
     if parent is not None:
         fields["parentId"] = parent

@@ -1,4 +1,4 @@
-"""piglet's session format: how its files are recognized, read and written."""
+"""piglet's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
-from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.go_json import go_timestamp
 from branchline.formats.lines import head_lines
@@ -32,11 +31,11 @@ from branchline.formats.protocol import (
     Format,
     FormatReader,
     FormatTraits,
-    FormatWriter,
     LinkFields,
     ReadingLimits,
     header_in,
 )
+from branchline.formats.uuid_writer import UuidWriter
 
 __all__ = ["PIGLET"]
 
@@ -48,9 +47,9 @@ _NAME = re.compile(r"[/\\]piglet[/\\]sessions[/\\][0-9a-fA-F-]{36}\.jsonl$")
 
 
 _LISTED = 1 << 20
-"""The longest line, with its newline, in a session that piglet lists."""
+"""The longest line, including its newline, in a session that piglet lists."""
 _OPENED = 10 << 20
-"""The longest line, with its newline, in a session that piglet opens."""
+"""The longest line, including its newline, in a session that piglet opens."""
 
 
 class _Rest(msgspec.Struct, gc=False):
@@ -71,11 +70,11 @@ class _Line(msgspec.Struct, gc=False):
 _answer_in = msgspec.json.Decoder(_Line).decode
 
 
-def _as_said(messages: list[ContextMessage]) -> list[ContextMessage]:
-    """What piglet sends: messages of extensions as user messages, and no system prompt of the file."""
+def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """Return what piglet sends: extension messages become user messages, system prompts are omitted."""
     return [
-        ContextMessage(item.entry, UserMessage(content=said.content, timestamp=said.timestamp))
-        if isinstance(said := item.message, CustomContent)
+        ContextMessage(item.entry, UserMessage(content=message.content, timestamp=message.timestamp))
+        if isinstance(message := item.message, CustomContent)
         else item
         for item in messages
         if not isinstance(item.message, SystemMessage)
@@ -87,7 +86,7 @@ TRAITS = FormatTraits(
     file_patterns=("*.jsonl",),
     links=LinkFields("parentId", "", ""),
     unsupported=CANNOT,
-    path_types=frozenset({"leaf"}),  # what follows a move hangs from it
+    path_types=frozenset({"leaf"}),  # entries after a move are its children
     compaction_embeds_tail=True,
     rounds_integers=True,
     keeps_lone_surrogates=False,
@@ -95,15 +94,15 @@ TRAITS = FormatTraits(
 
 
 class PigletFormatReader(FormatReader[PigletLogIndex]):
-    """Reads sessions of piglet, as of May 2026, and the older ones without ids."""
+    """Reads piglet sessions, as of May 2026, and older ones without ids."""
 
     context_rules = ContextRules(
-        excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_said
+        excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_sent
     )
-    """The model is that of the last meta row; what was left behind on a branch is a note for people."""
+    """The last meta row names the model; branch summaries are notes for the user."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A line that begins as piglet's; or, where no line tells anything, a place like piglet's."""
+        """Recognize a line that starts like piglet's or, if no line is conclusive, a path like piglet's."""
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
@@ -115,37 +114,31 @@ class PigletFormatReader(FormatReader[PigletLogIndex]):
         return PigletReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
-        """A fork says in the second line what it was forked from."""
+        """Read two lines: a fork names its parent in the second."""
         return header_in(head, self.log_reader, path, whole=whole, lines=2)
 
     def decode(self, line: bytes, index: PigletLogIndex, position: int) -> Entry:
         return record_of(line, index.tree, position)
 
     def answer_model(self, transcript: EntryLog[PigletLogIndex], position: int) -> ModelRef | None:
-        """Without what the answer says."""
+        """Return the model of an answer without decoding its content."""
         try:
             answer = _answer_in(transcript.raw(position)).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return super().answer_model(transcript, position)
-        if not answer.model or answer.branchline not in (None, _Rest()):  # the names are kept beside it
+        if not answer.model or answer.branchline not in (
+            None,
+            _Rest(),
+        ):  # the names as given are stored beside it
             return super().answer_model(transcript, position)
         return ModelRef(provider=answer.provider or "", id=answer.model)
 
 
-class PigletFormatWriter(FormatWriter[PigletLogIndex]):
-    """Writes sessions as piglet does."""
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        del timestamp
-        return uuid4_from(fresh)
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """The id: this program looks for a parent among the sessions that it knows."""
-        del file
-        return session_id
+class PigletFormatWriter(UuidWriter[PigletLogIndex]):
+    """Writes piglet sessions."""
 
     def encode_header(self, header: Header) -> bytes:
-        """The meta row of a new session, and the one that names its model if it has one."""
+        """Return the meta row of a new session, followed by one that names its model if it has one."""
         written = go_timestamp(header.timestamp)
         fields = meta_fields(header)
         rows = meta_row(fields, written)
@@ -164,7 +157,7 @@ class PigletFormatWriter(FormatWriter[PigletLogIndex]):
 
 
 def _readable(lines: Iterable[bytes]) -> bytes:
-    """These lines; NotSupported if piglet could not open a session with one of them."""
+    """Join the lines; raises NotSupported if piglet could not open a session with one of them."""
     data = b"".join(lines)
     if len(data) > _OPENED and max(map(len, data.split(b"\n"))) + 1 > _OPENED:
         raise TRAITS.unsupported_error("line")
@@ -172,7 +165,7 @@ def _readable(lines: Iterable[bytes]) -> bytes:
 
 
 class PigletLimits(ReadingLimits):
-    """piglet keeps no system prompt, and its list skips sessions with long lines."""
+    """piglet ignores system prompts, and its session list omits sessions with long lines."""
 
     def unread(self, entry: Entry) -> tuple[str, ...]:
         if isinstance(entry, Compaction) and entry.system_message is not None:

@@ -1,4 +1,4 @@
-"""Where piglet keeps its sessions."""
+"""Where piglet stores its sessions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["PigletHome"]
 
 
 class PigletHome(FormatHome):
-    """Where piglet keeps its sessions."""
+    """Where piglet stores its sessions."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         config = environment.get("XDG_CONFIG_HOME") or posixpath.join(home, ".config")
         return [posixpath.join(config, "piglet", "sessions")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The one directory for all projects."""
+        """Return the one directory for all projects."""
         del cwd
         return self.roots(environment, home)[0]
 
     def lock_file(self, path: str) -> str | None:
-        """Around every append piglet takes an exclusive ``flock`` on this file."""
+        """Return the file on which piglet takes an exclusive ``flock`` around every append."""
         return path + ".lock"

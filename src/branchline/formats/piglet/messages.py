@@ -1,6 +1,6 @@
-"""Messages of piglet and ours, both ways. Blocks carry no type: which keys they have tells it.
+"""Conversion between piglet and native messages. Blocks have no type field; their keys identify them.
 
-What piglet has no field for is kept in a field of its own beside the others; piglet ignores it.
+Fields that piglet lacks are stored in an additional field, which piglet ignores.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UnknownBlock,
-    UnknownMessage,
     Usage,
     UserMessage,
-    message_from_fields,
 )
-from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
+from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields, typed_message
 from branchline.formats.go_json import time_text, utc_time
+from branchline.formats.json_values import text_of
 
-__all__ = ["custom_message_text", "decode_message", "envelope", "known", "plain", "sorted_keys"]
+__all__ = ["custom_message_text", "decode_message", "envelope", "plain", "sorted_keys"]
 
 Fields = dict[str, Any]
 
@@ -45,29 +44,29 @@ _USAGE = (
 
 
 def decode_message(kind: str, data: Any, written: str = "") -> Message | None:
-    """The message in the payload of an entry; None when the payload has no such shape."""
+    """Return the message in the payload of an entry; None if the payload does not fit."""
     if not isinstance(data, dict) or not _fits(kind, data):
         return None
-    time = milliseconds(utc_time(_text(data.get("timestamp")))) or milliseconds(written)
+    time = milliseconds(utc_time(text_of(data.get("timestamp")))) or milliseconds(written)
     match kind:
         case "user":
-            said: tuple[Block, ...] = (Text(text=data["content"]),) if data.get("content") else ()
-            blocks = said + tuple(map(_block, data.get("blocks") or ()))
+            text: tuple[Block, ...] = (Text(text=data["content"]),) if data.get("content") else ()
+            blocks = text + tuple(map(_block, data.get("blocks") or ()))
             found: Message = UserMessage(content=blocks, timestamp=time)
         case "assistant":
             found = AssistantMessage(
                 content=tuple(map(_answer_block, data.get("content") or ())),
-                provider=_text(data.get("provider")) or None,
-                model=_text(data.get("model")) or None,
+                provider=text_of(data.get("provider")) or None,
+                model=text_of(data.get("model")) or None,
                 usage=_usage(data.get("usage")),
-                stop_reason=_text(data.get("stopReason")) or None,
-                error_message=_text(data.get("error")) or None,
+                stop_reason=text_of(data.get("stopReason")) or None,
+                error_message=text_of(data.get("error")) or None,
                 timestamp=time,
             )
         case "tool_result":
             found = ToolResult(
-                tool_call_id=_text(data.get("toolCallId")),
-                tool_name=_text(data.get("toolName")),
+                tool_call_id=text_of(data.get("toolCallId")),
+                tool_name=text_of(data.get("toolName")),
                 content=tuple(map(_block, data.get("content") or ())),
                 is_error=data.get("isError") is True,
                 timestamp=time,
@@ -78,7 +77,7 @@ def decode_message(kind: str, data: Any, written: str = "") -> Message | None:
 
 
 def custom_message_text(data: Any) -> tuple[str, str] | None:
-    """Who speaks for an extension, and what; None when the payload has no such shape."""
+    """Return role and text of an extension's message; None if the payload does not fit."""
     if not isinstance(data, dict) or not _has_shape(data, {"role": str, "content": str}):
         return None
     return "assistant" if data.get("role") == "assistant" else "user", data.get("content") or ""
@@ -109,7 +108,7 @@ _BLOCK_SHAPE: dict[str, type] = {
 
 
 def _fits(kind: str, data: Fields) -> bool:
-    """Whether every field has the kind of value that piglet expects; a null counts as absent."""
+    """Return whether every field has the type that piglet expects; null counts as absent."""
     blocks = data.get("blocks" if kind == "user" else "content")
     return _has_shape(data, _SHAPES.get(kind, {})) and all(
         isinstance(block, dict) and _has_shape(block, _BLOCK_SHAPE)
@@ -136,7 +135,7 @@ def _answer_block(fields: Fields) -> Block:
             id=fields.get("id") or "",
             name=fields.get("name") or "",
             arguments=fields.get("arguments") or {},
-            thought_signature=_text(meta.get("thoughtSignature")) or None,
+            thought_signature=text_of(meta.get("thoughtSignature")) or None,
         )
     if "thinking" in fields:
         return Thinking(thinking=fields["thinking"] or "")
@@ -153,14 +152,9 @@ def _usage(fields: Any) -> Usage | None:
 # -- writing ----------------------------------------------------------------------------------------------
 
 
-def known(message: Message) -> Message:
-    """The message as one of ours, where plain fields were given for it."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
-
-
 def envelope(message: Message) -> tuple[str, Fields] | None:
-    """Kind and payload of the entry for a message; None when piglet has no such message or block."""
-    typed = known(message)
+    """Return kind and payload of the entry for a message; None if piglet has no such message or block."""
+    typed = typed_message(message)
     match typed:
         case UserMessage():
             kind, data = "user", _user_data(typed)
@@ -180,7 +174,7 @@ def envelope(message: Message) -> tuple[str, Fields] | None:
 
 
 def plain(role: str, text: str, time: float | None) -> tuple[str, Fields]:
-    """The entry for some text of the person or the model."""
+    """Return the entry for a plain text of the user or the model."""
     message: Message = UserMessage(content=(Text(text=text),), timestamp=time)
     if role == "assistant":
         message = AssistantMessage(content=(Text(text=text),), timestamp=time)
@@ -262,13 +256,9 @@ def _blocks(content: Content) -> tuple[Block, ...]:
 
 
 def sorted_keys(value: Any) -> Any:
-    """The same value with the keys of all objects in order, as Go writes what has no fixed fields."""
+    """Return the same value with sorted object keys, as Go encodes maps."""
     return json.loads(json.dumps(value, sort_keys=True))
 
 
 def _number(value: Any) -> int | float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
-"""Lines of a piglet session into a reading: a tree by id and parent, meta rows beside it.
+"""Reads the lines of a piglet session into an index: a tree by id and parent, and the meta rows.
 
-Every line but a meta row is a node, and the last one is where the file stands. Older files have no ids: their
-lines are named L0, L1, … in order, and each hangs from the line before it. Where such a line is damaged, only
-what was appended later tells whether piglet had counted it.
+Every line except a meta row is a node; the last one is the leaf. Older files have no ids: their lines are
+named L0, L1, … in order, and each is a child of the line before it. If such a line is damaged, only later
+appends show whether piglet had counted it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_META = "no row in it names the session"
 
 
 class _PendingRow(NamedTuple):
-    """A line without an id, or a move, behind a damaged line whose number is not known yet."""
+    """A line without an id, or a move, after a damaged line whose number is not known yet."""
 
     row: Row | None
     """None for a damaged line."""
@@ -42,7 +42,7 @@ class _PendingRow(NamedTuple):
 
 
 class PigletReader(LineReader):
-    """Reads the lines of one file; the path tells the id where no row does."""
+    """Reads the lines of one file. The path provides the id if no meta row does."""
 
     format_name = "piglet"
     reading: PigletLogIndex
@@ -54,13 +54,13 @@ class PigletReader(LineReader):
         self._path = path
         self._legacy = 0
         self._has_ids = False
-        self._held: list[_PendingRow | None] = []  # None: no entry, but it has a number
-        self._spoken = ""
+        self._pending: list[_PendingRow | None] = []  # None: not an entry, but piglet numbers it
+        self._last_activity = ""
 
     # -- rows -----------------------------------------------------------------------------------------
 
     def takes_rows(self) -> bool:
-        return not self._held and self.reading.meta is not None
+        return not self._pending and self.reading.meta is not None
 
     def decode_rows(self, data: memoryview) -> Sequence[Row | Meta]:
         return decode_rows(data)
@@ -85,7 +85,7 @@ class PigletReader(LineReader):
             ids,
             [row.parentId or None for row in rows],
             types=[row.type for row in rows],
-            times=map(utc_time, times),  # converted when the tree is asked: that is a quarter of opening
+            times=map(utc_time, times),  # lazy: converting eagerly takes a quarter of opening
             roles=roles,
             quiet=[place for place, row in enumerate(rows, first) if type(row) is Answer and row.is_quiet()],
             counts=counts,
@@ -94,8 +94,8 @@ class PigletReader(LineReader):
         if metas:
             reading.set_meta(metas[-1])
         self._has_ids = self._has_ids or (bool(ids) and not lines.alone)
-        spoken = map(ACTIVITY_ROLES.__contains__, reversed(roles))
-        self._spoken = next(map(utc_time, compress(reversed(times), spoken)), self._spoken)
+        activity = map(ACTIVITY_ROLES.__contains__, reversed(roles))
+        self._last_activity = next(map(utc_time, compress(reversed(times), activity)), self._last_activity)
         for row in rows:
             if type(row) is LabelRow:
                 self._set_label(row)
@@ -112,7 +112,7 @@ class PigletReader(LineReader):
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         kind, entry_id, parent_id = (fields.get(name) for name in ("type", "id", "parentId"))
         if kind is None and not entry_id:
-            self._number_nothing()
+            self._skip_number()
             self.note_not_an_entry("an object without a type", line, offset)
             return
         if not all(value is None or isinstance(value, str) for value in (kind, entry_id, parent_id)):
@@ -123,20 +123,20 @@ class PigletReader(LineReader):
             return
         if entry_id:
             if kind != "branch_summary":
-                self._decide(parent_id)
+                self._number_pending(parent_id)
             self._has_ids = True
         pending = _PendingRow(row_from(fields), self._here(line, offset))
-        if self._held:
-            self._held.append(pending)
+        if self._pending:
+            self._pending.append(pending)
         else:
             self._add(pending)
 
     def _here(self, data: bytes, offset: int) -> Lines:
-        """Where a part of the line that is being read lies."""
+        """Return the location of a part of the current line."""
         return Lines(data, 0, [len(data)], offset, self.reading.lines, alone=True)
 
     def _add(self, pending: _PendingRow) -> None:
-        """Put an entry into the tree, with the next number if it has no id."""
+        """Add an entry to the tree, with the next number if it has no id."""
         reading = self.reading
         row, lines = pending
         number, keys = f"L{self._legacy}", reading.tree.keys
@@ -166,7 +166,9 @@ class PigletReader(LineReader):
     # -- damage ---------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
-        """A whole line of piglet; an object without an id may be a message inside a compaction."""
+        """Return whether this is a complete piglet line; an object without an id may be a message in a
+        compaction.
+        """
         fields = json_codec.loads(data)
         kind = fields.get("type")
         if not isinstance(kind, str) or "ts" not in fields or "data" not in fields:
@@ -174,36 +176,36 @@ class PigletReader(LineReader):
         return kind == "meta" or (isinstance(fields.get("id"), str) and bool(fields["id"]))
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
-        """Id and parent with which a damaged piece begins."""
+        """Return the id and parent at the start of a damaged fragment."""
         found = _FRAGMENT.match(data)
         if found is None or found[1] == b"meta":
             return None
         self._has_ids = True
         parent = None if found[3] else (found[4] or b"").decode("utf-8", "replace")
-        self._decide(parent)
+        self._number_pending(parent)
         return SalvagedIds(found[2].decode("utf-8", "replace"), parent)
 
     def on_lost_line(self, data: bytes, offset: int) -> None:
         if not self._has_ids and not data.startswith(_META):
-            self._held.append(_PendingRow(None, self._here(data, offset)))
+            self._pending.append(_PendingRow(None, self._here(data, offset)))
 
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         if line.strip() == b"null":
-            self._number_nothing()
+            self._skip_number()
         super().note_not_an_entry(what, line, offset)
 
-    def _number_nothing(self) -> None:
-        """A line that is no entry for us, but got a number from piglet."""
-        if self._held:
-            self._held.append(None)
+    def _skip_number(self) -> None:
+        """Count a line that is not an entry here but has a number in piglet."""
+        if self._pending:
+            self._pending.append(None)
         else:
             self._legacy += 1
 
-    def _decide(self, parent_id: str | None) -> None:
-        """Give the held lines their numbers, so that this parent is the last of them if that is possible."""
-        if not self._held:
+    def _number_pending(self, parent_id: str | None) -> None:
+        """Number the pending lines so that the last of them is ``parent_id``, if possible."""
+        if not self._pending:
             return
-        held, self._held = self._held, []
+        held, self._pending = self._pending, []
         damaged = sum(one is not None and one.row is None for one in held)
         with_ids = sum(one is not None and one.row is not None and bool(one.row.id) for one in held)
         numbered = self._legacy + len(held) - damaged - with_ids
@@ -223,9 +225,9 @@ class PigletReader(LineReader):
     # -- the end --------------------------------------------------------------------------------------
 
     def on_finish(self) -> None:
-        self._decide(None)
+        self._number_pending(None)
         reading = self.reading
-        reading.last_message_time = milliseconds(self._spoken)
+        reading.last_message_time = milliseconds(self._last_activity)
         for target, state in reading.labels.items():
             if target not in reading.tree:
                 reading.add_tail_finding(
@@ -242,5 +244,5 @@ class PigletReader(LineReader):
 
 
 def _names_session(data: Any) -> bool:
-    """Whether this is what a meta row holds."""
+    """Return whether these are the fields of a meta row."""
     return isinstance(data, dict) and isinstance(data.get("id"), str) and bool(data["id"])

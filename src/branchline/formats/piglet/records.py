@@ -1,7 +1,7 @@
-"""The records of a piglet session: what its lines are in our own words.
+"""Conversion of piglet lines to entries.
 
-A compaction there holds whole messages, so it has a tail and no summary. A branch summary without text only
-moves the leaf; one with a text is a note for people, which the rules of the format keep from the model.
+A piglet compaction holds whole messages, so it has a retained tail and no summary. A branch summary without
+text only moves the leaf; one with text is a note for the user, which the context rules exclude.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.formats.extra_fields import FIELD
+from branchline.formats.json_values import text_of
 from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
 from branchline.formats.piglet.rows import readable_messages
 from branchline.tree import ROOT, Tree
 
 __all__ = ["record_of"]
 
-_EXTENSION = "extension"  # who wrote a custom message that does not say it
+_EXTENSION = "extension"  # author of a custom message that names none
 
 Fields = dict[str, Any]
 
 
 def record_of(line: bytes, tree: Tree, position: int) -> Entry:
-    """The record of an entry; its id and parent are those of the tree."""
+    """Return the entry at a position; id and parent come from the tree."""
     key, time, kind = tree.keys[position], tree.times[position], tree.types[position]
     parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
     if position in tree.placeholders:
@@ -64,29 +65,31 @@ def record_of(line: bytes, tree: Tree, position: int) -> Entry:
         case "leaf":
             return Leaf(target=parent, **common)
         case "label":
-            return Label(target=_text(payload.get("targetId")), label=_text(payload.get("label")), **common)
-        case "custom_message" if (words := custom_message_text(data)) is not None:
-            own = {"customType": _text(rest.get("customType")) or _EXTENSION}
-            own["content"] = rest.get("content", words[1])
+            return Label(
+                target=text_of(payload.get("targetId")), label=text_of(payload.get("label")), **common
+            )
+        case "custom_message" if (role_and_text := custom_message_text(data)) is not None:
+            own = {"customType": text_of(rest.get("customType")) or _EXTENSION}
+            own["content"] = rest.get("content", role_and_text[1])
             more = {name: rest.get(name) for name in ("display", "details")}
             return entry_from_fields({**shared, **own, **more})
         case "thinking_level_change" | "usage":
             return entry_from_fields({**payload, **shared})
         case "custom":
-            return Custom(custom_type=_text(fields.get("type")), data=data, **common)
+            return Custom(custom_type=text_of(fields.get("type")), data=data, **common)
         case _:
             return Unknown(type=kind, fields=fields, **common)
 
 
 def _message(kind: Any, data: Any, time: str) -> Message | None:
     if kind == "custom_message":
-        words = custom_message_text(data)
-        kind, data = ("", None) if words is None else plain(*words, None)
-    return decode_message(_text(kind), data, time)
+        role_and_text = custom_message_text(data)
+        kind, data = ("", None) if role_and_text is None else plain(*role_and_text, None)
+    return decode_message(text_of(kind), data, time)
 
 
 def _compaction(fields: Fields, shared: Fields) -> Entry:
-    """What stands for everything before it: whole messages, the first of them a summary if we wrote it."""
+    """Return a compaction: whole messages, the first of which is the summary if branchline wrote it."""
     found = [
         message
         for one in readable_messages(fields.get("data"))
@@ -108,7 +111,3 @@ def _compaction(fields: Fields, shared: Fields) -> Entry:
 def _rest(fields: Fields) -> Fields:
     rest = fields.get(FIELD)
     return rest if isinstance(rest, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

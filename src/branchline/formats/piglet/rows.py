@@ -1,4 +1,4 @@
-"""Lines of piglet, typed and decoded no further than a tree asks, and what kind of entry each is for us."""
+"""Typed piglet lines, decoded only as far as the tree needs, with the type of entry that each becomes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from branchline.entries import json_codec
+from branchline.formats.json_values import text_of
 
 __all__ = [
+    "EXTENSION_PREFIX",
     "KINDS",
     "MESSAGES",
-    "OURS",
     "Answer",
     "LabelRow",
     "Meta",
@@ -26,21 +27,21 @@ MESSAGES = {"user": "user", "assistant": "assistant", "tool_result": "toolResult
 """The kinds that are messages, and their roles."""
 
 KINDS = frozenset({*MESSAGES, "meta", "compact", "branch_summary", "label", "custom_message"})
-"""The kinds that piglet itself knows; any other is data of an extension."""
+"""The kinds that piglet defines; any other is extension data."""
 
-OURS = "ext:branchline:"
-"""How the kinds begin in which we keep entries that piglet does not have."""
+EXTENSION_PREFIX = "ext:branchline:"
+"""Prefix of the kinds in which branchline stores entries that piglet lacks."""
 
 _ENDED_WELL = frozenset({None, "", "stop", "toolUse"})
-_UNREADABLE = "unreadable"  # a reason to stop that is no text
+_UNREADABLE = "unreadable"  # a stop reason that is not a string
 
 
-class _Words(msgspec.Struct, gc=False):
+class _TextBlock(msgspec.Struct, gc=False):
     text: str | None = None
 
 
 class _AnswerData(msgspec.Struct, gc=False):
-    content: tuple[_Words, ...] | None = None
+    content: tuple[_TextBlock, ...] | None = None
     stopReason: str | None = None  # noqa: N815
 
 
@@ -66,8 +67,8 @@ class Answer(_Line, tag_field="type", tag="assistant", gc=False, kw_only=True):
     data: _AnswerData
 
     def is_quiet(self) -> bool:
-        """An answer without words for a person that ended well."""
-        for block in self.data.content or ():  # a loop, because this runs once for every answer of a session
+        """Return whether this is a textless answer that ended normally."""
+        for block in self.data.content or ():  # inlined: runs for every answer of a session
             if (text := block.text) and not text.isspace():
                 return False
         return self.data.stopReason in _ENDED_WELL
@@ -100,8 +101,8 @@ class _BranchSummary(_Line, tag_field="type", tag="branch_summary", gc=False):
 
     @property
     def type(self) -> str:
-        """A summary without text is a move."""
-        return "branch_summary" if _text(_fields(self.data).get("summary")) else "leaf"
+        """Return "leaf" for a summary without text, which only moves the leaf."""
+        return "branch_summary" if text_of(_fields(self.data).get("summary")) else "leaf"
 
 
 class LabelRow(_Line, tag_field="type", tag="label", gc=False):
@@ -111,19 +112,19 @@ class LabelRow(_Line, tag_field="type", tag="label", gc=False):
 
     @property
     def target(self) -> str:
-        return _text(_fields(self.data).get("targetId"))
+        return text_of(_fields(self.data).get("targetId"))
 
     @property
     def label(self) -> str:
-        return _text(_fields(self.data).get("label"))
+        return text_of(_fields(self.data).get("label"))
 
 
-class _ThinkingLevel(_Line, tag_field="type", tag=OURS + "thinking_level_change", gc=False):
+class _ThinkingLevel(_Line, tag_field="type", tag=EXTENSION_PREFIX + "thinking_level_change", gc=False):
     type: ClassVar[str] = "thinking_level_change"
     role: ClassVar[str | None] = None
 
 
-class _Usage(_Line, tag_field="type", tag=OURS + "usage", gc=False):
+class _Usage(_Line, tag_field="type", tag=EXTENSION_PREFIX + "usage", gc=False):
     type: ClassVar[str] = "usage"
     role: ClassVar[str | None] = None
 
@@ -134,7 +135,7 @@ class _Extension(_Line, gc=False):
 
 
 class Meta(msgspec.Struct, tag_field="type", tag="meta", gc=False):
-    """What the session is; no entry."""
+    """Session metadata; not an entry."""
 
     data: dict[str, Any]
 
@@ -153,8 +154,8 @@ Row = _Known | _Extension
 _WITHOUT_DATA: dict[str, type[_User | _Result | _ThinkingLevel | _Usage]] = {
     "user": _User,
     "tool_result": _Result,
-    OURS + "thinking_level_change": _ThinkingLevel,
-    OURS + "usage": _Usage,
+    EXTENSION_PREFIX + "thinking_level_change": _ThinkingLevel,
+    EXTENSION_PREFIX + "usage": _Usage,
 }
 _WITH_DATA: dict[str, type[_CustomMessage | _Compact | _BranchSummary | LabelRow]] = {
     "custom_message": _CustomMessage,
@@ -167,7 +168,7 @@ _decode_any = msgspec.json.Decoder(_AnyLine).decode_lines
 
 
 def decode_rows(data: memoryview) -> Sequence[Row | Meta]:
-    """The rows of many lines, in the order in which they stand; an error where one has no id."""
+    """Return the rows of many lines, in order; raises an error if one has no id."""
     try:
         return _decode_known(data)
     except msgspec.ValidationError:
@@ -175,11 +176,11 @@ def decode_rows(data: memoryview) -> Sequence[Row | Meta]:
 
 
 def row_from(fields: dict[str, Any]) -> Row:
-    """The row that an object is, whatever its payload is; type, id and parent are texts or None."""
+    """Return the row for a JSON object, whatever its payload is. Type, id and parent are strings or None."""
     row = _row(
         fields.get("type") or "",
         fields.get("id") or "",
-        _text(fields.get("ts")),
+        text_of(fields.get("ts")),
         fields.get("parentId"),
         fields.get("data"),
     )
@@ -188,7 +189,7 @@ def row_from(fields: dict[str, Any]) -> Row:
 
 
 def _row(kind: str, entry_id: str, written: str, parent_id: str | None, data: Any) -> Row | Meta:
-    """The row of a line; its payload may be JSON text."""
+    """Return the row of a line; its payload may be JSON text."""
     if plain := _WITHOUT_DATA.get(kind):
         return plain(entry_id, written, parent_id)
     if kind not in KINDS:
@@ -206,25 +207,21 @@ def _answer_data(fields: dict[str, Any]) -> _AnswerData:
     stop, content = fields.get("stopReason"), fields.get("content")
     blocks = content if isinstance(content, list) else ()
     return _AnswerData(
-        tuple(_Words(_text(block.get("text"))) for block in blocks if isinstance(block, dict)),
+        tuple(_TextBlock(text_of(block.get("text"))) for block in blocks if isinstance(block, dict)),
         stop if stop is None or isinstance(stop, str) else _UNREADABLE,
     )
 
 
 def readable_messages(data: Any) -> list[dict[str, Any]]:
-    """The messages that a compaction holds."""
+    """Return the messages that a compaction holds."""
     return [
         message
         for message in (data if isinstance(data, list) else ())
         if isinstance(message, dict)
-        and _text(message.get("type")) in MESSAGES
+        and text_of(message.get("type")) in MESSAGES
         and isinstance(message.get("data"), dict)
     ]
 
 
 def _fields(data: Any) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

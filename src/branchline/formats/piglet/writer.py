@@ -1,8 +1,8 @@
-"""Our entries as lines of piglet, behind the lines that are there.
+"""Encodes entries as piglet lines, for appending.
 
-For piglet the last line is the leaf, labels and moves included, and the next entry hangs from it. So rows are
-written by :class:`PigletWriter`, which tracks where the file ends: an entry that continues the conversation
-hangs from the last line; any other names its parent and begins a branch.
+piglet's leaf is the last line, even if that is a label or a move, and the next entry becomes its child.
+:class:`PigletWriter` tracks the end of the file: an entry that continues the conversation becomes a child of
+the last line; any other entry names its parent and starts a branch.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from branchline.formats.extra_fields import FIELD
 from branchline.formats.go_json import NO_TIME, dumps, go_timestamp
 from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.messages import envelope, plain, sorted_keys
-from branchline.formats.piglet.rows import KINDS, OURS
+from branchline.formats.piglet.rows import EXTENSION_PREFIX, KINDS
 from branchline.tree import ROOT, Tree
 
 __all__ = ["CANNOT", "PigletWriter", "line", "meta_fields", "meta_row"]
 
 CANNOT = {
-    "context_edit": "piglet keeps every message as it is",
+    "context_edit": "piglet has no context edits",
     "message": "piglet supports only user, assistant and tool messages",
     "block": "piglet supports only text, images, thinking and tool calls",
     "custom": "piglet knows entries of this name and would read the data as one",
@@ -63,7 +63,7 @@ _OPTIONAL = ("title", "parentId", "forkPoint")
 
 
 def line(kind: str, entry_id: str, parent_id: str | None, written: str, data: Any, **more: Any) -> bytes:
-    """One entry, keys in piglet's order; what is empty is left out."""
+    """Return one entry, keys in piglet's order; empty fields are omitted."""
     fields: Fields = {"type": kind}
     if entry_id:
         fields["id"] = entry_id
@@ -74,7 +74,7 @@ def line(kind: str, entry_id: str, parent_id: str | None, written: str, data: An
 
 
 def meta_row(fields: Fields, written: str) -> bytes:
-    """A complete meta row."""
+    """Return a complete meta row."""
     meta: Fields = {"id": fields.get("id") or "", "cwd": fields.get("cwd") or ""}
     if fields.get("model"):
         meta["model"] = fields["model"]
@@ -84,7 +84,7 @@ def meta_row(fields: Fields, written: str) -> bytes:
 
 
 def meta_fields(header: Header) -> Fields:
-    """What the first meta row of a new session says."""
+    """Return the fields of a new session's first meta row."""
     fields: Fields = {"id": header.id, "cwd": header.cwd, "createdAt": go_timestamp(header.timestamp)}
     if header.parent_session is not None:
         fields |= {
@@ -95,7 +95,7 @@ def meta_fields(header: Header) -> Fields:
 
 
 class PigletWriter:
-    """Writes lines behind a reading. ``refuse`` gives the exception for what piglet cannot hold."""
+    """Encodes lines for appending. ``refuse`` makes the exception for anything that piglet cannot store."""
 
     def __init__(self, reading: PigletLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._refuse = refuse
@@ -105,13 +105,13 @@ class PigletWriter:
         here = tree.nearest_conversation_entry(reading.leaf)
         self._written: set[str] = set()
         self._tip = None if reading.leaf == ROOT else self._named(tree.keys[reading.leaf])
-        """What piglet takes for the leaf."""
-        self._standing: set[str | None] = _behind(tree, reading.leaf, here)
-        """The ids that mean the end of the conversation: the next message hangs from the tip for them."""
+        """The entry that piglet takes for the leaf."""
+        self._end_ids: set[str | None] = _end_ids_of(tree, reading.leaf, here)
+        """Ids of the end of the conversation: children of these become children of the tip."""
         self._lines: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:
-        """The lines for these entries; all of them or an exception."""
+        """Return the lines for these entries; raises an error unless all of them can be written."""
         for entry in entries:
             self._write(entry)
         return b"".join(self._lines)
@@ -138,7 +138,7 @@ class PigletWriter:
             case ThinkingLevelChange() | UsageEntry():
                 fields = entry_fields(entry)
                 own = {k: v for k, v in fields.items() if k not in ("type", "id", "parentId", "timestamp")}
-                self._add(entry, OURS + entry.type, own)
+                self._add(entry, EXTENSION_PREFIX + entry.type, own)
             case SessionInfo():
                 self._meta["title"] = entry.name
                 self._lines.append(meta_row(self._meta, go_timestamp(entry.timestamp)))
@@ -149,10 +149,10 @@ class PigletWriter:
                 raise self._refuse(entry.type)
 
     def _add(self, entry: Entry, kind: str, data: Any, **more: Any) -> None:
-        """Write an entry where it hangs, and stand there."""
+        """Write an entry below its parent and make it the end of the file."""
         side = entry.type in SIDE_TYPES
         parent = entry.parent
-        if side or parent in self._standing:
+        if side or parent in self._end_ids:
             parent = self._tip
         elif parent is not None:
             parent = self._named(parent)
@@ -160,8 +160,8 @@ class PigletWriter:
         self._tip = entry.id
         self._written.add(entry.id)
         if not side:
-            self._standing.clear()
-        self._standing.add(entry.id)
+            self._end_ids.clear()
+        self._end_ids.add(entry.id)
 
     def _write_move(self, entry: Leaf) -> None:
         data = {"summary": "", "fromId": self._tip or ""}
@@ -169,7 +169,7 @@ class PigletWriter:
         self._lines.append(line("branch_summary", entry.id, parent, go_timestamp(entry.timestamp), data))
         self._tip = entry.id
         self._written.add(entry.id)
-        self._standing = {entry.target, entry.id}
+        self._end_ids = {entry.target, entry.id}
 
     def _message(self, message: Message) -> tuple[str, Fields]:
         found = envelope(message)
@@ -178,9 +178,9 @@ class PigletWriter:
         return found
 
     def _kept(self, message: Message) -> tuple[str, Fields]:
-        """A message inside a compaction; what only our roles can say is said as a model would get it."""
-        if envelope(message) is None and (said := model_messages([message])):
-            message = said[0]
+        """Return a message inside a compaction; roles that piglet lacks become the model's view of them."""
+        if envelope(message) is None and (converted := model_messages([message])):
+            message = converted[0]
         return self._message(message)
 
     def _write_compaction(self, entry: Compaction) -> None:
@@ -189,7 +189,8 @@ class PigletWriter:
         messages = [self._kept(message) for message in entry.retained_tail or ()]
         rest = _rest(entry, "details", "usage", "from_hook", "system_message").get(FIELD, {})
         if entry.summary or not messages:
-            # An empty list would not hide anything after a reload: nothing to say is an empty message.
+            # An empty list would hide nothing after a reload, so an empty tail is written as an empty
+            # message.
             messages.insert(0, plain("user", entry.summary, milliseconds(entry.timestamp)))
             rest["summary"] = True
         data = [{"type": kind, "ts": NO_TIME, "data": fields} for kind, fields in messages]
@@ -205,15 +206,15 @@ class PigletWriter:
         self._add(entry, "custom_message", {"role": entry.role, "content": blocks_text(content, "\n")} | rest)
 
     def _named(self, key: str) -> str:
-        """The id by which piglet knows an entry."""
+        """Return the id by which piglet knows an entry."""
         name = key if key in self._written else reference_id(self._reading, key)
         if name is None:
             raise self._refuse("duplicate")
         return name
 
 
-def _behind(tree: Tree, leaf: int, here: int) -> set[str | None]:
-    """The ids from a position up to the entry of the conversation that it belongs to."""
+def _end_ids_of(tree: Tree, leaf: int, here: int) -> set[str | None]:
+    """Return the ids from a position up to the conversation entry that it belongs to."""
     found: set[str | None] = {None if here == ROOT else tree.keys[here]}
     while leaf != here:
         found.add(tree.keys[leaf])
@@ -222,7 +223,7 @@ def _behind(tree: Tree, leaf: int, here: int) -> set[str | None]:
 
 
 def _rest(entry: Any, *names: str) -> Fields:
-    """What piglet has no field for, in the field of our own."""
+    """Return the fields that piglet lacks, under branchline's own field name."""
     rest = {
         wire: msgspec.to_builtins(value)
         for name in names

@@ -1,4 +1,4 @@
-"""Qwen Code: a tree of records with the message parts of the Gemini API."""
+"""Qwen Code sessions: a tree of records with the message parts of the Gemini API."""
 
 from branchline.formats.qwen.format import QWEN
 

@@ -1,4 +1,4 @@
-"""Where Qwen Code keeps its sessions."""
+"""Where Qwen Code stores its sessions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["QwenHome"]
 
 
 class QwenHome(FormatHome):
-    """A folder for each project below ``projects``, and in it ``chats``."""
+    """A folder for each project below ``projects``, with a subfolder ``chats``."""
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         del environment
         return [posixpath.join(home, ".qwen", "projects")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str | None:
-        """The directory of a project. Two working directories may share one: the records tell which."""
+        """Return the directory of a project, which several working directories may share."""
         slug = re.sub(r"[^A-Za-z0-9-]", "-", cwd)
         return posixpath.join(self.roots(environment, home)[0], slug, "chats")
 

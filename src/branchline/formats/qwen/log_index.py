@@ -1,4 +1,4 @@
-"""A session of Qwen Code as it was read."""
+"""Index of a Qwen Code session."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from branchline.formats.log_index import LogIndex
 __all__ = ["ORIGIN", "QwenLogIndex", "agent_of"]
 
 ORIGIN = "branchline"
-"""The subtype of the record with which a file begins that was written here."""
+"""The subtype of the first record in a file that branchline wrote."""
 
 _AGENT_FILE = re.compile(r"[/\\]subagents[/\\]([^/\\]+)[/\\](agent-[^/\\]+)\.jsonl$")
 
 
 class QwenLogIndex(LogIndex):
-    """Beside the tree, how much of it was copied from another session."""
+    """Index that also tracks which entries were copied from another session."""
 
     def __init__(self) -> None:
         super().__init__("qwen")
         self.copied = 0
-        """How many entries at the beginning are copies of another session's."""
+        """The number of entries at the start that were copied from another session."""
         self.forked_from: str | None = None
         self.origin: str | None = None
         """The session that this one was converted from."""
@@ -31,6 +31,6 @@ class QwenLogIndex(LogIndex):
 
 
 def agent_of(path: str) -> tuple[str, str] | None:
-    """The session that started a sub-agent, and the name of the sub-agent's file; None for other files."""
+    """Return the session that started a sub-agent and the name of its file; None for other files."""
     found = _AGENT_FILE.search(path)
     return None if found is None else (found[1], found[2])

@@ -1,4 +1,4 @@
-"""Records of Qwen Code into a tree: each names its own id and the record that it follows."""
+"""Reads Qwen Code records into a tree: each names its own id and its parent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SYSTEM = {"custom_title": "session_info", "chat_compression": "compaction"}
 _IDS = re.compile(rb'"uuid"\s*:\s*"([^"\\]+)"\s*,\s*"parentUuid"\s*:\s*(?:null|"([^"\\]*)")')
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
-READ_ONLY = "sessions of Qwen Code are read-only; fork it into a native session to continue"
+READ_ONLY = "Qwen Code sessions are read-only; fork this one into a native session to continue"
 
 
 class QwenReader(LinkedReader[Row]):
-    """Reads one session; the name of its file is its id."""
+    """Reads one session, whose id is the name of its file."""
 
     format_name = "qwen"
     row_type = Row
@@ -34,7 +34,7 @@ class QwenReader(LinkedReader[Row]):
         super().__init__(QwenLogIndex())
         self._path = path
         self._session = self._cwd = self._version = self._branch = self._time = ""
-        self._prompt = self._title = self._spoken = ""
+        self._prompt = self._title = self._last_activity = ""
 
     def place(self, row: Row) -> RowPlace:
         kind, role, quiet = "custom", None, False
@@ -69,7 +69,7 @@ class QwenReader(LinkedReader[Row]):
         self._branch = row.git_branch or self._branch
         role = reading.tree.roles[position]
         if role in ("user", "assistant"):
-            self._spoken = max(self._spoken, row.timestamp)
+            self._last_activity = max(self._last_activity, row.timestamp)
         if role == "user" and not self._prompt and row.message is not None:
             self._prompt = prompt_words(row.message.texts)
         if row.subtype == ORIGIN and position == 0 and row.system_payload is not None:
@@ -87,7 +87,7 @@ class QwenReader(LinkedReader[Row]):
     def on_finish(self) -> None:
         reading = self.reading
         reading.title = self._title.strip() or self._prompt or None
-        reading.last_message_time = milliseconds(self._spoken)
+        reading.last_message_time = milliseconds(self._last_activity)
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if reading.lines:

@@ -1,4 +1,4 @@
-"""One record of Qwen Code as the native format would hold it."""
+"""Conversion of Qwen Code records to entries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["record_of"]
 
 
 def record_of(line: bytes, reading: QwenLogIndex, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
@@ -64,13 +64,13 @@ def record_of(line: bytes, reading: QwenLogIndex, position: int) -> Entry:
 
 
 def _message(fields: dict[str, Any], parts: Any, role: str | None, time: str) -> Message:
-    spoken = milliseconds(time)
+    timestamp = milliseconds(time)
     if role == "toolResult":
-        return _result(parts, dict_of(fields.get("toolCallResult")), spoken)
+        return _result(parts, dict_of(fields.get("toolCallResult")), timestamp)
     if role == "user":
-        return UserMessage(content=prompt_blocks(parts), timestamp=spoken)
+        return UserMessage(content=prompt_blocks(parts), timestamp=timestamp)
     spent = fields.get("usageMetadata")
-    return _answer(answer_blocks(parts), spoken, model=text_of(fields.get("model")) or None, spent=spent)
+    return _answer(answer_blocks(parts), timestamp, model=text_of(fields.get("model")) or None, spent=spent)
 
 
 def _answer(
@@ -95,7 +95,7 @@ def _answer(
 
 
 def _result(parts: Any, about: dict[str, Any], time: int | None) -> ToolResult:
-    """The result of a call; the record has one."""
+    """Return the tool result of a record."""
     found = [
         response
         for part in list_of(parts)
@@ -115,7 +115,7 @@ def _result(parts: Any, about: dict[str, Any], time: int | None) -> ToolResult:
 
 
 def _compaction(common: dict[str, Any], payload: dict[str, Any], time: str) -> Compaction:
-    """A compaction: the record holds the history that is sent from then on; the summary is first."""
+    """Return a compaction: the record holds the history sent from then on, summary first."""
     history = payload.get("compressedHistory")
     kept = [_kept(dict_of(item), milliseconds(time)) for item in list_of(history)]
     summary = ""

@@ -1,4 +1,4 @@
-"""What a record of Qwen Code says: the few fields that its place in the tree depends on."""
+"""Typed Qwen Code records: the few fields that the tree depends on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Row"]
 
 
 class _Presence(msgspec.Struct, gc=False):
-    """Any object; nothing of it is kept."""
+    """Any object; no fields are kept."""
 
 
 class _Part(msgspec.Struct, gc=False, rename="camel"):
@@ -22,7 +22,7 @@ class _Message(msgspec.Struct, gc=False):
 
     @property
     def texts(self) -> list[str]:
-        """The words in it, without thoughts."""
+        """Return the texts in it, without thinking."""
         return [part.text for part in self.parts if part.text and not part.thought]
 
 

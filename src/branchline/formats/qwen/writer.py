@@ -1,7 +1,7 @@
-"""Entries as records of a session that Qwen Code resumes.
+"""Encodes entries as records of a session that Qwen Code can resume.
 
-The program follows the parents of the last record in the file, so a whole tree is one file, and a record at
-the end says which branch is active.
+Qwen Code follows the parents of the last record, so one file holds a whole tree and its last record selects
+the active branch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from branchline.formats.qwen.log_index import ORIGIN, QwenLogIndex
 __all__ = ["CANNOT", "VERSION", "QwenWriter", "header_line"]
 
 VERSION = "0.15.10"
-"""The version of Qwen Code that records name."""
+"""The Qwen Code version named in records."""
 
 CANNOT = {
     "reset": "Qwen Code has no empty branch; start a new session instead",
@@ -43,20 +43,20 @@ CANNOT = {
     "branch_summary": "Qwen Code does not summarize branches",
     "thinking_level_change": "Qwen Code does not record how hard a model thinks",
     "model_change": "in Qwen Code only answers name a model",
-    "context_edit": "Qwen Code keeps every message as it is",
-    "custom": "Qwen Code has no place for it",
+    "context_edit": "Qwen Code has no context edits",
+    "custom": "Qwen Code cannot store it",
     "custom_message": "Qwen Code supports only prompts, answers and results",
     "message": "Qwen Code supports only user, assistant and tool messages",
     "usage": "Qwen Code records tokens with answers only",
     "block": "Qwen Code supports only text, images, thinking, tool calls and tool results",
-    "empty": "Qwen Code leaves out messages without content",
+    "empty": "Qwen Code drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "in Qwen Code a compaction holds the messages that it keeps",
 }
 
 
 def header_line(header: Header) -> bytes:
-    """The first record of a new file: bookkeeping, which the program passes over."""
+    """Return the first record of a new file: bookkeeping, which Qwen Code skips."""
     payload = {} if header.parent_session is None else {"from": header.parent_session}
     record = {
         "uuid": uuid4_from(f"{header.id} {ORIGIN}"),
@@ -73,13 +73,16 @@ def header_line(header: Header) -> bytes:
 
 
 class QwenWriter(LinkedWriter[QwenLogIndex]):
-    """Writes records of Qwen Code."""
+    """Encodes records for Qwen Code."""
 
     def write_prompt(self, placed: Placed, message: UserMessage) -> None:
-        self._record(placed, "user", message=self._said(message))
+        self._record(placed, "user", message=self._encode_message(message))
 
     def write_answer(self, placed: Placed, message: AssistantMessage) -> None:
-        fields: dict[str, Any] = {"model": message.model or "unknown", "message": self._said(message)}
+        fields: dict[str, Any] = {
+            "model": message.model or "unknown",
+            "message": self._encode_message(message),
+        }
         if message.usage is not None:
             fields["usageMetadata"] = _usage(message.usage)
         self._record(placed, "assistant", **fields)
@@ -88,20 +91,24 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
         status = "error" if message.is_error is True else "success"
         display = blocks_text(message.content, "\n")
         about = {"callId": message.tool_call_id, "status": status, "resultDisplay": display}
-        self._record(placed, "tool_result", message=self._said(message), toolCallResult=about)
+        self._record(placed, "tool_result", message=self._encode_message(message), toolCallResult=about)
 
     def write_compaction(self, placed: Placed, entry: Compaction) -> None:
-        """The history that the program sends from here on: the summary, then what is kept."""
-        history = list(map(self._said, self.paired(entry.retained_tail or ())))
-        told = bool(entry.summary.strip())
-        if told:
+        """Write the history that Qwen Code sends from here on: the summary, then the kept messages."""
+        history = list(map(self._encode_message, self.paired(entry.retained_tail or ())))
+        has_summary = bool(entry.summary.strip())
+        if has_summary:
             history.insert(0, {"role": "user", "parts": [{"text": labelled_summary(entry.summary)}]})
         info: dict[str, Any] = {
             "originalTokenCount": entry.tokens_before or 0,
             "newTokenCount": 0,
             "compressionStatus": 1,
         }
-        payload = {"info": info, "compressedHistory": history, **({} if told else {ORIGIN: "no summary"})}
+        payload = {
+            "info": info,
+            "compressedHistory": history,
+            **({} if has_summary else {ORIGIN: "no summary"}),
+        }
         self._record(placed, "system", subtype="chat_compression", systemPayload=payload)
 
     def write_title(self, placed: Placed, title: str) -> None:
@@ -126,10 +133,10 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
         )
 
     def _origin(self) -> str | None:
-        """The first record of the file, from which every root hangs."""
+        """Return the id of the first record of the file, the parent of every root."""
         return self.index.tree.keys[0] if len(self.index.tree) else None
 
-    def _said(self, message: Message) -> dict[str, Any]:
+    def _encode_message(self, message: Message) -> dict[str, Any]:
         match message:
             case UserMessage():
                 return {"role": "user", "parts": self._parts(message.content)}

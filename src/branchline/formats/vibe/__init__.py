@@ -1,4 +1,4 @@
-"""Mistral Vibe: a folder for each session, with the messages in chunks that are named by their content."""
+"""Mistral Vibe sessions: a folder for each, with the messages in content-addressed chunks."""
 
 from branchline.formats.vibe.format import VIBE
 

@@ -1,8 +1,7 @@
-"""The files of a session as lines: one that describes the session, one for each message, one with the totals.
+"""Joins the files of a session into lines: the session metadata, each message, and the totals.
 
-``CURRENT`` names a generation, the manifest of that generation names its documents and the chunks that hold
-the messages. The names come from files, so each must have the form that the program gives it; a name of any
-other form is not looked for.
+``CURRENT`` names a generation, whose manifest names its documents and the chunks that hold the messages. The
+names come from files, so each must have the form that Mistral Vibe uses; other names are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["NEWEST_MINOR", "VibeDocuments", "session_of"]
 
 STORE_FORMAT = "mistral.vibe.unified-session-store/v1"
 NEWEST_MINOR = 10
-"""The newest revision of the store that is read. The program raises it for incompatible changes only."""
+"""The newest store revision that is supported. Mistral Vibe raises it only for incompatible changes."""
 
 _PATH = re.compile(r"[/\\]unified[/\\]([^/\\]+)[/\\]CURRENT$")
 _GENERATION = re.compile(r"[0-9]{16}", re.ASCII)
@@ -36,7 +35,7 @@ _decode_list = msgspec.json.Decoder(tuple[msgspec.Raw, ...]).decode
 
 
 def session_of(path: str) -> str | None:
-    """The session whose folder a ``CURRENT`` file is in."""
+    """Return the session whose folder contains a ``CURRENT`` file."""
     found = _PATH.search(path)
     return None if found is None else found[1]
 
@@ -48,7 +47,7 @@ class VibeDocuments(DocumentFiles):
         return _PATH.search(path) is not None
 
     def companions(self, path: str) -> Sequence[str]:
-        """Files of a generation never change: ``CURRENT`` changes instead."""
+        """Return ``meta.json``; files of a generation never change."""
         return [posixpath.join(posixpath.dirname(path), "meta.json")]
 
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
@@ -75,7 +74,7 @@ class VibeDocuments(DocumentFiles):
         yield _header_line(session_of(path) or "", about, identity)
         chunks = dict_of(manifest.get("checkpoint")).get("chunks")
         if isinstance(chunks, list):
-            # Each once: a small manifest must not make a huge session of one chunk.
+            # Each chunk once: a small manifest must not expand one chunk to a huge session.
             for chunk in dict.fromkeys(map(text_of, chunks)):
                 yield from _chunk_lines(chunk, folder, companion)
         else:
@@ -85,12 +84,12 @@ class VibeDocuments(DocumentFiles):
 
 
 def _pointer(data: bytes, path: str) -> str:
-    """The generation that ``CURRENT`` names."""
+    """Return the generation that ``CURRENT`` names."""
     fields = json_codec.loads_object(data)
     if fields is None:
-        raise NotASession(f"{path} is not finished or damaged")
+        raise NotASession(f"{path} is incomplete or damaged")
     if fields.get("store_format") != STORE_FORMAT:
-        raise NotASession(f"{path} is not of a session of Mistral Vibe, or of one in another format")
+        raise NotASession(f"{path} is not part of a Mistral Vibe session, or has an unsupported format")
     minor = fields.get("store_format_minor", 1)
     if isinstance(minor, int) and minor > NEWEST_MINOR:
         raise NotASession(
@@ -99,12 +98,12 @@ def _pointer(data: bytes, path: str) -> str:
         )
     generation = text_of(fields.get("generation"))
     if _GENERATION.fullmatch(generation) is None:
-        raise NotASession(f"{path} names no generation")
+        raise NotASession(f"{path} does not name a generation")
     return generation
 
 
 def _chunk_lines(name: str, folder: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
-    """The messages of a chunk, a line each. A chunk that cannot be read is a line that says so."""
+    """Yield the messages of a chunk, one line each; for an unreadable chunk, a line that reports it."""
     data = companion(posixpath.join(folder, "chunks", f"{name}.json")) if _CHUNK.fullmatch(name) else None
     if data is None:
         yield _line({"missing": name[:64]})
@@ -118,7 +117,7 @@ def _chunk_lines(name: str, folder: str, companion: Callable[[str], bytes | None
             yield _line({"damaged": name})
             return
     for message in messages:
-        yield bytes(message).replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"  # texts have them escaped
+        yield bytes(message).replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"  # in texts they are escaped
 
 
 def _header_line(session: str, about: dict[str, Any], identity: dict[str, Any]) -> bytes:

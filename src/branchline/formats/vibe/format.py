@@ -1,4 +1,4 @@
-"""Sessions of Mistral Vibe as a format: how they are recognized and read."""
+"""Mistral Vibe's session format: detection and reading."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["VIBE"]
 
 
 class VibeTraits(FormatTraits, frozen=True, kw_only=True):
-    """The folder of a session is named for it."""
+    """The folder of a session is named after it."""
 
     def key_of(self, path: str) -> str:
         return session_of(path) or self.stem_of(path)
@@ -29,10 +29,10 @@ _MESSAGE = re.compile(rb'^\{"message":\{.*"source":"[a-z]+","turn_index":[0-9]+\
 
 
 class VibeFormatReader(FormatReader[VibeLogIndex]):
-    """Reads the sessions of Mistral Vibe 3."""
+    """Reads sessions of Mistral Vibe 3."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """The line that joined files begin with; if it is damaged, a message."""
+        """Recognize the first line of joined files or, if it is damaged, a message."""
         del path
         return head.startswith(b'{"vibe":"') or _MESSAGE.search(head) is not None
 

@@ -1,4 +1,4 @@
-"""Where Mistral Vibe keeps its sessions."""
+"""Where Mistral Vibe stores its sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VibeHome(FormatHome):
         return [posixpath.join(base, "logs", "session", "unified")]
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """A fork names its parent too; only sub-agents are marked."""
+        """Return the parent of a marked sub-agent; a fork names its parent too."""
         del path
         if header is None or (header.metadata or {}).get("kind") != "subagent":
             return None

@@ -1,4 +1,4 @@
-"""A session of Mistral Vibe as it was read."""
+"""Index of a Mistral Vibe session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["VibeLogIndex"]
 
 
 class VibeLogIndex(LogIndex):
-    """The tree of a session: one line of messages."""
+    """Index of a session, a chain of messages."""
 
     def __init__(self) -> None:
         super().__init__("vibe")

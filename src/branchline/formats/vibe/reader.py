@@ -1,4 +1,4 @@
-"""The lines of a session of Mistral Vibe into a tree: messages one after another, without branches."""
+"""Reads the joined lines of a Mistral Vibe session into a chain of messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from branchline.formats.vibe.rows import Facts, Row
 
 __all__ = ["VibeReader"]
 
-READ_ONLY = "sessions of Mistral Vibe are read-only; fork it into a native session to continue"
+READ_ONLY = "Mistral Vibe sessions are read-only; fork this one into a native session to continue"
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 
 

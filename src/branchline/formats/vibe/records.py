@@ -1,4 +1,4 @@
-"""One line of a session of Mistral Vibe as the native format would hold it."""
+"""Conversion of Mistral Vibe lines to entries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["record_of"]
 
 
 def record_of(line: bytes, reading: VibeLogIndex, position: int) -> Entry:
-    """The entry at a position, from the bytes of its line."""
+    """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     common = entry_fields(tree, position)
     fields = json_codec.loads(line)
@@ -88,14 +88,14 @@ def _block(value: Any) -> Block:
 
 
 def _thinking(fields: dict[str, Any]) -> str:
-    """The words of a reasoning part; those that the provider keeps to itself have none."""
+    """Return the text of a reasoning part; encrypted parts have none."""
     return "\n".join(
         filter(None, (text_of(dict_of(part).get("text")) for part in list_of(fields.get("content"))))
     )
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    """The tokens of all requests; the input in the file includes what came from the cache."""
+    """Return the tokens of all requests; the stored input includes cached tokens."""
     cached = whole_number(usage.get("cachedInputTokens"))
     return Usage(
         input=max(whole_number(usage.get("inputTokens")) - cached, 0),

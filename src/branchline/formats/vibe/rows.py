@@ -1,4 +1,4 @@
-"""What a line of a session of Mistral Vibe says: the few fields that its place in the tree depends on."""
+"""Typed Mistral Vibe lines: the few fields that the tree depends on."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class _Message(msgspec.Struct, gc=False):
 
 
 class _Presence(msgspec.Struct, gc=False):
-    """Any object; nothing of it is kept."""
+    """Any object; no fields are kept."""
 
 
 class Facts(msgspec.Struct, gc=False):
-    """What changes while a session goes on."""
+    """Session metadata that changes over time."""
 
     title: str | None = None
     ended: int | float | None = None
-    """When the session was last changed, in milliseconds."""
+    """The time of the last change, in milliseconds."""
     usage: _Presence | None = None
 
 
 class Row(msgspec.Struct, gc=False):
-    """One line: the session itself, a message, or what changes as the session goes on."""
+    """One line: the session, a message, or changing metadata."""
 
     vibe: str = ""
     id: str | None = None

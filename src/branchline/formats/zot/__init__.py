@@ -1,4 +1,4 @@
-"""zot: one line of rows per file, without ids; forks are files that name their parent."""
+"""zot sessions: linear files of rows without ids; a fork is a new file that names its parent."""
 
 from branchline.formats.zot.format import (
     PORTABLE_SUFFIX,

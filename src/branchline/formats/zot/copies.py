@@ -1,6 +1,6 @@
-"""Whole files of zot made from another one: forks, copies, and the portable form without a working directory.
+"""New zot files made from an existing one: forks, copies and portable files without a working directory.
 
-What others wrote is copied byte for byte; only the meta rows, which name the session, are written anew.
+Existing rows are copied byte for byte; only the meta rows, which name the session, are written anew.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ _BOM = b"\xef\xbb\xbf"
 
 class _Row(NamedTuple):
     position: int
-    """Its last entry."""
+    """The last entry of the row."""
     end: int
-    """Where it ends in the log."""
+    """The offset in the log at which the row ends."""
     kind: str
     line: bytes
 
 
 def forked_lines(transcript: EntryLog[ZotLogIndex], leaf: int, header: Header) -> Iterator[bytes]:
-    """A fork: its meta row names the parent and how many messages it took; then their rows and the usage.
+    """Yield a fork: a meta row that names the parent and counts the copied messages, then message and usage
+    rows.
 
-    Under the id of its source it is a part of that session, which has no parent in itself.
+    If ``header`` has the id of the source, the result is a part of that session and names no parent.
     """
     rows = list(_conversation(transcript, leaf))
     yield _fork_row(transcript, leaf, header, sum(row.kind == "message" for row in rows))
@@ -49,7 +50,7 @@ def compacted_lines(
     summary: CompactionSummaryMessage,
     header: Header,
 ) -> Iterator[bytes]:
-    """A fork that begins with a summary, followed by the rows from an entry on (-1: none)."""
+    """Yield a fork that begins with a summary and keeps the rows from ``first_kept`` on (-1: none)."""
     rows = list(_conversation(transcript, leaf))
     yield _fork_row(transcript, leaf, header, sum(row.kind == "message" for row in rows))
     heading = "" if summary.summary.startswith(SUMMARY_HEADING) else SUMMARY_HEADING
@@ -63,7 +64,7 @@ def compacted_lines(
     )
     assert row is not None
     yield row
-    spent = None  # what was spent before the first kept row is still the session's
+    spent = None  # usage before the first kept row still counts towards the session
     for kept in rows:
         if first_kept == ROOT or kept.position < first_kept:
             spent = kept.line if kept.kind == "usage" else spent
@@ -77,7 +78,7 @@ def compacted_lines(
 
 
 def copied_lines(transcript: EntryLog[ZotLogIndex], header: Header) -> Iterator[bytes]:
-    """Every row under a new meta row; where the model changes, the meta rows change with it."""
+    """Yield every row under a new meta row; later meta rows (model changes) are rewritten to match it."""
     reading = transcript.reading
     rows = list(_rows(transcript))
     fields = header_fields(header) | _model(reading.metas[0].fields if reading.metas else {})
@@ -102,7 +103,7 @@ def copied_lines(transcript: EntryLog[ZotLogIndex], header: Header) -> Iterator[
 
 
 def portable_lines(transcript: EntryLog[ZotLogIndex]) -> Iterator[bytes]:
-    """The first meta row without its working directory, then every other row as it is."""
+    """Yield the first meta row without its working directory, then every other row unchanged."""
     reading = transcript.reading
     if not reading.metas:
         raise NotSupported(f"{transcript.name} cannot be exported: no row in it names the session")
@@ -120,7 +121,7 @@ def portable_lines(transcript: EntryLog[ZotLogIndex]) -> Iterator[bytes]:
 
 
 def imported_lines(transcript: EntryLog[ZotLogIndex], header: Header) -> Iterator[bytes]:
-    """A portable file as a session of its own: a new meta row, then every other row as it is."""
+    """Yield a portable file as a new session: a new meta row, then every other row unchanged."""
     reading = transcript.reading
     if not reading.metas or reading.header_end - len(reading.header_line) > len(_BOM):
         raise NotASession(f"{transcript.name} cannot be imported: its first row does not name a session")
@@ -140,7 +141,7 @@ def _fork_row(transcript: EntryLog[ZotLogIndex], leaf: int, header: Header, mess
 
 
 def _conversation(transcript: EntryLog[ZotLogIndex], leaf: int) -> Iterator[_Row]:
-    """The rows of messages and usage up to the one that holds this entry."""
+    """Yield the message and usage rows up to the row that holds the entry ``leaf``."""
     end = ROOT if leaf == ROOT else transcript.reading.span(leaf).offset
     for row in _rows(transcript, end):
         if row.kind in ("message", "usage"):
@@ -148,7 +149,7 @@ def _conversation(transcript: EntryLog[ZotLogIndex], leaf: int) -> Iterator[_Row
 
 
 def _rows(transcript: EntryLog[ZotLogIndex], last: int | None = None) -> Iterator[_Row]:
-    """The readable rows, one each, up to the one at this offset."""
+    """Yield the readable rows, each once, up to the one at offset ``last``."""
     reading = transcript.reading
     size = len(reading.tree)
     for position in range(size):
@@ -156,7 +157,7 @@ def _rows(transcript: EntryLog[ZotLogIndex], last: int | None = None) -> Iterato
         if last is not None and span.offset > last:
             return
         if position + 1 < size and reading.span(position + 1).offset == span.offset:
-            continue  # the next entry stands in the same row
+            continue  # the next entry is in the same row
         line = transcript.raw(position).strip()
         yield _Row(position, span.offset + span.size, str(json_codec.loads(line).get("type")), line)
 

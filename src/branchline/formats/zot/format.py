@@ -1,4 +1,4 @@
-"""zot's session format: how its files are recognized, read and written."""
+"""zot's session format: detection, reading and writing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from branchline.context import ModelRef
 from branchline.entries import CompactionSummaryMessage, Entry, Header, MessageEntry, json_codec
-from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter, ReadingLimits
+from branchline.formats.protocol import Format, FormatReader, FormatTraits, ReadingLimits
+from branchline.formats.uuid_writer import UuidWriter
 from branchline.formats.zot.copies import (
     compacted_lines,
     copied_lines,
@@ -45,20 +45,20 @@ TRAITS = FormatTraits(
     compacts_by_fork=True,
     keeps_lone_surrogates=False,
     removes_empty_sessions=True,
-    overwrites_appends=True,  # a zot that created its session did not open it in append mode
+    overwrites_appends=True,  # a zot process that created its session did not open it in append mode
 )
 
 
 class ZotFormatReader(FormatReader[ZotLogIndex]):
-    """Reads sessions of zot, as version 0.1.62 writes them."""
+    """Reads zot sessions, as version 0.1.62 writes them."""
 
     def sniff(self, head: bytes, path: str) -> bool:
-        """A line that begins as one of zot's rows; or, where no line tells anything, a name like zot's."""
+        """Recognize a line that starts like a zot row or, if none is conclusive, a file name like zot's."""
         for line in head_lines(head):
             if _ROW.match(line):
                 return True
             if line.strip() and (fields := json_codec.loads_object(line)) is not None:
-                # A time of its own beside the payload is pi's way: entries of version 1 have no id either.
+                # pi puts a timestamp beside the payload; its version 1 entries have no id either.
                 kind = fields.get("type")
                 if not isinstance(kind, str) or {"id", "timestamp"} & fields.keys():
                     return False
@@ -72,22 +72,13 @@ class ZotFormatReader(FormatReader[ZotLogIndex]):
         return record_of(line, index, position)
 
     def answer_model(self, transcript: EntryLog[ZotLogIndex], position: int) -> ModelRef | None:
-        """As the meta row above it says."""
-        speaker = CurrentModel(transcript.reading.meta_at(position))
-        return None if speaker.model is None else ModelRef(provider=speaker.provider or "", id=speaker.model)
+        """Return the model named by the preceding meta row."""
+        current = CurrentModel(transcript.reading.meta_at(position))
+        return None if current.model is None else ModelRef(provider=current.provider or "", id=current.model)
 
 
-class ZotFormatWriter(FormatWriter[ZotLogIndex]):
-    """Writes sessions as zot does."""
-
-    def session_id(self, fresh: str, timestamp: str) -> str:
-        del timestamp
-        return uuid4_from(fresh)
-
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """The id: this program looks for a parent among the sessions that it knows."""
-        del file
-        return session_id
+class ZotFormatWriter(UuidWriter[ZotLogIndex]):
+    """Writes zot sessions."""
 
     def encode_header(self, header: Header) -> bytes:
         return meta_row(header_fields(header))
@@ -110,15 +101,15 @@ class ZotFormatWriter(FormatWriter[ZotLogIndex]):
         summary: CompactionSummaryMessage,
         first_kept: int = ROOT,
     ) -> bytes:
-        """A fork in which a summary stands for everything before an entry (-1: for all of it).
+        """Return a fork in which a summary replaces everything before an entry (-1: all of it).
 
-        It is how a session of zot is compacted: the file itself keeps every message.
+        This is how zot compacts a session: the original file keeps every message.
         """
         return b"".join(compacted_lines(transcript, leaf, first_kept, summary, header))
 
 
 class ZotLimits(ReadingLimits):
-    """zot skips thoughts of other providers, images that are not base64, and messages of nothing else."""
+    """zot skips other providers' thinking, images that are not base64, and messages of nothing else."""
 
     def unread(self, entry: Entry) -> tuple[str, ...]:
         return unread(entry.message) if isinstance(entry, MessageEntry) else ()
@@ -134,19 +125,19 @@ ZOT = Format(
 
 
 def export_portable(transcript: EntryLog[ZotLogIndex]) -> bytes:
-    """The session as a file for another machine: everything but the working directory and model changes."""
+    """Return the session as a file for another machine, without working directory and model changes."""
     return b"".join(portable_lines(transcript))
 
 
 def import_portable(data: bytes, header: Header) -> bytes:
-    """A session of its own, under this header, from the content of a portable file.
+    """Return a new session with this header from the content of a portable file.
 
-    NotASession when the content does not begin with the row that names a session.
+    Raises NotASession if the content does not begin with a row that names a session.
     """
     transcript = EntryLog(ZOT, lambda offset, size: data[offset : offset + size], "the portable file")
     return b"".join(imported_lines(transcript, header))
 
 
 def portable_name(header: Header) -> str:
-    """The name that zot gives a portable file in a directory."""
+    """Return the name that zot gives a portable file."""
     return f"{start_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"

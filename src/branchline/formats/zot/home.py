@@ -1,4 +1,4 @@
-"""Where zot keeps its sessions."""
+"""Where zot stores its sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ZotHome", "start_stamp"]
 
 
 class ZotHome(FormatHome):
-    """Where zot keeps its sessions."""
+    """Where zot stores its sessions."""
 
     def file_key(self, header: Header) -> str:
         return start_stamp(header) + "-" + header.id[:8]
@@ -28,13 +28,15 @@ class ZotHome(FormatHome):
         return posixpath.join(self.roots(environment, home)[0], digest[:16])
 
     def directories(self, cwd: str, environment: Mapping[str, str], home: str) -> list[str]:
-        """The directory is taken as it was typed: with a slash at its end it has another folder."""
+        """Return the folders for ``cwd`` with and without a trailing slash: zot hashes the path as it was
+        typed.
+        """
         spellings = dict.fromkeys((cwd, cwd.rstrip("/") + "/"))
         return [found for one in spellings if (found := self.directory(one, environment, home)) is not None]
 
 
 def start_stamp(header: Header) -> str:
-    """The start of a session as file names have it."""
+    """Return the start of a session as it appears in file names."""
     digits = re.sub(r"\D", "", header.timestamp[:19])
     return f"{digits[:8]}-{digits[8:14]}"
 

@@ -1,4 +1,4 @@
-"""What reading a session of zot keeps: rows mean something only together with the rows before them."""
+"""Index of a zot session: the state that gives a row its meaning, collected from the rows before it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
+from branchline.formats.json_values import text_of
 from branchline.formats.log_index import LogIndex
 from branchline.formats.zot.rows import User, is_summary
 from branchline.formats.zot.running_totals import RunningTotals
@@ -16,14 +17,14 @@ __all__ = ["Meta", "ZotLogIndex"]
 
 
 class Meta(NamedTuple):
-    """A meta row: from which entry on it is in force, and what it says."""
+    """A meta row, with the position of the first entry that it applies to."""
 
     position: int
     fields: dict[str, Any]
 
 
 class ZotLogIndex(LogIndex):
-    """The reading of a session of zot."""
+    """Index of a zot session."""
 
     def __init__(self) -> None:
         super().__init__("zot")
@@ -31,63 +32,65 @@ class ZotLogIndex(LogIndex):
         self.metas: list[Meta] = []
         self.totals = RunningTotals()
         self.numbers: dict[int, int] = {}
-        """For each tool result that is not the first of its row: which one it is."""
+        """For tool results that are not the first in their row: their index in it."""
         self.calls = ToolNames()
         self.calls_open = False
-        """Whether that answer is the last message of the file."""
+        """Whether the last message of the file is an answer, so that results of its calls may follow."""
         self.message_rows = 0
         self.own_from: int | None = None
-        """The entry of the first message that did not come with the fork."""
+        """The entry of the first message that was not copied by a fork."""
         self.started = ""
-        self._said: dict[str, Any] = {}
+        self._meta_fields: dict[str, Any] = {}
 
     def meta_at(self, position: int) -> dict[str, Any]:
-        """The meta row in force at an entry; the first one for what stands before it."""
+        """Return the meta row that applies to an entry; before the first meta row, that one."""
         if not self.metas:
             return {}
         return self.metas[max(0, bisect_right(self.metas, position, key=_position_of) - 1)].fields
 
     def add_meta(self, fields: dict[str, Any]) -> None:
-        """Take in a meta row: the last one counts, where it says something."""
+        """Apply a meta row; its empty fields leave earlier values unchanged."""
         self.metas.append(Meta(len(self.tree), fields))
-        before = self._said.get("started")
-        self._said.update([item for item in fields.items() if item[1]])
+        before = self._meta_fields.get("started")
+        self._meta_fields.update([item for item in fields.items() if item[1]])
         if isinstance(title := fields.get("title"), str):
             self.title = title.strip() or self.title
-        if (started := self._said.get("started")) != before:
-            self.started = utc_time(_text(started))
+        if (started := self._meta_fields.get("started")) != before:
+            self.started = utc_time(text_of(started))
 
     def set_header(self) -> None:
-        """What all meta rows so far say together."""
-        said = self._said
+        """Build the header from all meta rows so far."""
+        meta = self._meta_fields
         metadata: dict[str, Any] = {
-            name: text for name in ("provider", "model", "version") if (text := _text(said.get(name)))
+            name: text for name in ("provider", "model", "version") if (text := text_of(meta.get(name)))
         }
         if self.fork_point:
             metadata["fork_point"] = self.fork_point
         self.header = Header(
-            id=_text(said.get("id")),
+            id=text_of(meta.get("id")),
             timestamp=self.started,
-            cwd=_text(said.get("cwd")),
-            parent_session=_text(said.get("parent")) or None,
+            cwd=text_of(meta.get("cwd")),
+            parent_session=text_of(meta.get("parent")) or None,
             metadata=metadata or None,
         )
 
     @property
     def fork_point(self) -> int:
-        """How many messages the fork asked for; its parent may have had fewer."""
-        count = self._said.get("fork_point")
+        """The number of messages that the fork asked for; its parent may have had fewer."""
+        count = self._meta_fields.get("fork_point")
         return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
 
     def is_own(self, message: Any, before: int) -> bool:
-        """Whether a fork itself says this, after so many messages: more than it took, or younger than it."""
+        """Return whether a message was written in the fork: it exceeds the fork point or is newer than the
+        fork.
+        """
         if not self.metas or (isinstance(message, User) and is_summary(message.meta)):
             return False
         return before >= self.fork_point or utc_time(message.time) > self.started > ""
 
     @property
     def inherited_entries(self) -> int:
-        """How many entries came with the fork: everything before its first message of its own."""
+        """The number of entries copied by the fork: everything before its first new message."""
         if self.header is None or self.header.parent_session is None:
             return 0
         return len(self.tree) if self.own_from is None else self.own_from
@@ -95,7 +98,3 @@ class ZotLogIndex(LogIndex):
 
 def _position_of(meta: Meta) -> int:
     return meta.position
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

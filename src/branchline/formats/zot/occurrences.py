@@ -1,4 +1,4 @@
-"""Where entries of one kind stand in a tree that grows."""
+"""Positions of one kind of entry in a growing tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Occurrences"]
 
 
 class Occurrences:
-    """The positions at which a column holds this name; each entry is looked at once, on demand."""
+    """The positions at which a column holds ``name``, found incrementally on demand."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -18,7 +18,7 @@ class Occurrences:
         self._seen = 0
 
     def among(self, column: Sequence[str | None]) -> list[int]:
-        """All of them, in order. Not to be changed."""
+        """Return all positions in order. The caller must not change the list."""
         if self._seen < len(column):
             self._found += compress(count(self._seen), map(eq, column[self._seen :], repeat(self._name)))
             self._seen = len(column)

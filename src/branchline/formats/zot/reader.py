@@ -1,8 +1,8 @@
-"""Rows of a zot session into a reading: one line of entries, each hanging from the one before it.
+"""Reads the rows of a zot session into an index: a chain in which each entry is a child of the previous one.
 
-Rows have no ids. An entry gets one from the end of its row, where its time stands: the same on every load,
-and the same in a fork, which copies the bytes of its parent's rows. A usage row is named after the row before
-it, and a row that occurs again is told apart by a number.
+Rows have no ids. An entry's id is a hash of the end of its row, which includes the time. It is the same on
+every load and in forks, which copy the bytes of their parent's rows. The id of a usage row derives from the
+row before it; repeated rows are numbered.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from branchline.formats.zot.tool_names import calls_in
 __all__ = ["ZotReader"]
 
 _NAME = re.compile(r"(?:^|[/\\])(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)-([^/\\]{1,8})\.jsonl$")
-_TAIL = 128  # the part of a row that its id is made of
+_TAIL = 128  # how many bytes at the end of a row its id is a hash of
 _DIGEST = blake2b(digest_size=8)
 _T = TypeVar("_T")
 _NO_META = "no row in it names the session"
 
 
 class ZotReader(LineReader):
-    """Reads the rows of one file; the path tells id and start where no row does."""
+    """Reads the rows of one file. The path provides id and start time if no meta row does."""
 
     format_name = "zot"
     markers = (b'{"type":"', b'{"title":"')
@@ -54,8 +54,8 @@ class ZotReader(LineReader):
         self._path = path
         self._row_key = ""
         self._usage_rows = 0
-        self._spoken = ""
-        self._time = ""  # of the last row that has one; rows without are as old
+        self._last_activity = ""
+        self._time = ""  # of the last row that has one; rows without a time inherit it
 
     # -- rows -----------------------------------------------------------------------------------------
 
@@ -71,13 +71,13 @@ class ZotReader(LineReader):
         times: list[str | None] = [message.time for message in messages]
         ids = self._ids(types, lines)
         quiet: list[int] = []
-        shared: dict[int, int] = {}  # rows with more than one result, and how many
+        shared: dict[int, int] = {}  # row index -> number of results, for rows with more than one
         answer, position = None, first
         for number, message in enumerate(messages):
             kind = type(message)
             if kind is Answer:
                 answer = message
-                for block in answer.content or ():  # no function: this runs for every block of a session
+                for block in answer.content or ():  # inlined: runs for every block of a session
                     if (block.name is None or block.id is None) and block.text and not block.text.isspace():
                         break
                 else:
@@ -113,7 +113,7 @@ class ZotReader(LineReader):
         )
 
     def _ids(self, types: list[str], lines: Lines) -> list[str]:
-        """What each of these rows gives its first entry as an id."""
+        """Return the id of the first entry of each row."""
         ids = []
         copy = _DIGEST.copy
         key, usage_rows = self._row_key, self._usage_rows
@@ -122,7 +122,7 @@ class ZotReader(LineReader):
                 usage_rows += 1
                 ids.append(f"{key}u{usage_rows}")
             else:
-                digest = copy()  # a third quicker than making one anew
+                digest = copy()  # a third faster than constructing one
                 digest.update(tail)
                 key = digest.hexdigest()
                 ids.append(key)
@@ -131,7 +131,7 @@ class ZotReader(LineReader):
         return ids
 
     def _spread_ids(self, first: int, ids: list[str], counts: list[int]) -> list[str]:
-        """An id for each entry: a row with several results is several entries."""
+        """Return an id for each entry: a row with several results becomes several entries."""
         spread: list[str] = []
         for key, count in zip(ids, counts, strict=True):
             spread.append(key)
@@ -141,7 +141,7 @@ class ZotReader(LineReader):
         return spread
 
     def _find_own(self, position: int, messages: Sequence[Any], shared: dict[int, int]) -> None:
-        """Find the first message that did not come with the fork."""
+        """Find the first message that was not copied by a fork."""
         reading = self.reading
         if reading.own_from is not None:
             return
@@ -157,7 +157,7 @@ class ZotReader(LineReader):
     def _note_last(
         self, rows: Sequence[Row], roles: Sequence[str | None], times: Sequence[str | None]
     ) -> None:
-        """Remember what counts of the last row of each kind."""
+        """Remember the last usage, role and time among these rows."""
         reading = self.reading
         usage = next((row for row in reversed(rows) if type(row) is UsageRow), None)
         if usage is not None:
@@ -165,9 +165,9 @@ class ZotReader(LineReader):
         role = next((role for role in reversed(roles) if role is not None), None)
         if role is not None:
             reading.calls_open = role == "assistant"
-        spoken = zip(reversed(roles), reversed(times), strict=True)
-        self._spoken = next(
-            (utc_time(time or "") for role, time in spoken if role in ACTIVITY_ROLES), self._spoken
+        activity = zip(reversed(roles), reversed(times), strict=True)
+        self._last_activity = next(
+            (utc_time(time or "") for role, time in activity if role in ACTIVITY_ROLES), self._last_activity
         )
 
     # -- objects of any shape -------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class ZotReader(LineReader):
         self.take_one(row_from(fields), line, offset)
 
     def _take_meta(self, fields: dict[str, Any], line: bytes, offset: int) -> bool:
-        """Take in a meta row; whether it is an entry as well."""
+        """Apply a meta row; return whether it is an entry too (a model change)."""
         reading = self.reading
         if not reading.metas:
             reading.header_line, reading.header_end = line, offset + len(line)
@@ -194,7 +194,7 @@ class ZotReader(LineReader):
     # -- damage, and the end --------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
-        """A row of one of the kinds that zot writes; other objects may be a part of one."""
+        """Return whether this is a row of a kind that zot writes; other objects may be part of one."""
         fields = json_codec.loads(data)
         match fields.get("type"):
             case "meta" | "message" | "usage" as kind:
@@ -206,7 +206,7 @@ class ZotReader(LineReader):
 
     def on_finish(self) -> None:
         reading = self.reading
-        reading.last_message_time = milliseconds(self._spoken)
+        reading.last_message_time = milliseconds(self._last_activity)
         if reading.metas:
             reading.set_header()
             if reading.read_only == _NO_META:
@@ -218,9 +218,9 @@ class ZotReader(LineReader):
 
 
 def _utc_times(times: Iterable[str | None], earlier: str) -> Iterator[str]:
-    """Times in UTC, derived when the tree is asked for them: that is a fifth of opening.
+    """Convert times to UTC lazily, when the tree needs them: eager conversion takes a fifth of opening.
 
-    A row without one is as old as the last row before it that has one; ``earlier`` is the time before all.
+    A row without a time inherits that of the nearest row before it, at first ``earlier``.
     """
     for time in times:
         if time is None:
@@ -232,7 +232,7 @@ def _utc_times(times: Iterable[str | None], earlier: str) -> Iterator[str]:
 
 
 def _spread(column: list[_T], counts: list[int]) -> list[_T]:
-    """A value for each entry, where a row is this many."""
+    """Repeat each row's value once per entry of that row."""
     return list(chain.from_iterable(map(repeat, column, counts)))
 
 

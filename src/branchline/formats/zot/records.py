@@ -1,8 +1,8 @@
-"""Rows of zot as our entries, and messages both ways.
+"""Conversion between zot rows and entries.
 
-Blocks carry no type: which keys they have tells it. The results of all calls of an answer stand in one row;
-here each is a message. What zot has no field for is kept in ``message.meta``, which zot copies and never
-reads.
+Blocks have no type field; their keys identify them. zot stores the results of all calls of an answer in one
+row; here each result is a message. Fields that zot lacks are stored in ``message.meta``, which zot copies but
+never reads.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from branchline.entries import (
     UserMessage,
     blocks_text,
     json_codec,
-    message_from_fields,
 )
-from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields
+from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields, typed_message
 from branchline.formats.go_json import dumps, time_text, utc_time
+from branchline.formats.json_values import text_of
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.rows import UsageRow, is_summary, row_of
 from branchline.tree import ROOT
@@ -48,7 +48,6 @@ __all__ = [
     "SUMMARY_HEADING",
     "CurrentModel",
     "decode_message",
-    "known",
     "message_row",
     "record_of",
     "results_row",
@@ -56,26 +55,26 @@ __all__ = [
 ]
 
 SUMMARY_HEADING = "## Context Summary (compacted)\n\n"
-"""How a summary begins that stands for what was said before."""
+"""The heading of a compaction summary."""
 
-_ELSEWHERE = frozenset({"usage", "provider", "model"})  # have rows of their own
+_STORED_ELSEWHERE = frozenset({"usage", "provider", "model"})  # stored in rows of their own
 
 Fields = dict[str, Any]
 
 
 class CurrentModel:
-    """Who answers: a row does not say it, the last meta row before it does."""
+    """Provider and model in use: an answer's row does not name them, the last meta row before it does."""
 
     def __init__(self, meta: Fields) -> None:
-        self.provider = _text(meta.get("provider")) or None
-        self.model = _text(meta.get("model")) or None
+        self.provider = text_of(meta.get("provider")) or None
+        self.model = text_of(meta.get("model")) or None
 
 
 # -- reading ----------------------------------------------------------------------------------------------
 
 
 def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
-    """The record of an entry; its id and parent are those of the tree."""
+    """Return the entry at a position; id and parent come from the tree."""
     tree = reading.tree
     above = tree.parent_position(position)
     common: Fields = {
@@ -89,24 +88,24 @@ def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
     fields = json_codec.loads(line)
     match kind:
         case "message":
-            said, number = fields["message"], reading.numbers.get(position, 0)
+            raw, number = fields["message"], reading.numbers.get(position, 0)
             tool = ""
             if tree.roles[position] == "toolResult":
-                tool = reading.calls.tool_of(position, _call(said.get("content"), number), reading)
-            message = decode_message(said, CurrentModel(reading.meta_at(position)), number, tool)
+                tool = reading.calls.tool_of(position, _call(raw.get("content"), number), reading)
+            message = decode_message(raw, CurrentModel(reading.meta_at(position)), number, tool)
             return MessageEntry(message=message, **common)
         case "session_info":
             return SessionInfo(name=fields["title"], **common)
         case "model_change":
-            speaker = CurrentModel(fields["meta"])
-            return ModelChange(provider=speaker.provider or "", model_id=speaker.model or "", **common)
+            current = CurrentModel(fields["meta"])
+            return ModelChange(provider=current.provider or "", model_id=current.model or "", **common)
         case _:
             data = {name: value for name, value in fields.items() if name != "type"}
             return Custom(custom_type=str(fields["type"]), data=data, **common)
 
 
 def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> UsageEntry:
-    """What one row adds to the totals before it."""
+    """Return the usage of one row: its totals minus those before it."""
     row = row_of(line)
     assert isinstance(row, UsageRow)
     totals = row.cumulative
@@ -120,22 +119,22 @@ def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> 
     }
     try:
         cost = Cost(total=round(totals.cost_usd - before.cost_usd, 12))
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer too large for a float
         cost = Cost()
     usage = Usage(**tokens, total_tokens=sum(tokens.values()), cost=cost)
-    speaker = CurrentModel(reading.meta_at(position))
-    return UsageEntry(kind="turn", provider=speaker.provider, model=speaker.model, usage=usage, **common)
+    current = CurrentModel(reading.meta_at(position))
+    return UsageEntry(kind="turn", provider=current.provider, model=current.model, usage=usage, **common)
 
 
 def _call(content: Any, number: int) -> str:
-    """The call that a tool result answers."""
+    """Return the id of the call that a tool result answers."""
     block = content[number] if isinstance(content, list) and number < len(content) else None
-    return _text(block.get("call_id")) if isinstance(block, dict) else ""
+    return text_of(block.get("call_id")) if isinstance(block, dict) else ""
 
 
-def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool_name: str = "") -> Message:
-    """The message in a row; of a row of tool results the one with this number."""
-    time = milliseconds(utc_time(_text(message.get("time"))))
+def decode_message(message: Fields, current: CurrentModel, number: int = 0, tool_name: str = "") -> Message:
+    """Return the message in a row; ``number`` selects one of several tool results."""
+    time = milliseconds(utc_time(text_of(message.get("time"))))
     rest = _rest(message.get("meta"))
     role = message.get("role")
     content = message.get("content")
@@ -145,7 +144,7 @@ def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool
     blocks = _blocks(content)
     meta = message.get("meta")
     if role == "user" and is_summary(meta):
-        before = _text(meta.get("tokens_before"))
+        before = text_of(meta.get("tokens_before"))
         return CompactionSummaryMessage(
             summary=blocks_text(blocks),
             tokens_before=int(before) if before.isascii() and before.isdigit() else None,
@@ -157,13 +156,13 @@ def decode_message(message: Fields, speaker: CurrentModel, number: int = 0, tool
         calls = any(isinstance(block, ToolCall) for block in blocks)
         answer = AssistantMessage(
             content=blocks,
-            provider=speaker.provider,
-            model=speaker.model,
+            provider=current.provider,
+            model=current.model,
             stop_reason="toolUse" if calls else "stop",
             timestamp=time,
         )
         return restore_extra_fields(answer, rest)
-    return UnknownMessage(role=_text(role), fields=message)
+    return UnknownMessage(role=text_of(role), fields=message)
 
 
 def _blocks(content: Any) -> tuple[Block, ...]:
@@ -173,7 +172,7 @@ def _blocks(content: Any) -> tuple[Block, ...]:
 
 
 def _block(fields: Any) -> Block:
-    """One block, by the keys it has; what fits none, or not with its values, is kept as it is."""
+    """Return one block, identified by its keys; unknown blocks and unexpected values are kept verbatim."""
     if isinstance(fields, str):
         return Text(text=fields)
     if not isinstance(fields, dict):
@@ -189,23 +188,25 @@ def _block(fields: Any) -> Block:
     if "name" in fields and ("arguments" in fields or "id" in fields):
         arguments = fields.get("arguments")
         if isinstance(arguments, dict) or arguments is None:
-            return ToolCall(id=_text(fields.get("id")), name=_text(fields["name"]), arguments=arguments or {})
+            return ToolCall(
+                id=text_of(fields.get("id")), name=text_of(fields["name"]), arguments=arguments or {}
+            )
         return UnknownBlock(type="toolCall", fields=fields)
     if "mime_type" in fields:
-        return Image(data=_text(fields.get("data")), mime_type=_text(fields["mime_type"]))
+        return Image(data=text_of(fields.get("data")), mime_type=text_of(fields["mime_type"]))
     if not isinstance(fields.get("text", ""), str):
         return UnknownBlock(type="text", fields=fields)
     return Text(text=fields.get("text", ""))
 
 
 def _reasoning(fields: Fields) -> Thinking:
-    """Thoughts; what their provider wants back is the signature, written as that provider names it."""
+    """Return a thinking block; its signature is the provider's own reasoning item as JSON."""
     item = {
         name: text
         for name, key in (("id", "reasoning_id"), ("encrypted_content", "encrypted_content"))
-        if (text := _text(fields.get(key)))
+        if (text := text_of(fields.get(key)))
     }
-    summary = _text(fields.get("summary"))
+    summary = text_of(fields.get("summary"))
     if not item:
         return Thinking(thinking=summary)
     parts = [{"type": "summary_text", "text": summary}] if summary else []
@@ -216,10 +217,12 @@ def _reasoning(fields: Fields) -> Thinking:
 def _result(content: Any, number: int, tool_name: str, time: int | None) -> ToolResult:
     fields = content[number] if isinstance(content, list) and number < len(content) else content
     if not isinstance(fields, dict) or "call_id" not in fields:
-        said = _blocks([fields] if isinstance(fields, dict) else fields)
-        return ToolResult(tool_call_id="", tool_name=tool_name, content=said, is_error=False, timestamp=time)
+        blocks = _blocks([fields] if isinstance(fields, dict) else fields)
+        return ToolResult(
+            tool_call_id="", tool_name=tool_name, content=blocks, is_error=False, timestamp=time
+        )
     return ToolResult(
-        tool_call_id=_text(fields["call_id"]),
+        tool_call_id=text_of(fields["call_id"]),
         tool_name=tool_name,
         content=_blocks(fields.get("content")),
         is_error=fields.get("is_error") is True,
@@ -228,7 +231,7 @@ def _result(content: Any, number: int, tool_name: str, time: int | None) -> Tool
 
 
 def _rest(meta: Any) -> Fields:
-    """What we kept beside a message; what has rows of its own is not taken from there."""
+    """Return the extra fields stored with a message, except those that have rows of their own."""
     text = meta.get(FIELD) if isinstance(meta, dict) else None
     if not isinstance(text, str):
         return {}
@@ -238,26 +241,21 @@ def _rest(meta: Any) -> Fields:
         return {}
     if not isinstance(rest, dict):
         return {}
-    return {name: value for name, value in rest.items() if name not in _ELSEWHERE}
+    return {name: value for name, value in rest.items() if name not in _STORED_ELSEWHERE}
 
 
 # -- writing ----------------------------------------------------------------------------------------------
 
 
-def known(message: Message) -> Message:
-    """The message as one of ours, where plain fields were given for it."""
-    return message_from_fields(message.fields) if isinstance(message, UnknownMessage) else message
-
-
-def message_row(message: Message, speaker: CurrentModel) -> bytes | None:
-    """The row of a message of the person or the model; None when zot has no such message."""
-    typed = known(message)
+def message_row(message: Message, current: CurrentModel) -> bytes | None:
+    """Return the row of a user or assistant message; None if zot has no such message."""
+    typed = typed_message(message)
     meta: Fields = {}
     match typed:
         case UserMessage():
-            role, blocks = "user", _written(typed.content)
+            role, blocks = "user", _encode_blocks(typed.content)
         case AssistantMessage():
-            role, blocks = "assistant", _written(typed.content)
+            role, blocks = "assistant", _encode_blocks(typed.content)
         case CompactionSummaryMessage():
             role, blocks = "user", [{"text": typed.summary}]
             meta["compaction"] = "true"
@@ -267,28 +265,28 @@ def message_row(message: Message, speaker: CurrentModel) -> bytes | None:
             return None
     if blocks is None:
         return None
-    # A message of empty texts would be an empty one in zot's requests, which providers refuse; one without
-    # content is left out by zot.
-    content = blocks if any(map(_says_something, blocks)) else None
+    # zot omits messages without content. A message of empty texts would become an empty message in zot's
+    # requests, which providers reject.
+    content = blocks if any(map(_has_content, blocks)) else None
     fields: Fields = {"role": role, "content": content, "time": time_text(typed.timestamp)}
     if not meta:
-        rest = extra_fields(message, decode_message(fields, speaker), _ELSEWHERE)
+        rest = extra_fields(message, decode_message(fields, current), _STORED_ELSEWHERE)
         meta = _kept(rest)
     return _row(fields, meta)
 
 
 def results_row(results: Sequence[tuple[Message, str]]) -> bytes | None:
-    """The one row for the results of an answer's calls, each with the name of its tool."""
+    """Return the single row for the results of an answer's calls, given with their tool names."""
     blocks: list[Fields] = []
     times = []
     for message, _ in results:
-        typed = known(message)
-        said = _written(typed.content) if isinstance(typed, ToolResult) else None
-        if not isinstance(typed, ToolResult) or said is None:
+        typed = typed_message(message)
+        content = _encode_blocks(typed.content) if isinstance(typed, ToolResult) else None
+        if not isinstance(typed, ToolResult) or content is None:
             return None
         times.append(typed.timestamp)
         blocks.append(
-            {"call_id": typed.tool_call_id, "content": said or None, "is_error": typed.is_error is True}
+            {"call_id": typed.tool_call_id, "content": content or None, "is_error": typed.is_error is True}
         )
     fields: Fields = {"role": "tool", "content": blocks, "time": time_text(times[-1])}
     rest: Fields = {}
@@ -308,8 +306,8 @@ def _kept(rest: Fields) -> Fields:
     return {FIELD: dumps(rest).decode("utf-8", "surrogatepass")} if rest else {}
 
 
-def _written(content: Content) -> list[Fields] | None:
-    """The blocks of a message as zot writes them; None when one is of a kind that zot does not have."""
+def _encode_blocks(content: Content) -> list[Fields] | None:
+    """Return the blocks of a message as zot writes them; None if zot has no such kind of block."""
     written: list[Fields] = []
     for block in (Text(text=content),) if isinstance(content, str) else content:
         match block:
@@ -320,31 +318,31 @@ def _written(content: Content) -> list[Fields] | None:
             case ToolCall():
                 written.append({"id": block.id, "name": block.name, "arguments": block.arguments})
             case Thinking():
-                written.append(_written_reasoning(block))
+                written.append(_encode_reasoning(block))
             case UnknownBlock():
                 return None
     return written
 
 
 def unread(message: Message) -> tuple[str, ...]:
-    """What zot does not read of a message that it holds, in words for the report of a conversion."""
+    """Return what zot ignores in a stored message, as phrases for the fidelity report."""
     content = getattr(message, "content", ())
     blocks: Sequence[Block] = () if isinstance(content, str) else content
     found = []
-    if any(isinstance(block, Thinking) and not _is_reasoning(_written_reasoning(block)) for block in blocks):
-        found.append("with thoughts that zot does not read")
+    if any(isinstance(block, Thinking) and not _is_reasoning(_encode_reasoning(block)) for block in blocks):
+        found.append("with thinking that zot does not read")
     if any(isinstance(block, Image) and not _is_base64(block.data) for block in blocks):
-        found.append("with a picture that zot does not read: its data is not base64")
-    written = _written(content)
-    if not isinstance(message, ToolResult) and written is not None and not any(map(_says_something, written)):
+        found.append("with an image that zot does not read: its data is not base64")
+    written = _encode_blocks(content)
+    if not isinstance(message, ToolResult) and written is not None and not any(map(_has_content, written)):
         found.append(
-            "left out by zot, as it says nothing else" if found else "left out by zot, as it is empty"
+            "omitted by zot, as it has no other content" if found else "omitted by zot, as it is empty"
         )
     return tuple(found)
 
 
-def _says_something(block: Fields) -> bool:
-    """Whether a block is more to zot than an empty text."""
+def _has_content(block: Fields) -> bool:
+    """Return whether zot treats a block as more than empty text."""
     return bool(block.get("text")) or "mime_type" in block or "name" in block or _is_reasoning(block)
 
 
@@ -360,7 +358,7 @@ def _is_base64(data: str) -> bool:
     return True
 
 
-def _written_reasoning(block: Thinking) -> Fields:
+def _encode_reasoning(block: Thinking) -> Fields:
     item: Any = None
     if (block.thinking_signature or "").startswith("{"):
         try:
@@ -369,12 +367,8 @@ def _written_reasoning(block: Thinking) -> Fields:
             item = None
     item = item if isinstance(item, dict) else {}
     fields = {
-        "reasoning_id": _text(item.get("id")),
+        "reasoning_id": text_of(item.get("id")),
         "summary": block.thinking,
-        "encrypted_content": _text(item.get("encrypted_content")),
+        "encrypted_content": text_of(item.get("encrypted_content")),
     }
     return {name: text for name, text in fields.items() if text}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
-"""Ids for rows that have none: a row that occurs again is told apart by a number.
+"""Ids for rows that have none; repeated rows are numbered.
 
-A key is what the row itself gives, 16 hex digits, with a suffix where the entry is not the first of its row:
-``.2`` for a further result, ``u1`` for the usage row behind it. Where a row was there before, all of these
-carry its number: ``…-2``, ``…-2.2``, ``…-2u1``.
+An id is the row's key, 16 hex digits, plus a suffix if the entry is not the first of its row: ``.2`` for the
+second result, ``u1`` for the usage row that follows. If the same row occurred before, its number comes after
+the key: ``…-2``, ``…-2.2``, ``…-2u1``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from branchline.tree import Linker, Tree
 __all__ = ["ROW_KEY", "RowLinker"]
 
 ROW_KEY = 16
-"""The length of what a row itself gives."""
+"""The length of a row's key."""
 
 
 class RowLinker(Linker):
-    """Each entry hangs from the one before it; keys wait until the file is read, as in other formats."""
+    """Links each entry to the previous one. Ids are registered lazily, as in other formats."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
         self._repeats: dict[str, int] = {}
-        self._row = self._named = ""  # what the last row gave, and the key that it got
+        self._row = self._numbered = ""  # key of the last row, without and with its number
 
     def add(
         self,
@@ -37,11 +37,11 @@ class RowLinker(Linker):
         placeholder: bool = False,
         after_gap: bool = False,
     ) -> int:
-        """Add the next entry, whose row gives this id."""
+        """Add the next entry; ``entry_id`` is its id before numbering."""
         del parent_id, after_gap
         self._claim()
         tree = self.tree
-        key = self._named_key(entry_id)
+        key = self._numbered_key(entry_id)
         return tree.add(
             key, len(tree) - 1, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder
         )
@@ -67,13 +67,13 @@ class RowLinker(Linker):
             return
         keys, positions = tree.keys, tree.positions
         for position in range(len(positions), len(keys)):
-            keys[position] = key = self._named_key(keys[position])
+            keys[position] = key = self._numbered_key(keys[position])
             positions[key] = position
 
-    def _named_key(self, given: str) -> str:
+    def _numbered_key(self, given: str) -> str:
         if len(given) == ROW_KEY:
-            self._row = self._named = given
+            self._row = self._numbered = given
             if given in self.tree.positions:
                 count = self._repeats[given] = self._repeats.get(given, 1) + 1
-                self._named = f"{given}-{count}"
-        return self._named + given[len(self._row) :] if given.startswith(self._row) else given
+                self._numbered = f"{given}-{count}"
+        return self._numbered + given[len(self._row) :] if given.startswith(self._row) else given

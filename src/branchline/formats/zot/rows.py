@@ -1,4 +1,4 @@
-"""Rows of zot, typed and decoded no further than a tree asks."""
+"""Typed zot rows, decoded only as far as the tree needs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 import msgspec
 
 from branchline.entries import json_codec
+from branchline.formats.json_values import text_of
 
 __all__ = [
     "Answer",
@@ -27,7 +28,7 @@ __all__ = [
 
 
 class AnswerBlock(msgspec.Struct, gc=False):
-    """A block of an answer: text, or a call."""
+    """A block of an answer: text or a tool call."""
 
     text: str = ""
     id: str | None = None
@@ -35,7 +36,7 @@ class AnswerBlock(msgspec.Struct, gc=False):
 
 
 class _Result(msgspec.Struct, gc=False):
-    """One result; here only their number counts."""
+    """One tool result; only their number matters here."""
 
 
 class User(msgspec.Struct, tag_field="role", tag="user", gc=False):
@@ -57,14 +58,14 @@ class ToolResultsRow(msgspec.Struct, tag_field="role", tag="tool", gc=False):
 
 
 class _OtherMessage(msgspec.Struct, gc=False):
-    """A message of a role that zot does not have."""
+    """A message with a role that zot does not have."""
 
     role: str
     time: str = ""
 
 
 class _NoMessage(msgspec.Struct, frozen=True, gc=False):
-    """What stands for the message of a row without one."""
+    """Placeholder for the message of a row without one."""
 
     role: ClassVar[None] = None
     time: ClassVar[None] = None
@@ -111,11 +112,11 @@ Row = _MessageRow | UsageRow | RenameRow | _OtherRow
 
 _decoder = msgspec.json.Decoder(_MessageRow | UsageRow | RenameRow)
 decode_rows: Callable[[memoryview], Sequence[Row]] = _decoder.decode_lines
-"""Messages, usage and titles as zot writes them; anything else is an error."""
+"""Decode message, usage and rename rows as zot writes them; raises an error for any other line."""
 
 
 def row_of(line: bytes) -> Row:
-    """The row on a line that was read before."""
+    """Return the row on a line that was read before."""
     try:
         row: Row = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -124,7 +125,7 @@ def row_of(line: bytes) -> Row:
 
 
 def row_from(fields: dict[str, Any]) -> Row:
-    """The row that an object is, whatever the values in it are."""
+    """Return the row for a JSON object, whatever its values are."""
     match fields.get("type"):
         case "message" if isinstance(message := fields.get("message"), dict):
             return _message_row(message)
@@ -139,17 +140,17 @@ def row_from(fields: dict[str, Any]) -> Row:
 
 
 def is_meta(fields: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether this is what a meta row holds: something that names a session."""
-    return isinstance(fields, dict) and bool(_text(fields.get("id")))
+    """Return whether these are the fields of a meta row: they name a session."""
+    return isinstance(fields, dict) and bool(text_of(fields.get("id")))
 
 
 def is_summary(meta: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether a message with this meta stands for what was said before."""
+    """Return whether a message with this meta is a compaction summary."""
     return isinstance(meta, dict) and meta.get("compaction") == "true"
 
 
 def _message_row(message: dict[str, Any]) -> Row:
-    role, time, content = _text(message.get("role")), _text(message.get("time")), message.get("content")
+    role, time, content = text_of(message.get("role")), text_of(message.get("time")), message.get("content")
     match role:
         case "user":
             return _MessageRow(User(time, message.get("meta")))
@@ -171,7 +172,7 @@ def _answer_blocks(content: Any) -> list[AnswerBlock]:
             call, name = block.get("id"), block.get("name")
             found.append(
                 AnswerBlock(
-                    _text(block.get("text")),
+                    text_of(block.get("text")),
                     call if isinstance(call, str) else None,
                     name if isinstance(name, str) else None,
                 )
@@ -189,7 +190,3 @@ def _totals(fields: dict[str, Any]) -> CumulativeUsage | None:
         if isinstance(value := found.get(name), int | float) and not isinstance(value, bool)
     }
     return CumulativeUsage(**numbers)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

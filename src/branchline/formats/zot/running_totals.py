@@ -1,6 +1,6 @@
-"""The running totals of usage rows: read from the log when they are asked for, because few ever are.
+"""The running totals of usage rows, read from the log on demand.
 
-A file has a usage row for every answer, and what an answer cost is the difference between two of them.
+A file has a usage row for every answer; the cost of an answer is the difference between two of them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _NONE = _Known(ROOT, CumulativeUsage())
 
 
 class RunningTotals:
-    """What the usage entries of a reading tell; the reading is given with each question."""
+    """Totals before each usage entry. The caller passes the index with each call."""
 
     def __init__(self) -> None:
         self.last = CumulativeUsage()
-        """The totals at the end of the file, which whoever appends goes on from."""
+        """The totals at the end of the file, to which appended usage is added."""
         self._rows = Occurrences("usage")
-        self._read = _NONE  # what was read last: entries are mostly asked for one after the other
+        self._read = _NONE  # cache of the last one read: entries are usually read in order
 
     def before(self, position: int, reading: LogIndex) -> CumulativeUsage:
-        """The totals before an entry: those of the last usage entry above it."""
+        """Return the totals before an entry: those of the last usage entry above it."""
         positions = self._rows.among(reading.tree.types)
         number = bisect_left(positions, position)
         if number == 0:
@@ -48,5 +48,5 @@ class RunningTotals:
         return self._read.sums
 
     def remember(self, position: int, sums: CumulativeUsage) -> None:
-        """Keep what a usage entry tells, for who asks for the next one."""
+        """Cache the totals of a usage entry for the next call."""
         self._read = _Known(position, sums)

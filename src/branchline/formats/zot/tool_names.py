@@ -1,4 +1,4 @@
-"""Which tool a result is of: read from the answer above it when somebody asks, its row does not tell it."""
+"""Tool names of results, which zot rows do not contain: looked up in the preceding answer on demand."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["ToolNames", "calls_in"]
 
 
 class ToolNames:
-    """What answers ask for: names of tools by call; the reading is given with each question."""
+    """Tool names by call id. The caller passes the index with each lookup."""
 
     def __init__(self) -> None:
         self.last: dict[str, str] = {}
-        """What the last answer asked for."""
+        """The calls of the last answer."""
         self._answers = Occurrences("assistant")
-        # What was read last: entries are mostly asked for one after the other.
+        # Cache of the last answer read: entries are usually read in order.
         self._read = ROOT
         self._names: dict[str, str] = {}
 
     def tool_of(self, position: int, call: str, reading: LogIndex) -> str:
-        """The tool of the result at this position: as the last answer before it says; "" where none does."""
+        """Return the tool of the result at ``position``, as named by the last answer before it, or ""."""
         answers = self._answers.among(reading.tree.roles)
         number = bisect_left(answers, position)
         if number == 0:
@@ -38,7 +38,7 @@ class ToolNames:
 
 
 def calls_in(answer: Answer) -> dict[str, str]:
-    """The calls that an answer asks for, and their tools."""
+    """Return the tool calls of an answer: id to tool name."""
     return {
         block.id: block.name
         for block in answer.content or ()

@@ -1,7 +1,7 @@
-"""Our entries as rows of zot, behind the rows that are there.
+"""Encodes entries as zot rows, for appending.
 
-A row depends on those before it: usage is a running total, a meta row repeats everything, the results of one
-answer stand in one row right behind it. So rows are written by somebody who remembers (:class:`ZotWriter`).
+A row depends on those before it: usage is a running total, a meta row repeats every field, and the results of
+one answer are in one row after it. :class:`ZotWriter` keeps that state.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from branchline.entries import (
     UserMessage,
 )
 from branchline.errors import NotSupported
+from branchline.formats.extra_fields import typed_message
 from branchline.formats.go_json import dumps, go_timestamp
 from branchline.formats.zot.log_index import ZotLogIndex
-from branchline.formats.zot.records import CurrentModel, known, message_row, results_row
+from branchline.formats.zot.records import CurrentModel, message_row, results_row
 from branchline.formats.zot.rows import CumulativeUsage
 from branchline.tree import ROOT
 
 __all__ = ["CANNOT", "VERSION", "ZotWriter", "header_fields", "meta_row"]
 
 VERSION = "0.1.62"
-"""The version of zot whose rows we write."""
+"""The zot version whose rows are written."""
 
 CANNOT = {
     "branch": "a zot file is linear; to continue from an earlier message, fork it",
@@ -47,7 +48,7 @@ CANNOT = {
     "compaction": "zot keeps every message; a compacted conversation continues in a fork",
     "branch_summary": "a zot file is linear, without branches",
     "thinking_level_change": "zot does not record how hard a model thinks",
-    "context_edit": "zot keeps every message as it is",
+    "context_edit": "zot has no context edits",
     "custom": "a row for it would be lost in zot's own forks",
     "custom_message": "zot supports only user, assistant and tool messages",
     "message": "zot supports only user, assistant and tool messages",
@@ -57,18 +58,18 @@ CANNOT = {
 
 _META = ("id", "cwd", "model", "provider", "started", "version")
 _META_IF_ANY = ("title", "parent", "fork_point")
-_PLACES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_TOKEN_FIELDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
 def meta_row(fields: dict[str, Any]) -> bytes:
-    """A complete meta row, keys in zot's order; what is empty of the optional ones is left out."""
+    """Return a complete meta row, keys in zot's order; empty optional fields are omitted."""
     meta = {name: fields.get(name) or "" for name in _META}
     meta |= {name: fields[name] for name in _META_IF_ANY if fields.get(name)}
     return dumps({"type": "meta", "meta": meta}) + b"\n"
 
 
 def header_fields(header: Header) -> dict[str, Any]:
-    """What the first meta row of a new session says."""
+    """Return the fields of a new session's first meta row."""
     metadata = header.metadata or {}
     return {
         "id": header.id,
@@ -83,7 +84,7 @@ def header_fields(header: Header) -> dict[str, Any]:
 
 
 class ZotWriter:
-    """Writes rows behind a reading. ``refuse`` gives the exception for what zot cannot hold."""
+    """Encodes rows for appending. ``refuse`` makes the exception for anything that zot cannot store."""
 
     def __init__(self, reading: ZotLogIndex, refuse: Callable[[str], NotSupported]) -> None:
         self._refuse = refuse
@@ -94,17 +95,17 @@ class ZotWriter:
         tree = reading.tree
         tip = tree.nearest_conversation_entry(len(tree) - 1)
         self._tip: set[str | None] = {None, *tree.keys} if tip == ROOT else set(tree.keys[tip:])
-        """What the next message may hang from: the last entry of the conversation, and what is behind it."""
+        """Possible parents of the next message: the last entry of the conversation and what follows it."""
         self._rows: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:
-        """The rows for these entries; all of them or an exception."""
+        """Return the rows for these entries; raises an error unless all of them can be written."""
         number = 0
         while number < len(entries):
             results = _results_from(entries[number:])
             written = entries[number : number + (len(results) or 1)]
             if results:
-                self._place(entries[number])
+                self._require_end(entries[number])
                 self._write_results(results)
             else:
                 self._write_one(entries[number])
@@ -114,18 +115,18 @@ class ZotWriter:
             number += len(written)
         return b"".join(self._rows)
 
-    def _place(self, entry: Entry) -> None:
-        """Refuse what would have to hang from anything but the end of the file."""
+    def _require_end(self, entry: Entry) -> None:
+        """Raise an error unless the entry continues the end of the file."""
         if entry.parent not in self._tip:
             raise self._refuse("elsewhere")
 
     def _write_one(self, entry: Entry) -> None:
         match entry:
             case MessageEntry():
-                self._place(entry)
+                self._require_end(entry)
                 self._write_message(entry.message)
             case ModelChange():
-                self._place(entry)
+                self._require_end(entry)
                 self._write_model(entry.provider, entry.model_id)
             case SessionInfo():
                 if not entry.name:
@@ -140,9 +141,9 @@ class ZotWriter:
                 raise self._refuse(entry.type)
 
     def _write_message(self, message: Message) -> None:
-        typed = known(message)
+        typed = typed_message(message)
         if isinstance(typed, AssistantMessage):
-            self._write_what_belongs_to(typed)
+            self._write_before_answer(typed)
         row = message_row(message, CurrentModel(self._meta))
         if row is None:
             speaks = isinstance(typed, UserMessage | AssistantMessage | CompactionSummaryMessage)
@@ -152,8 +153,8 @@ class ZotWriter:
         if isinstance(typed, AssistantMessage) and not isinstance(typed.content, str):
             self._calls = {block.id: block.name for block in typed.content if isinstance(block, ToolCall)}
 
-    def _write_what_belongs_to(self, answer: AssistantMessage) -> None:
-        """The rows that zot writes before an answer: another model, and what it spent so far."""
+    def _write_before_answer(self, answer: AssistantMessage) -> None:
+        """Write the rows that zot writes before an answer: a model change and the usage so far."""
         if answer.model and (answer.provider or "", answer.model) != (
             self._meta.get("provider") or "",
             self._meta.get("model") or "",
@@ -163,7 +164,7 @@ class ZotWriter:
             self._write_usage(answer.usage)
 
     def _write_results(self, results: Sequence[Message]) -> None:
-        typed = [known(message) for message in results]
+        typed = [typed_message(message) for message in results]
         answered = [message.tool_call_id for message in typed if isinstance(message, ToolResult)]
         if sorted(answered) != sorted(self._calls):
             raise self._refuse("result")
@@ -185,10 +186,10 @@ class ZotWriter:
 
 
 def _results_from(entries: Sequence[Entry]) -> list[Message]:
-    """The tool results that stand together at the start of these entries."""
+    """Return the consecutive tool results at the start of these entries."""
     results: list[Message] = []
     for entry in entries:
-        if not isinstance(entry, MessageEntry) or not isinstance(known(entry.message), ToolResult):
+        if not isinstance(entry, MessageEntry) or not isinstance(typed_message(entry.message), ToolResult):
             break
         results.append(entry.message)
     return results
@@ -196,10 +197,10 @@ def _results_from(entries: Sequence[Entry]) -> list[Message]:
 
 def _added(sums: CumulativeUsage, usage: Usage) -> CumulativeUsage:
     tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
-    numbers = {name: getattr(sums, name) + more for name, more in zip(_PLACES, tokens, strict=True)}
+    numbers = {name: getattr(sums, name) + more for name, more in zip(_TOKEN_FIELDS, tokens, strict=True)}
     return CumulativeUsage(**numbers, cost_usd=_sum(sums.cost_usd, usage.cost.total))
 
 
 def _sum(one: float, other: float) -> float:
-    # Decimal digits of money, not of binary fractions: 0.1 + 0.2 is 0.3 in a file that people read.
+    # Decimal digits of money, not of binary fractions: 0.1 + 0.2 is written as 0.3.
     return one + other if type(one) is type(other) is int else round(one + other, 12)

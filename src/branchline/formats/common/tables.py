@@ -1,0 +1,25 @@
+"""Tables of other agents' SQLite databases, whose versions differ in tables and columns."""
+
+from __future__ import annotations
+
+from branchline.formats.protocol import Query
+
+__all__ = ["columns", "tables", "text_of"]
+
+
+def tables(query: Query) -> frozenset[str]:
+    """Return the names of the tables."""
+    rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return frozenset(text_of(name) for (name,) in rows)
+
+
+def columns(query: Query, table: str) -> frozenset[str]:
+    """Return the names of a table's columns."""
+    return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
+
+
+def text_of(value: object) -> str:
+    """Return the text of a column, which SQLite may hold as another type."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else "" if value is None else str(value)
