@@ -301,7 +301,7 @@ class Conductor(ConversationState):
             )
             done = await self._arun(flow, on_progress=on_progress)
         if isinstance(done.session, Session):
-            self.continue_in(done.session)
+            self.go_on_in(done.session)
         return done
 
     # -- other sessions -------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ class Conductor(ConversationState):
         done = await self._arun(fork(session, session.leaf, position="before", switch=True, abort=run.abort))
         if done.session is None:
             raise FlowError(f"cannot retry in session {session.id}: {done.reason or done.status}")
-        self.continue_in(done.session)
+        self.go_on_in(done.session)
         run.reported_appends = self._reported_appends
 
     async def _navigate_by_fork(self, entry: str, label: str | None) -> NavigateResult:

@@ -131,7 +131,7 @@ class ConversationState:
             self._detach = None
         self._session.close()
 
-    def continue_in(self, session: Session) -> None:
+    def go_on_in(self, session: Session) -> None:
         """Continue in a fork; model and thinking level stay the same."""
         model, thinking = self._model, self._thinking
         self._switch_to(session)

@@ -96,7 +96,7 @@ class TurnHost(Protocol):
     def request_overhead(self) -> int: ...
     def context(self) -> Context: ...
     def required_model(self) -> Model: ...
-    def continue_in(self, session: Session) -> None: ...
+    def go_on_in(self, session: Session) -> None: ...
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -390,7 +390,7 @@ class TurnRunner:
     def _continue_in(self, fork: LiveSession) -> None:
         """Continue the turn in the fork that a compaction made."""
         assert isinstance(fork, Session)
-        self._host.continue_in(fork)
+        self._host.go_on_in(fork)
         self._run.reported_appends = fork.foreign_appends
         self._forked = fork.id
 
