@@ -1,4 +1,4 @@
-"""Syncing two stores: nothing is lost, nothing is chosen silently, and doing it again changes nothing."""
+"""Syncing two stores: nothing is lost or chosen silently, and repeating it changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions that a service has open: different ones are used at once, each by one thread at a time."""
+"""The pool of open sessions: different ones are used concurrently, each by one thread at a time."""
 
 from __future__ import annotations
 

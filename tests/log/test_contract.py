@@ -1,4 +1,4 @@
-"""Logs in files and in memory keep the contract that ships with the package; a log that breaks it is caught."""
+"""File and memory logs pass the contract that ships with the package; a log that breaks it is caught."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The way to a real server and back: OpenAI's chat completions as a stream over the loopback."""
+"""OpenAI's chat completions over HTTP: requests, streamed answers and errors."""
 
 import asyncio
 

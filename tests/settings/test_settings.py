@@ -1,4 +1,4 @@
-"""One file of settings: read without ever failing, changed without touching anything else."""
+"""The settings file: loading never fails, and edits preserve everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The byte law: whatever is done to a log, every store has the same bytes of it."""
+"""Every store holds the same bytes of a log after any operations."""
 
 from __future__ import annotations
 

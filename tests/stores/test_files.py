@@ -1,4 +1,4 @@
-"""What a directory of files promises beyond the contract: modes, odd names, links, crashes, other programs."""
+"""File stores beyond the contract: modes, unusual names, symlinks, crashes, other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making room: before it is too late, after it was too late, and when it cannot be done."""
+"""Automatic compaction: before the window is full, after an overflow, and when it fails."""
 
 import pytest
 
