@@ -1,1 +1,1 @@
-"""Measures branchline beside the real pi, on the same machine, files and minute."""
+"""Benchmarks of branchline against the real pi, on the same machine and files, in the same run."""

@@ -1,4 +1,4 @@
-"""`python -m bench`: measure, print the table, judge if asked to."""
+"""`python -m bench`: measure, print the table, and check the goals on request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _groups(text: str) -> tuple[str, ...]:
     groups = tuple(text.split(","))
     for group in groups:
         if group not in GROUPS:
-            raise argparse.ArgumentTypeError(f"{group!r} is none of {', '.join(GROUPS)}")
+            raise argparse.ArgumentTypeError(f"{group!r} is not one of {', '.join(GROUPS)}")
     return groups
 
 

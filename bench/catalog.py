@@ -1,9 +1,8 @@
-"""The catalog: building it, searching in it, listing from it, sums, and appending; `python -m bench.catalog`.
+"""Benchmark of the catalog: build, search, list, statistics and append; `python -m bench.catalog`.
 
-Everything is measured in this process, in processor time, with a cache of its own that is deleted afterwards.
-The corpus is what Claude Code would have written: mostly fields that are no text, as in real transcripts. The
-peer is fast-resume (PyPI), which indexes prompts and answers without tool output; it is left out where it
-cannot be installed.
+Everything is measured in this process, in CPU time, with a separate cache that is deleted afterwards. The
+corpus resembles Claude Code transcripts: most fields are not text. The peer is fast-resume (PyPI), which
+indexes prompts and answers without tool output; it is left out if it cannot be installed.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ _STEPS = 2
 
 
 def transcripts(megabytes: int) -> Path:
-    """Transcripts of Claude Code in which about a seventh of all bytes is text, as in real ones.
+    """Generate Claude Code transcripts in which about a seventh of all bytes is text, as in real ones.
 
-    The rest says the same again, as the program writes it: ``toolUseResult`` with the output, the file before
-    the change and the patch line by line, and records of progress with the messages of sub-agents in them.
+    The rest repeats it, as the agent does: ``toolUseResult`` with the output, the file before the change and
+    the patch line by line, and progress records with the messages of sub-agents.
     """
     sources = sorted(foreign.library("claude-code", 2_000, 125).iterdir())
 
@@ -71,7 +70,7 @@ def transcripts(megabytes: int) -> Path:
 
 
 def _padded(data: bytes, copy: int) -> Iterator[bytes]:
-    """The lines of a session with what Claude Code writes beside them; a copy has other ids."""
+    """Yield the lines of a session with Claude Code's additional records; a copy has other ids."""
     before = None
     for number, line in enumerate(data.splitlines()):
         fields = json.loads(line) | {"parentUuid": before}
@@ -95,7 +94,7 @@ def _padded(data: bytes, copy: int) -> Iterator[bytes]:
 
 
 def _result(text: str) -> dict[str, Any]:
-    """What the program keeps of a tool's result beside what it tells the model."""
+    """Return the record of a tool result that is stored in addition to the model's input."""
     lines = text.split("\n")
     hunk = {"oldStart": 1, "oldLines": len(lines), "newStart": 1, "newLines": len(lines)}
     return {
@@ -119,7 +118,7 @@ def _line(fields: dict[str, Any]) -> bytes:
 
 
 def cpu(work: Callable[[], Any]) -> float:
-    """Seconds of processor time, of this process and of those that it waits for."""
+    """Return the CPU seconds of a function, including child processes."""
     before = _used()
     work()
     return _used() - before
@@ -194,7 +193,7 @@ def _rows(home: Path, scratch: Path, *, many: bool) -> Iterator[Row]:
 
 
 def _statistics(scratch: Path) -> Iterator[Row]:
-    """Sums by every key over 400,000 answers in 2,000 sessions, written into a catalog of their own."""
+    """Measure sums by every key over 400,000 answers in 2,000 sessions, in a separate catalog."""
     from branchline.catalog import Catalog
     from branchline.catalog.statistics import Period, ScopeFile, sums
     from branchline.views.stats import Dimension
@@ -241,7 +240,7 @@ def _statistics(scratch: Path) -> Iterator[Row]:
 
 
 def fifty_thousand() -> Path:
-    """A home with 50,000 short transcripts of Claude Code in 500 projects."""
+    """Generate a home with 50,000 short Claude Code transcripts in 500 projects."""
 
     def write(draft: Path) -> None:
         draw = Random(generate.SEED)
@@ -311,7 +310,7 @@ def _append(scratch: Path) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def _counted_reads(path: Path) -> Iterator[list[int]]:
-    """How many bytes of a file this process reads, one number for each call."""
+    """Record how many bytes of a file each read call returns."""
     inode, counted, pread = path.stat().st_ino, list[int](), os.pread
 
     def counting(descriptor: int, size: int, offset: int) -> bytes:
@@ -351,7 +350,7 @@ def _limited(name: str, seconds: float, limit: float) -> Row:
 
 
 def _fast_resume(home: Path, scratch: Path) -> float | None:
-    """Processor seconds of fast-resume for the same files; None where it cannot be had."""
+    """Return the CPU seconds of fast-resume for the same files; None if it is unavailable."""
     target = CACHE.parent / "peers" / "fast-resume"
     program = target / "bin" / "fr"
     if not program.exists():

@@ -1,8 +1,8 @@
-"""From the start of the process to rows on the screen: the installed program in a terminal of its own.
+"""Time from process start to the first rows on the screen: the installed program in a pseudo-terminal.
 
-A pseudo-terminal is what a person has: the interpreter starts, everything is imported, the list is read and
-drawn. The clock stops when the words of the first session have come out. The time of the process is read from
-its own clock, which Linux gives to others; elsewhere only the time on the wall is known.
+As for a user, the interpreter starts, everything is imported, and the list is read and drawn. The clock stops
+when the text of the first session has been written. CPU time is read from the clock of the process, which
+Linux exposes; elsewhere only wall time is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CPUCLOCK_SCHED = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Paint:
-    """Seconds until words were on the screen; ``cpu`` is None where the system does not tell."""
+    """Seconds until a text was on the screen; ``cpu`` is None if unknown."""
 
     cpu: float | None
     wall: float
@@ -35,10 +35,10 @@ class Paint:
 def first_paint(
     command: Sequence[str], words: str, *, cwd: Path, environment: Mapping[str, str], size: tuple[int, int]
 ) -> Paint:
-    """Run a command in a terminal until it has written these words."""
+    """Run a command in a terminal until it has written this text."""
     begun = time.monotonic()
     child, terminal = pty.fork()
-    if child == 0:  # pragma: no cover  this is the other process
+    if child == 0:  # pragma: no cover  the child process
         os.chdir(cwd)
         os.execve(command[0], list(command), dict(environment))
     try:
@@ -58,7 +58,7 @@ def first_paint(
 
 
 def _cpu_of(process: int) -> float | None:
-    """What a process has used of a processor so far, all its threads together."""
+    """Return the CPU time of all threads of a process so far."""
     if sys.platform != "linux":
         return None
     return time.clock_gettime((~process << 3) | _CPUCLOCK_SCHED)
@@ -73,7 +73,7 @@ def best_paint(
     environment: Mapping[str, str],
     size: tuple[int, int],
 ) -> Paint:
-    """The smallest numbers of several runs: what the work takes when nothing else disturbs it."""
+    """Return the minimum of several runs, which is least affected by other load."""
     paints = [first_paint(command, words, cwd=cwd, environment=environment, size=size) for _ in range(runs)]
     cpus = [paint.cpu for paint in paints if paint.cpu is not None]
     return Paint(cpu=min(cpus, default=None), wall=min(paint.wall for paint in paints))

@@ -1,4 +1,4 @@
-"""Single files beside those of pi and claude-code-log: `python -m bench.html` prints size, cost and time.
+"""HTML exports compared with those of pi and claude-code-log; `python -m bench.html` prints size and time.
 
 The programs export the same generated sessions in turn, as processes of their own; then Chromium opens the
 pages in turn. Each is done `RUNS` times; medians are compared, and ranges are printed. A page is usable when
@@ -31,7 +31,7 @@ ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking",
 
 
 class Export(NamedTuple):
-    """What an export cost, and how large the page is."""
+    """The CPU and wall time of an export, and the size of the page."""
 
     cpu: float
     memory: int
@@ -39,7 +39,7 @@ class Export(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """How long a page took until it was usable, and how many nodes it has then."""
+    """The time until a page was usable, and its number of nodes."""
 
     seconds: float
     nodes: int
@@ -62,7 +62,7 @@ def run(command: Command, environment: dict[str, str], page: Path) -> Export:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """As an installed program runs: with its bytecode on disk."""
+    """Return an environment like that of an installed program: with bytecode on disk."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
@@ -93,7 +93,7 @@ def claude_code_logs(program: Path, folder: Path, session: Path, page: Path) -> 
 
 
 def claude_code_log(folder: Path) -> Path | None:
-    """The program, in an environment of its own; None, with the reason, where it cannot be installed."""
+    """Install the program into a separate environment; None, with a message, if that fails."""
     place = folder / "claude-code-log"
     make: Command = [sys.executable, "-m", "venv", place]
     fill: Command = [place / "bin" / "python", "-m", "pip", "install", "--quiet", "claude-code-log==1.7.0"]
@@ -106,7 +106,7 @@ def claude_code_log(folder: Path) -> Path | None:
 
 
 def for_claude_code(folder: Path, session: Path) -> Path:
-    """The session as Claude Code would have written it."""
+    """Convert the session for Claude Code."""
     target = folder / "claude-code.jsonl"
     command: Command = [
         sys.executable,
@@ -124,7 +124,7 @@ def for_claude_code(folder: Path, session: Path) -> Path:
 
 
 def tell_goals(goals: Mapping[str, bool]) -> int:
-    """Print which goals were met; the exit code."""
+    """Print which goals were met; return the exit code."""
     print()
     for goal, met in goals.items():
         print(f"{'met   ' if met else 'MISSED'} {goal}")
@@ -145,7 +145,7 @@ def chromium() -> Iterator[Any]:
 
 
 def opened(browser: Any, page: Path, usable: Callable[[Any], bool]) -> Opening | None:
-    """Open a page in a fresh context; None if it was not usable in time."""
+    """Open a page in a new browser context; None if it was not usable in time."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     tab = context.new_page()
     tab.set_default_timeout(PATIENCE * 1000)
@@ -158,7 +158,7 @@ def opened(browser: Any, page: Path, usable: Callable[[Any], bool]) -> Opening |
             time.sleep(0.005)
         seconds = time.perf_counter() - start
         return Opening(seconds, int(tab.evaluate("document.querySelectorAll('*').length")))
-    except Exception as problem:  # noqa: BLE001  a tab that crashed or hangs is not usable
+    except Exception as problem:  # noqa: BLE001  crashed or hanging tab
         print(f"  {page.name}: {type(problem).__name__}", file=sys.stderr)
         return None
     finally:
@@ -170,7 +170,7 @@ def ready(tab: Any) -> bool:
 
 
 def loaded(tab: Any) -> bool:
-    """A page without such a sign: loaded, and the conversation is in the document."""
+    """Return whether a page without a signal is loaded, with the conversation in the document."""
     return bool(
         tab.evaluate(
             "document.readyState === 'complete'"
@@ -184,14 +184,14 @@ def middle(values: Iterable[float]) -> float:
 
 
 def spread(values: Sequence[float], form: str = ".2f") -> str:
-    """The median, and the range where there is one."""
+    """Format the median, and the range if there is one."""
     if not values:
         return "–"
     return f"{middle(values):{form}} ({min(values):{form}}–{max(values):{form}})"
 
 
 class Column(NamedTuple):
-    """What was measured of one program."""
+    """The measurements of one program."""
 
     exports: list[Export]
     openings: list[Opening]
@@ -209,7 +209,7 @@ def measured(
     exports: Mapping[str, Callable[[Path], Export]],
     unopened: Collection[str] = (),
 ) -> dict[str, Column]:
-    """Every program in turn, `RUNS` times; a page that was not usable in time is not opened again."""
+    """Run every program in turn, `RUNS` times; a page that was not usable in time is not opened again."""
     columns = {name: Column([], []) for name in exports}
     pages = {name: folder / f"{name}.html" for name in exports}
     for _ in range(RUNS):

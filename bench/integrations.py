@@ -1,9 +1,9 @@
-"""Adapters against what their frameworks ship: disk, CPU and wall time, in the same run.
+"""Adapters compared with the frameworks' own stores: disk, CPU and wall time, in the same run.
 
 ``python -m bench.integrations [langgraph] [openai] [writers]``. CPU is that of this process. The PostgreSQL
-is the one that BRANCHLINE_TEST_POSTGRES names, or one that is started for the measurement, with its default
-settings. ``writers`` needs sqlalchemy[asyncio], asyncpg and google-adk, which are not in the locked
-environment; ``openai`` compares with SQLAlchemySession where they are installed.
+server is BRANCHLINE_TEST_POSTGRES, or one started for the measurement with default settings. ``writers``
+needs sqlalchemy[asyncio], asyncpg and google-adk, which are not in the locked environment; ``openai``
+compares with SQLAlchemySession if they are installed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def postgres() -> Iterator[str]:
-    """The address of a server with the tables of branchline."""
+    """Return the address of a server with branchline's tables."""
     from branchline.stores.postgres import upgrade
 
     if given := os.environ.get("BRANCHLINE_TEST_POSTGRES"):
@@ -58,7 +58,7 @@ def postgres() -> Iterator[str]:
 
 
 def words(size: int) -> str:
-    """Text that does not compress well."""
+    """Return text that does not compress well."""
     return "".join(random.choices(_LETTERS, k=size))
 
 
@@ -70,7 +70,7 @@ def measured(work: Callable[[], Any]) -> tuple[float, float]:
 
 
 def disk(path: str) -> str:
-    """The size of a database file that was closed, what is left of its log included; none for a server."""
+    """Return the size of a closed database file with its WAL; empty for a server."""
     sizes = [os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end)]
     return f", {sum(sizes) / 1e6:.1f} MB" if sizes else ""
 
@@ -224,7 +224,7 @@ def _pair(number: int) -> list[Any]:
 
 
 async def writers(address: str) -> None:
-    """Writers with sessions of their own, in one process, on one server."""
+    """Measure concurrent writers, each with its own session, in one process on one server."""
     print("PostgreSQL: appends per second of 1, 8 and 64 writers, each with a session of its own")
     print("  OpenAI Agents: a prompt of 300 bytes and an answer of 2.4 KB in each append")
     for _ in range(3):
@@ -238,7 +238,7 @@ def _engine(address: str) -> Any:
     from sqlalchemy.ext.asyncio import create_async_engine  # type: ignore[import-not-found]
 
     url = address.replace("postgresql://", "postgresql+asyncpg://")
-    return create_async_engine(url, pool_size=20, max_overflow=0)  # as many connections as a store of ours
+    return create_async_engine(url, pool_size=20, max_overflow=0)  # as many connections as branchline's pool
 
 
 async def _openai_writers(address: str) -> None:

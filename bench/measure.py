@@ -1,7 +1,7 @@
-"""Running one work in fresh processes and keeping the best of each number.
+"""Runs a task in new processes and keeps the minimum of each number.
 
-All programs take turns within a round, so that a noisy minute hits every one of them. Each process gets an
-empty home: nobody's settings are read, and nothing cached by an earlier run helps a later one.
+All programs take turns within a round, so that noise affects all of them. Each process gets an empty home: no
+settings are read, and nothing cached by an earlier run helps a later one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECONDS = 900
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A program that can do the works; `command` is followed by the work and its arguments."""
+    """A program to measure; `command` is followed by the task and its arguments."""
 
     name: str
     command: tuple[str, ...]
@@ -34,7 +34,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Seconds, seconds, bytes, and the answer that the programs must agree on."""
+    """CPU seconds, wall seconds, bytes, and a result on which all programs must agree."""
 
     cpu: float
     wall: float
@@ -50,7 +50,7 @@ class Failure:
 def best_of(
     runs: int, subjects: Sequence[Subject], work: str, prepare: Callable[[Path], list[str]]
 ) -> dict[str, Sample | Failure]:
-    """The smallest numbers of each subject by name; `prepare` gives the arguments, in an empty directory."""
+    """Return the minima of each subject by name; `prepare` returns the arguments, in an empty directory."""
     rounds = [{subject.name: _sample(subject, work, prepare) for subject in subjects} for _ in range(runs)]
     return {subject.name: _best([one[subject.name] for one in rounds]) for subject in subjects}
 
@@ -58,7 +58,7 @@ def best_of(
 def best_of_each(
     runs: int, subject: Subject, work: str, arguments: Mapping[str, list[str]]
 ) -> dict[str, Sample | Failure]:
-    """The smallest numbers of one subject that does the same work with different data, by name."""
+    """Return the minima of one subject for the same task with different data, by name."""
     rounds = [
         {name: _sample(subject, work, partial(_given, given)) for name, given in arguments.items()}
         for _ in range(runs)
@@ -71,7 +71,7 @@ def _given(arguments: list[str], _home: Path) -> list[str]:
 
 
 def best_start(runs: int, commands: Mapping[str, Sequence[str]]) -> dict[str, Sample | Failure]:
-    """The smallest numbers of whole commands by name, start and end of the process included; no memory."""
+    """Return the minima of whole commands by name, including process start and exit; without memory."""
     rounds = [{name: _start(command) for name, command in commands.items()} for _ in range(runs)]
     return {name: _best([one[name] for one in rounds]) for name in commands}
 
@@ -109,7 +109,7 @@ def _best(samples: Sequence[Sample | Failure]) -> Sample | Failure:
 
 
 def _run(command: Sequence[str], home: Path) -> str | Failure:
-    # Installed programs have their bytecode; one that is compiled anew on every start measures the compiler.
+    # Installed programs have bytecode; without it, every start would measure the compiler.
     left_out = ("XDG_", "PI_", "PYTHONDONTWRITEBYTECODE")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     try:
@@ -131,14 +131,14 @@ def _run(command: Sequence[str], home: Path) -> str | Failure:
 
 
 def _reason(said: str) -> str:
-    """The line of a traceback, or of node's complaint, that tells most."""
+    """Return the most informative line of a traceback or a Node.js error."""
     lines = [line.strip() for line in said.splitlines() if "Error" in line or "FATAL" in line]
     return lines[-1][:160] if lines else ""
 
 
 @contextmanager
 def _home() -> Iterator[Path]:
-    """On the same disk as the data, so that appends are written where sessions lie."""
+    """Create a home on the same disk as the data, so that appends are written there."""
     CACHE.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(dir=CACHE, prefix="home-"))
     try:

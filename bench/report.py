@@ -1,4 +1,4 @@
-"""The numbers as a table for people and as JSON for programs."""
+"""The results as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Unit = Literal["s", "B"]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line: our number and the peers', and, where there is a goal, whether it is met.
+    """One row: the numbers of branchline and its peers and, if there is a goal, whether it is met.
 
-    `ratio` is our number over the first peer's, or over what the row's name says; `wall_ratio` is the same of
-    wall time. `met` is None where there is no goal or where it could not be checked.
+    `ratio` is branchline's number divided by the first peer's, or by the baseline in the row's name;
+    `wall_ratio` is the same for wall time. `met` is None without a goal or if it could not be checked.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Row:
 
 
 def table(rows: Sequence[Row], peers: Sequence[str]) -> str:
-    """Right-aligned columns; the second peer comes last, after the verdict, because no goal speaks of it."""
+    """Format right-aligned columns; the second peer comes last, because no goal refers to it."""
     first, *others = peers
     head = ["work", "branchline", first, "ratio", "wall", "goal", "met", *others, ""]
     lines = [head] + [
@@ -83,7 +83,7 @@ def quantity(value: float | None, unit: Unit) -> str:
 
 
 def share_text(ratio: float | None) -> str:
-    """1/7.2 where we need less than the other, 1.13× where we need more."""
+    """Format a ratio: 1/7.2 if branchline needs less, 1.13× if it needs more."""
     if ratio is None or ratio <= 0:
         return ""
     return f"1/{1 / ratio:.1f}" if ratio < 1 else f"{ratio:.2f}×"

@@ -1,4 +1,4 @@
-"""The benchmark: every work by every program, and the rows that come of it."""
+"""The benchmark: runs every task with every program and builds the rows."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ VERSION_SECONDS = 0.150
 TURN_SECONDS = 0.005
 TURN_ENTRIES = (1_000, 50_000)
 TURNS = 20
-# Appending must cost the same whatever lies before; the rest of this is noise.
+# Appending must cost the same for any file size; the margin is for noise.
 GROWTH_SHARE = 1.25
 WARM_SIZES, WARM_SHARE = (105, 1_000), 12.0
 
 
 class Benchmark:
-    """Measures group by group; what could not be measured is in `remarks`, and why."""
+    """Measures group by group; `remarks` lists what could not be measured, and why."""
 
     def __init__(self, *, runs: int, full: bool, only: Collection[str] = GROUPS) -> None:
         self.runs = runs
@@ -74,7 +74,7 @@ class Benchmark:
             yield from self._start()
 
     def _peers(self) -> Iterator[Subject]:
-        """Both on the newer node, so that the two differ by their code only."""
+        """Return both peers on the newer Node.js, so that they differ only in their code."""
         node: Path | None = None
         script = str(Path(__file__).with_name("worker.mjs"))
         for name, provide in zip(PEERS, (pi_150, pi_073), strict=True):
@@ -96,7 +96,7 @@ class Benchmark:
             self.disagreement = True
 
     def _warm_growth(self) -> Row:
-        """What opening ten times as much again costs, over what 105 MB cost."""
+        """Compare reopening a file of ten times the size with reopening 105 MB."""
         name = "open 1 GB again + path : 105 MB"
         print(f"measuring: {name}", file=sys.stderr)
         arguments = {str(size): [str(generate.linear(size))] for size in WARM_SIZES}
@@ -125,7 +125,7 @@ class Benchmark:
         )
 
     def _foreign(self, work: Foreign) -> Iterator[Row]:
-        """What a work costs with the files of each other program, over what it costs with native ones."""
+        """Compare a task on the files of each other agent with the same task on native files."""
         print(f"measuring: {work.name}", file=sys.stderr)
         data = {name: work.data(name) for name in (NATIVE, *work.formats)}
         arguments = {name: foreign.arguments(work.work, name, path) for name, path in data.items()}
@@ -150,7 +150,7 @@ class Benchmark:
             )
 
     def _turns(self) -> Iterator[Row]:
-        """What the session adds to a turn of a conversation; no peer does this outside of its program."""
+        """Measure the overhead of the session in a turn; no peer can do this separately."""
         for count in TURN_ENTRIES:
             name = f"a turn after {count:,} entries"
             print(f"measuring: {name}", file=sys.stderr)
@@ -228,7 +228,7 @@ def _limited(name: str, sample: Sample | Failure, limit: float) -> Row:
 
 
 def _judged(ours: Sample | Failure | None, ratio: float | None, share: float | None) -> bool | None:
-    """Work that we cannot do misses its goal; without a peer there is nothing to judge by."""
+    """Return whether a goal is met: False if branchline failed, None without a peer."""
     if share is None:
         return None
     if not isinstance(ours, Sample):

@@ -1,8 +1,8 @@
-"""Stores side by side: `python -m bench.stores [files sqlite postgres]`.
+"""Comparison of stores: `python -m bench.stores [files sqlite postgres]`.
 
-Appends with 1, 8 and 64 writers on sessions of their own, opening a long session, its last entries, and
-finding one session among 100,000. CPU is that of this process. BRANCHLINE_TEST_POSTGRES names a server;
-without it one is started.
+Measures appends with 1, 8 and 64 writers on separate sessions, opening a long session, reading its last
+entries, and finding one session among 100,000. CPU is that of this process. BRANCHLINE_TEST_POSTGRES names a
+server; without it one is started.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def best(rows: list[tuple[str, str]], name: str, action: Callable[[], Any], time
 
 
 def writers(store: Store, count: int, each: int) -> str:
-    """Appends per second of so many threads, each with a session of its own."""
+    """Measure the appends per second of ``count`` threads, each with its own session."""
     library = SessionLibrary(store)
     sessions = [library.get_or_create(f"w{count}-{number}") for number in range(count)]
     times: list[float] = []
@@ -80,7 +80,7 @@ def writers(store: Store, count: int, each: int) -> str:
 
 
 def long_session(entries: int, size: int) -> list[bytes]:
-    """A session of one long path, as the lines of its file."""
+    """Return the lines of a session with one long path."""
     pieces = [
         b'{"type":"session","version":3,"id":"long","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n'
     ]
@@ -97,7 +97,7 @@ def long_session(entries: int, size: int) -> list[bytes]:
 
 
 def fill(store: Store, where: str) -> None:
-    """Make many small sessions, past the interface, which would take minutes."""
+    """Create many small sessions by direct inserts; the interface would take minutes."""
     if where.startswith("postgresql:"):
         import psycopg
 
@@ -131,7 +131,7 @@ def run(kind: str, where: str) -> None:
     with measured(rows, "open it for the first time"):
         Session.from_store(store, "long").close()
     os.environ.pop("BRANCHLINE_CACHE")
-    time.sleep(3)  # a file that changed a moment ago is read once more
+    time.sleep(3)  # a recently changed file is read again
     Session.from_store(store, "long").close()
     best(rows, "open it again", lambda: Session.from_store(store, "long").close())
     with Session.from_store(store, "long") as session:

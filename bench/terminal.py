@@ -1,8 +1,7 @@
-"""The full-screen browser measured: `python -m bench.terminal` prints the time of the process for each work.
+"""Benchmark of the full-screen browser: `python -m bench.terminal` prints the CPU time of each task.
 
-The start is that of the installed program in a terminal of its own, from the first moment of its process. The
-other works are done here, without a terminal, by the same code that a terminal drives. Limits are what the
-project promises; a work beyond its limit ends with code 1.
+The start is measured with the installed program in a pseudo-terminal, from process start. The other tasks run
+here, headless, with the same code. The exit code is 1 if a documented limit is exceeded.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ TIME = "2026-01-01T00:00:00.000Z"
 
 
 def message(number: int, parent: int | None, text: str, role: str) -> str:
-    """A line of a session file."""
+    """Return a line of a session file."""
     content = {"role": role, "content": [{"type": "text", "text": text}], "timestamp": 1767225600000}
     if role == "assistant":
         usage = {"input": 1, "output": 1, "totalTokens": 2, "cost": {"total": 0.001}}
@@ -44,7 +43,7 @@ def message(number: int, parent: int | None, text: str, role: str) -> str:
 
 
 def session(number: int, entries: int, branch_every: int = 0, cwd: str = "/home/u/shop") -> str:
-    """The text of a session; every so many entries it branches."""
+    """Return the text of a session that branches every ``branch_every`` entries."""
     header = {"type": "session", "version": 3, "id": f"s{number}", "timestamp": TIME, "cwd": cwd}
     lines = [json.dumps(header, separators=(",", ":"))]
     for entry in range(entries):
@@ -65,7 +64,7 @@ def fill(directory: Path, cwd: str = "/home/u/shop") -> None:
 
 
 def start(home: Path) -> Iterator[tuple[str, float, float]]:
-    """From the start of the process to rows, then to what only the app shows."""
+    """Measure from process start to the first rows, then to the full app."""
     from branchline.formats import PI
 
     cwd = home / "shop"
@@ -87,7 +86,7 @@ def start(home: Path) -> Iterator[tuple[str, float, float]]:
 
 
 async def browser(directory: Path) -> list[tuple[str, float, float]]:
-    """First rows on the screen, and the answer to a key of a search."""
+    """Measure the first rows on the screen, and the response to a key press in a search."""
     from branchline import SessionLibrary
     from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
@@ -115,7 +114,7 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
         await pilot.pause(0.3)
         slowest = 0.0
         for words in ("t", "to", "tok", "token", "question 17", "re:answer.*9"):
-            started = time.thread_time()  # costs are added up in another thread meanwhile
+            started = time.thread_time()  # costs are computed in another thread meanwhile
             app.browser.state.search(words)
             app.browser.show_everything()
             slowest = max(slowest, time.thread_time() - started)
@@ -127,7 +126,7 @@ async def browser(directory: Path) -> list[tuple[str, float, float]]:
 
 
 async def tree(path: Path) -> list[tuple[str, float, float]]:
-    """A large tree: opened, and gone through."""
+    """Measure opening and scrolling a large tree."""
     from branchline import SessionLibrary
     from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
@@ -163,7 +162,7 @@ async def tree(path: Path) -> list[tuple[str, float, float]]:
 
 
 async def hit(directory: Path) -> list[tuple[str, float, float]]:
-    """A hit in the middle of a long session that was opened before: from the key to text on the screen."""
+    """Measure opening a hit in a long session that was opened before: from key press to text on screen."""
     from branchline import SessionLibrary
     from branchline.library.browser_source import LibrarySource
     from branchline.library.pins import Pins
@@ -188,7 +187,7 @@ async def hit(directory: Path) -> list[tuple[str, float, float]]:
         while not app.browser.state.loaded.done:
             await pilot.pause(0.01)
         await pilot.pause(0.3)
-        await app.workers.wait_for_complete()  # the index is being written, which takes time of this process
+        await app.workers.wait_for_complete()  # writing the index takes CPU time of this process
         row = next(iter(app.browser.state.loaded.rows.values()))
         with source.open(row) as opened:
             place = opened.path()[len(opened.path()) // 2]
@@ -196,7 +195,7 @@ async def hit(directory: Path) -> list[tuple[str, float, float]]:
             painted.clear()
             begun = time.process_time()
             app.open_transcript(row, at=place, words="the")
-            while not painted:  # noqa: ASYNC110  what paints is not asked to tell
+            while not painted:  # noqa: ASYNC110  painting sends no event
                 await asyncio.sleep(0.001)
             times.append(painted[0] - begun)
             await pilot.pause(0.3)
@@ -220,7 +219,7 @@ def results() -> Iterator[tuple[str, float, float]]:
 
         long = Path(folder) / "long"
         long.mkdir()
-        shutil.copy2(branchy(MEGABYTES), long)  # with its time: what was written just now may grow
+        shutil.copy2(branchy(MEGABYTES), long)  # with its time: a recently written file may still grow
         yield from asyncio.run(hit(long))
 
 

@@ -1,10 +1,9 @@
-"""The web viewer on a session of 105 MB: `python -m bench.viewer` measures reading and following it.
+"""Benchmark of the web viewer with a session of 105 MB: `python -m bench.viewer`.
 
-The server is a process of its own and the browser is Chromium. Measured are the time of requests for 50
-neighbouring entries anywhere in the session, whether scrolling from its first row to its last shows every
-entry once and in order, what the server does while nothing happens, how long it takes until an entry that
-another process appends is on the screen, and that a browser which was offline misses none. A missed limit
-ends with code 1.
+The server is a separate process and the browser is Chromium. Measured are the time of requests for 50
+adjacent entries anywhere in the session, whether scrolling shows every entry once and in order, the idle CPU
+time of the server, the time until an entry appended by another process is on the screen, and that a browser
+which was offline misses none. The exit code is 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ WATCH = """() => {
 
 
 class Server:
-    """A viewer in a process of its own, and a connection to it with the cookie."""
+    """A viewer in a separate process, and a connection to it with the cookie."""
 
     def __init__(self, directory: Path, cache: Path) -> None:
         command = [sys.executable, "-m", "branchline", "web", "--no-open", "--dir", str(directory)]
@@ -93,7 +92,7 @@ class Server:
         return http.client.HTTPConnection(self.base.removeprefix("http://"), timeout=120)
 
     def cpu(self) -> float:
-        """Seconds that its threads have run, those that have ended included."""
+        """Return the CPU seconds of all its threads, including ended ones."""
         return time.clock_gettime(~self.process.pid << 3 | 2)  # the CPU clock of another process
 
     def ask(self, connection: http.client.HTTPConnection, target: str) -> bytes:
@@ -116,7 +115,7 @@ def serving(directory: Path, cache: Path) -> Iterator[Server]:
 
 
 class Slices(NamedTuple):
-    """Milliseconds of each request for 50 entries: until it was answered, and of the server's own time."""
+    """Milliseconds of each request for 50 entries: latency, and CPU time of the server."""
 
     answered: list[float]
     worked: list[float]
@@ -140,7 +139,7 @@ def percentile(values: list[float], share: int) -> float:
 
 
 def followed(page: Any, file: Path) -> tuple[list[float], list[str]]:
-    """Milliseconds from an append to its sight, and what was appended while offline and never seen."""
+    """Return the milliseconds from each append until it is visible, and the appends that were missed."""
     page.keyboard.press("G")
     page.wait_for_timeout(1000)
     page.evaluate(WATCH)

@@ -1,8 +1,8 @@
-"""One piece of work by branchline, measured in a process of its own.
+"""One task with branchline, measured in a separate process.
 
-`python -m bench.worker WORK ARGUMENT…` prints one line of JSON: processor and wall time of the work without
-imports and preparations, the peak memory of the whole process, and an answer that all programs must agree on.
-`worker.mjs` does the same works with pi.
+`python -m bench.worker TASK ARGUMENT…` prints one line of JSON: CPU and wall time of the task without imports
+and setup, the peak memory of the process, and a result on which all programs must agree. `worker.mjs` runs
+the same tasks with pi.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Work = tuple[Callable[[], Any], Callable[[Any], int]]
 
 
 def open_(path: str) -> Work:
-    """Open a session until leaf, path and outline are there, and the rows of a screen around the leaf."""
+    """Open a session, including leaf, path, outline, and the rows of one screen around the leaf."""
     os.environ["BRANCHLINE_CACHE"] = "0"
 
     def act() -> Any:
@@ -38,13 +38,13 @@ def open_(path: str) -> Work:
 
 
 def context(path: str) -> Work:
-    """Open a session and build what the model sees, as typed records."""
+    """Open a session and build its model context, as typed records."""
     os.environ["BRANCHLINE_CACHE"] = "0"
     return lambda: Session.open(path).context().messages, len
 
 
 def warm(path: str) -> Work:
-    """Open a session that was opened before, until its path is there."""
+    """Open a session that was opened before, including its path."""
     Session.open(path).close()
 
     def act() -> Any:
@@ -55,7 +55,7 @@ def warm(path: str) -> Work:
 
 
 def list_deep(directory: str, agent: str = "") -> Work:
-    """List a directory of session files, or everything that an agent keeps below a home directory."""
+    """List a directory of session files, or all sessions of an agent below a home directory."""
     from branchline import SessionLibrary
 
     def act() -> Any:
@@ -80,7 +80,7 @@ def append(directory: str, messages: str, durability: Durability) -> Work:
 
 
 def append_to(path: str, messages: str) -> Work:
-    """Append to a session that is long already."""
+    """Append to a long session."""
     return _append(Session.open(path, durability="os"), messages)
 
 
@@ -97,7 +97,7 @@ def _append(session: Session, path: str) -> Work:
 
 
 def turns(path: str, count: str) -> Work:
-    """Turns in a long session that was compacted: prompt, answer, three results, and the next request."""
+    """Run turns in a long compacted session: prompt, answer, three results, and the next request."""
     from branchline.conductor import Conductor
     from branchline.entries import AssistantMessage, Text, ToolCall, ToolResult, Usage
     from branchline.models import OfflineModel, request_for
@@ -161,7 +161,7 @@ def _processor_time() -> float:
 
 
 def _peak() -> int:
-    """Bytes. The kernel's own note comes first: ru_maxrss also counts the process that started this one."""
+    """Return the peak memory in bytes. Prefers /proc: ru_maxrss also counts the parent process."""
     if os.path.exists("/proc/self/status"):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

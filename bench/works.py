@@ -1,8 +1,8 @@
-"""What is measured, with which data, and how good it has to be.
+"""The tasks of the benchmark, their data and their goals.
 
-A goal is a share of pi 1.5.0's number for the same work in the same run; with files of other programs, of our
-own number with native ones. Works without one are there to be read. Where peak memory has a goal it gets a
-line of its own.
+A goal is a share of pi 1.5.0's number for the same task in the same run or, for other agents' files, of
+branchline's number for native files. Tasks without a goal are informative. Peak memory with a goal gets a
+separate row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GROWTH = (1_000, 100_000)
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One line of the table; `prepare` gets an empty directory and gives the worker's arguments."""
+    """One row of the table; `prepare` receives an empty directory and returns the worker's arguments."""
 
     group: str
     name: str
@@ -105,7 +105,7 @@ NATIVE = "native"
 
 @dataclass(frozen=True, kw_only=True)
 class Foreign:
-    """One work with the same conversations as each program writes them; `shares` are of native ones."""
+    """One task on the same conversations in each agent's format; `shares` are relative to native files."""
 
     name: str
     work: str

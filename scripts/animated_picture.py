@@ -1,6 +1,6 @@
-"""The picture in README: the real program over the demo library, as one SVG whose frames follow each other.
+"""Generate the animation in README: the real program with the demo library, as one animated SVG.
 
-`make screenshots` writes it again. Where animations are off, the first frame is seen.
+`make screenshots` regenerates it. Without animation, the first frame is shown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INK, _GROUND = "#ebe8e1", "#151513"
 
 
 class Scene(NamedTuple):
-    """Keys to press, seconds that the screen is shown after each, and how long after the last."""
+    """Keys to press, and how many seconds to show the screen after each and after the last."""
 
     keys: tuple[str, ...]
     each: float = 0
@@ -46,7 +46,7 @@ SCENES = (
 
 
 class Frame(NamedTuple):
-    """What is on the screen, and for how many seconds."""
+    """A screen, and for how many seconds it is shown."""
 
     rows: tuple[str, ...]
     seconds: float
@@ -62,7 +62,7 @@ def _hex(style: Style, *, ground: bool = False) -> str:
 
 
 def _row(strip: Strip, number: int) -> str:
-    """One line of the screen as SVG; blanks on the common ground are left out."""
+    """Return one screen line as SVG; spaces on the default background are left out."""
     parts: list[str] = []
     column = 0
     top = number * _LINE
@@ -96,7 +96,7 @@ async def frames() -> list[Frame]:
     taken: list[Frame] = []
 
     def take(seconds: float) -> None:
-        strips = app.screen._compositor.render_strips()  # noqa: SLF001  what a terminal would be sent
+        strips = app.screen._compositor.render_strips()  # noqa: SLF001  the terminal output
         rows = tuple(_row(strip, number) for number, strip in enumerate(strips))
         if taken and taken[-1].rows == rows:
             taken[-1] = taken[-1]._replace(seconds=taken[-1].seconds + seconds)
@@ -117,7 +117,7 @@ async def frames() -> list[Frame]:
 
 
 def drawn(taken: list[Frame]) -> Iterator[str]:
-    """The SVG. Each distinct line is written once, and each frame refers to its lines."""
+    """Yield the SVG. Each distinct line is written once, and each frame refers to its lines."""
     width, height = SIZE[0] * _CELL + 2 * _MARGIN, SIZE[1] * _LINE + 2 * _MARGIN
     whole = sum(frame.seconds for frame in taken)
     names: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Build the documentation as a website: `make docs` writes it to build/docs, without any request.
+"""Build the documentation website: `make docs` writes it to build/docs, without network access.
 
-The pages are README.md, docs/ and the project's own pages, with one navigation, a search that runs in the
-browser, and a light and a dark theme. The manual page branchline.1 is written beside them.
+The pages are README.md, docs/ and the project's own pages, with navigation, a search that runs in the browser,
+and a light and a dark theme. The manual page branchline.1 is written next to them.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     "Project": ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/skills/*/*"),
     "Decisions": ("docs/decisions/*",),
 }
-"""The sections of the navigation; a pattern takes the pages that no section before it has."""
+"""The sections of the navigation; a pattern matches the pages that no earlier section has."""
 
 
 class Heading(NamedTuple):
-    """A heading of a page and the anchor that leads to it."""
+    """A heading of a page and its anchor."""
 
     level: int
     text: str
@@ -81,7 +81,7 @@ class Heading(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page: where its text is, where it will be, and its tokens."""
+    """A page: its source, its target and its tokens."""
 
     source: str
     address: str
@@ -99,7 +99,7 @@ class Section(NamedTuple):
 
 
 def sources(root: Path) -> dict[str, list[str]]:
-    """The pages of each section, by their paths below ``root``."""
+    """Return the pages of each section, by their paths below ``root``."""
     known: set[str] = set()
     found: dict[str, list[str]] = {}
     for name, patterns in NAVIGATION.items():
@@ -113,14 +113,14 @@ def sources(root: Path) -> dict[str, list[str]]:
 
 
 def address_of(source: str) -> str:
-    """Where a page will be, below the target."""
+    """Return the path of a page below the target."""
     if source == "README.md":
         return "index.html"
     return source.removeprefix("docs/").removesuffix(".md").lower() + ".html"
 
 
 def slug(text: str, taken: set[str]) -> str:
-    """The anchor of a heading, as code hosts make it."""
+    """Return the anchor of a heading, as code hosts generate it."""
     base = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
     anchor, number = base, 0
     while anchor in taken:
@@ -150,7 +150,7 @@ def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:
 
 
 class Links:
-    """Turns links between source files into links between pages, and notes files that pages show."""
+    """Converts links between source files to links between pages, and collects embedded files."""
 
     def __init__(self, root: Path, pages: Iterable[Page]) -> None:
         self._root = root
@@ -158,7 +158,7 @@ class Links:
         self.files: set[str] = set()
 
     def resolve(self, page: Page, target: str) -> str:
-        """The target as seen from the built page. ValueError for one that does not exist."""
+        """Return the target relative to the built page. Raises ValueError if it does not exist."""
         path, mark, anchor = target.partition("#")
         if re.match(r"[a-z][a-z0-9+.-]*:", target) or not path:
             return target
@@ -198,7 +198,7 @@ def _renderer() -> MarkdownIt:
 
 
 def _parts(page: Page) -> Iterator[dict[str, str]]:
-    """The page and each of its sections, as the search has them."""
+    """Yield the page and each of its sections for the search index."""
     title, address, words = page.title, page.address, list[str]()
     headings = iter(page.headings)
     for number, token in enumerate(page.tokens):
@@ -219,7 +219,7 @@ def _parts(page: Page) -> Iterator[dict[str, str]]:
 
 
 def _styles() -> str:
-    """The style sheet with the colours of code for both themes."""
+    """Return the style sheet with the code colours of both themes."""
     light = HtmlFormatter(style="default").get_style_defs("pre")
     dark = HtmlFormatter(style="github-dark").get_style_defs(':root[data-theme="dark"] pre')
     system = HtmlFormatter(style="github-dark").get_style_defs(':root:not([data-theme="light"]) pre')

@@ -1,8 +1,7 @@
-"""Build wheel and sdist, and try both where nothing else is installed: `make dist`.
+"""Build wheel and sdist, and test both in clean environments: `make dist`.
 
-The wheel is installed into two clean environments, one with the base requirements alone and one with every
-extra, both from locked and hashed files. The sdist builds the same wheel again and passes a part of its own
-tests.
+The wheel is installed into two environments, one with only the base requirements and one with every extra,
+both from locked and hashed files. The sdist must build the same wheel and pass a part of its own tests.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **more: str) -> None:
 
 
 def build(source: Path, target: Path, *kinds: str) -> None:
-    """Build with the backend itself: a build front end would download it again."""
+    """Build with the backend directly: a build frontend would download it again."""
     run(sys.executable, "-m", "hatchling", "build", "-d", target, *kinds, cwd=source)
 
 
@@ -51,7 +50,7 @@ def only(directory: Path, pattern: str) -> Path:
 
 
 def contents(wheel: Path) -> dict[str, int]:
-    """The name and checksum of every file in a wheel."""
+    """Return the name and checksum of every file in a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         return {item.filename: item.CRC for item in archive.infolist()}
 
@@ -81,7 +80,7 @@ def try_sdist(sdist: Path, wheel: Path, directory: Path) -> None:
     source = only(directory, "branchline-*")
     build(source, directory / "again", "-t", "wheel")
     if contents(only(directory / "again", "*.whl")) != contents(wheel):
-        raise SystemExit("the wheel that the sdist builds is not the wheel that the repository builds")
+        raise SystemExit("the wheel built from the sdist differs from the wheel built from the repository")
     imported = "import branchline, sys; sys.exit(not branchline.__file__.startswith(sys.argv[1]))"
     path = str(source / "src")
     run(sys.executable, "-c", imported, path, cwd=source, PYTHONPATH=path)

@@ -1,4 +1,4 @@
-"""Compare the tokens that branchline counts with those of ccusage, for each day and model.
+"""Compare the token counts of branchline and ccusage, for each day and model.
 
     python scripts/compare_ccusage.py ~/.claude
     python scripts/compare_ccusage.py some/transcripts --ccusage "npx ccusage@18"
@@ -39,7 +39,7 @@ _COMMANDS = {
 
 
 class Tokens(NamedTuple):
-    """What was spent on one model on one day."""
+    """The tokens of one model on one day."""
 
     input: int = 0
     cache_write: int = 0
@@ -80,7 +80,7 @@ def _files(directory: Path, program: str) -> Iterator[Path]:
 
 
 def _fill(home: Path, files: list[Path], program: str) -> None:
-    """Lay copies where the agent would have its files; sub-agents stay below the folder of their session."""
+    """Copy the files to the agent's layout; sub-agents stay below the folder of their session."""
     root = home / _HOMES[program][1]
     for number, file in enumerate(files):
         if program == "codex":
@@ -98,7 +98,7 @@ def _fill(home: Path, files: list[Path], program: str) -> None:
 def _counted_by_ccusage(command: list[str], home: str, program: str) -> Table:
     environment = {**os.environ, "HOME": home, _HOMES[program][0]: home}
     for arguments in _COMMANDS[program]:
-        result = subprocess.run(  # noqa: S603  the command that the person named
+        result = subprocess.run(  # noqa: S603  the command given by the user
             [*command, *arguments, "--json", "--offline", "--timezone", "UTC"],
             capture_output=True,
             env=environment,
@@ -108,11 +108,13 @@ def _counted_by_ccusage(command: list[str], home: str, program: str) -> Table:
             answer = json.loads(result.stdout)
         except ValueError:
             continue
-        found = answer.get("daily", []) if isinstance(answer, dict) else []  # a list says that there is none
+        found = (
+            answer.get("daily", []) if isinstance(answer, dict) else []
+        )  # a list means that there is no data
         table: Table = {}
         for day in found:
             for model, spent in _models(day):
-                key = (day["date"], model.removesuffix("-fast"))  # a mode of the model, not another one
+                key = (day["date"], model.removesuffix("-fast"))  # a mode of the model, not another model
                 table[key] = _added(table.get(key, Tokens()), spent)
         return {key: spent for key, spent in table.items() if any(spent)}
     sys.exit(f"ccusage gave no JSON: {result.stderr.decode(errors='replace')[-500:]}")
@@ -133,7 +135,7 @@ def _models(day: Mapping[str, Any]) -> Iterator[tuple[str, Tokens]]:
 
 
 def _counted_here(home: str, program: str) -> Table:
-    """As ``branchline stats --by day,model`` counts, in UTC."""
+    """Return the counts of ``branchline stats --by day,model``, in UTC."""
     library = SessionLibrary.everywhere(
         agents=[program], subagents=True, environment={_HOMES[program][0]: home}, home=home
     )
@@ -154,7 +156,7 @@ def _added(one: Tokens, other: Tokens) -> Tokens:
 
 
 def _report(name: str, ours: Table, theirs: Table, *, quiet: bool) -> bool:
-    """Print what differs; True if anything but output does."""
+    """Print the differences; return True if anything but output tokens differs."""
     differs = False
     lines = []
     for key in sorted({*ours, *theirs}):

@@ -1,7 +1,7 @@
-"""How the demo library is written: a clock that can be set, and an author who speaks for person and model.
+"""Helpers that write the demo library: a settable clock, and an author for user and model messages.
 
-Everything is a function of the story: no machine's clock, no dice, no disk. Sessions are kept in memory, so
-that forks name their parents by id and not by a path of this machine.
+The output is deterministic: it uses no system clock, no random numbers and no disk. Sessions are kept in
+memory, so that forks refer to their parents by id and not by a local path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from branchline.clock import iso
 from branchline.stores.memory import MemoryStore
 
 CWD = "/home/ada/tidewatch"
-PRICES = {  # dollars for a million tokens: in, out, from cache, into cache
+PRICES = {  # dollars per million tokens: input, output, cache read, cache write
     "claude-sonnet-4-5": (3.0, 15.0, 0.3, 3.75),
     "claude-opus-4-5": (5.0, 25.0, 0.5, 6.25),
     "gpt-5": (1.25, 10.0, 0.125, 0.0),
@@ -32,7 +32,7 @@ APIS = {"anthropic": "anthropic-messages", "openai": "openai-responses", "google
 
 
 class DemoClock:
-    """Goes on by a few seconds at every question, and can be set."""
+    """A clock that advances by a few seconds at every call, and can be set."""
 
     def __init__(self, name: str, start: str) -> None:
         self._name = name
@@ -62,17 +62,17 @@ class DemoClock:
 
 
 class Author:
-    """Writes one session: what the person says, what the model answers, what its tools give back."""
+    """Writes one session: prompts, answers and tool results."""
 
     def __init__(self, session: Session, clock: DemoClock, model: str) -> None:
         self.session = session
         self.clock = clock
         self.model = model
-        self._context = 1800  # tokens of the instructions before the first word
+        self._context = 1800  # tokens of the system prompt
         self._calls = 0
 
     def asks(self, text: str, *, picture: str | None = None, after: int = 45) -> str:
-        """The person says something, after a while."""
+        """Append a prompt, after a while."""
         self.clock.wait(after)
         self._context += len(text) // 4
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]
@@ -90,7 +90,7 @@ class Author:
         thinking: str = "",
         failed: bool = False,
     ) -> str:
-        """The model speaks, and calls tools; ``failed`` is the result of the last one."""
+        """Append an answer with tool calls; ``failed`` is the result of the last one."""
         blocks: list[dict[str, Any]] = []
         if thinking:
             blocks.append({"type": "thinking", "thinking": thinking})
@@ -131,7 +131,7 @@ class Author:
         return answer
 
     def runs(self, command: str, output: str, *, code: int = 0) -> str:
-        """The person runs a command of their own."""
+        """Append a command that the user ran."""
         self.clock.wait(20)
         return self.session.append_message(
             {
@@ -146,7 +146,7 @@ class Author:
         )
 
     def forgets(self, tokens: int) -> None:
-        """The context is this small again."""
+        """Reset the context size, as after a compaction."""
         self._context = tokens
 
     def _usage(self, written: int) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Author:
 
 
 class Shelf:
-    """The files of the demo library while they are made."""
+    """The files of the demo library."""
 
     def __init__(self) -> None:
         self.store = MemoryStore("demo")
@@ -184,7 +184,7 @@ class Shelf:
         return Author(session, clock, model)
 
     def fork(self, source: Session, entry: str | None, name: str, start: str, model: str) -> Author:
-        """A native session that goes on from an entry of another one, whatever program that belongs to."""
+        """Fork a session of any agent at an entry into a native session."""
         clock = DemoClock(name, start)
         opened = Session.from_store(self.store, source.key, clock=clock)
         made = opened.fork(entry, store=self.store, id=clock.session_id(), to="branchline")
@@ -192,12 +192,12 @@ class Shelf:
         return Author(made, clock, model)
 
     def foreign(self, key: str, head: bytes, clock: DemoClock, model: str) -> Author:
-        """A session in another program's format, of which the first lines are given."""
+        """Start a session in another agent's format, with the given first lines."""
         self.store.create(key, head).close()
         return Author(Session.from_store(self.store, key, clock=clock), clock, model)
 
     def take(self, author: Author, suffix: str = ".jsonl") -> bytes:
-        """Put a finished session on the shelf as a file."""
+        """Add a finished session as a file."""
         key = author.session.key
         author.session.close()
         stored = self.store.stat(key)
@@ -209,7 +209,7 @@ class Shelf:
 
 
 def compact(value: Any) -> bytes:
-    """A line as most programs write it."""
+    """Encode a line as compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """The page as the sources are now."""
+    """Return the page for the current sources."""
     files = _packages()
     rows = []
     for package, paths in files.items():
@@ -43,7 +43,7 @@ def page() -> str:
 
 
 def _packages() -> dict[str, list[Path]]:
-    """The files of each package and top-level module."""
+    """Return the files of each package and top-level module."""
     files: dict[str, list[Path]] = {}
     for path in sorted(SOURCE.rglob("*.py"), key=_package):
         files.setdefault(_package(path), []).append(path)
@@ -51,7 +51,7 @@ def _packages() -> dict[str, list[Path]]:
 
 
 def _package(path: Path) -> str:
-    """The package or top-level module of a file; that of ``branchline`` itself is ``branchline``."""
+    """Return the package or top-level module of a file; for ``branchline`` itself, ``branchline``."""
     first = path.relative_to(SOURCE).parts[0].removesuffix(".py")
     return "branchline" if first == "__init__" else first
 
@@ -71,7 +71,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _statements(path: Path) -> Iterator[ast.AST]:
-    """Every statement of a module; expressions are not walked, as they hold none."""
+    """Yield every statement of a module, without walking expressions."""
     waiting: list[ast.AST] = [ast.parse(path.read_bytes())]
     while waiting:
         node = waiting.pop()

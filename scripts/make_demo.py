@@ -1,7 +1,7 @@
-"""Writes the demo library: eight sessions about one small project, in five programs' formats.
+"""Write the demo library: eight sessions about one small project, in the formats of five agents.
 
-``python scripts/make_demo.py`` writes ``src/branchline/demo/sessions`` again, the same bytes each time. The
-project is tidewatch, a command that tells Ada's sailing school when the slipway is under water.
+``python scripts/make_demo.py`` regenerates ``src/branchline/demo/sessions`` deterministically. The project is
+tidewatch, a command that shows Ada's sailing school when the slipway is under water.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def curve(shelf: Shelf) -> Author:
 
 
 def sparkline(shelf: Shelf, source: Author) -> Author:
-    """Wednesday: the curve goes on in another program, and becomes long enough for a compaction."""
+    """Wednesday: the curve continues in another agent, and becomes long enough for a compaction."""
     author = shelf.fork(source.session, None, "sparkline", "2026-03-04T07:55:00+00:00", "claude-sonnet-4-5")
     session = author.session
     author.forgets(4100)
@@ -514,7 +514,7 @@ def warning(shelf: Shelf) -> Author:
 
 
 def release(shelf: Shelf) -> tuple[str, bytes]:
-    """The power went while this one was written: a line in the middle is torn, and the last one too."""
+    """A session damaged by a power cut: a line in the middle is torn, and the last one too."""
     author = shelf.native("release", "2026-03-06T11:45:00+00:00", "claude-sonnet-4-5")
     author.asks("Release 0.1. Tag, changelog, and the boat house gets it first.")
     author.answers(
@@ -548,7 +548,7 @@ def release(shelf: Shelf) -> tuple[str, bytes]:
 
 
 def library() -> dict[str, bytes]:
-    """All files of the demo library, and the times at which they last changed."""
+    """Return all files of the demo library, and their modification times."""
     shelf = Shelf()
     first, columns_work = parser(shelf)
     second = summer_time(shelf, first, columns_work)
@@ -563,7 +563,7 @@ def library() -> dict[str, bytes]:
 
 
 def _last_time(data: bytes) -> str:
-    """The latest time in a file; all programs write the same form at the front."""
+    """Return the latest time in a file; all agents start timestamps in the same format."""
     return max(re.findall(r'"(?:timestamp|ts|time)":"(2026-[\d-]+T[\d:]+)', data.decode())) + "Z"
 
 

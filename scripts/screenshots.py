@@ -1,6 +1,6 @@
-"""Pictures of every screen, made by driving the app over the demo library: `make screenshots`.
+"""Generate screenshots of every screen by driving the app with the demo library: `make screenshots`.
 
-Each is an SVG of what a terminal shows, so that a changed screen is a changed picture.
+Each is an SVG of the terminal, so that a changed screen shows up as a changed image.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def settle(pilot: Pilot[int]) -> None:
 
 
 def app_over_demo(theme: str) -> BranchlineApp:
-    """The program over the sessions of this home, at a fixed moment."""
+    """Return the app for the sessions of this home, at a fixed time."""
     state = BrowserState(
         LibrarySource.everywhere(),
         "here",
@@ -67,7 +67,7 @@ def app_over_demo(theme: str) -> BranchlineApp:
 
 
 def enter_demo(folder: str) -> None:
-    """Let everything that follows see the demo library and nothing else."""
+    """Change the environment so that only the demo library is visible."""
     os.environ["TZ"] = "UTC"
     made = demo.prepare(folder)
     os.environ["BRANCHLINE_HOME"] = os.environ["HOME"] = made.home
@@ -75,7 +75,7 @@ def enter_demo(folder: str) -> None:
 
 
 async def pictures(target: Path, size: tuple[int, int], theme: str, wanted: set[str]) -> None:
-    """Go through all screens once and keep a picture of each that is wanted."""
+    """Visit all screens once and save an image of each selected one."""
     app = app_over_demo(theme)
     async with app.run_test(size=size) as pilot:
         await settle(pilot)

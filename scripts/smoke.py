@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def run(*arguments: str, words: str = "") -> str:
-    """What the installed command prints."""
+    """Return the output of the installed command."""
     command = Path(sys.executable).with_name("branchline")
     done = subprocess.run(
         [command, *arguments], input=words, capture_output=True, text=True, timeout=60, check=False
@@ -24,7 +24,7 @@ def run(*arguments: str, words: str = "") -> str:
 
 
 def check_import(*, extras: bool) -> None:
-    """Only msgspec is loaded, and typing_extensions, which msgspec imports where it is installed."""
+    """Check that only msgspec is loaded, and typing_extensions, which msgspec imports if installed."""
     before = set(sys.modules)
     import branchline
 

@@ -1,4 +1,4 @@
-"""A working directory and a home of its own for each test."""
+"""A separate working directory and home for each test."""
 
 from __future__ import annotations
 

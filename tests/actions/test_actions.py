@@ -1,4 +1,4 @@
-"""Each use case as Python calls it: records out, errors of the family, nothing printed."""
+"""Each use case called from Python: returns records, raises branchline errors, prints nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No interface writes a secret or a control character into a text file for people."""
+"""No interface writes a secret or a control character into a text file."""
 
 from __future__ import annotations
 

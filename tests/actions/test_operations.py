@@ -1,4 +1,4 @@
-"""Tree operations: named branches, grafts, squashes, and taking back whatever was done."""
+"""Tree operations: named branches, grafts, squashes, undo and redo."""
 
 from __future__ import annotations
 

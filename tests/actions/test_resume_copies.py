@@ -1,4 +1,4 @@
-"""A program that deletes resumed sessions is never started before the session was copied."""
+"""An agent that deletes resumed sessions is started only after the session was copied."""
 
 from __future__ import annotations
 

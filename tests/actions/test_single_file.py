@@ -1,4 +1,4 @@
-"""A session as one HTML file: what goes in comes out again, and what must not leave does not."""
+"""A session as one HTML file: it can be imported again, and contains nothing that was redacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trajectories of other tools: valid for their validators, redacted, and the same conversation when they return."""
+"""Trajectories of other tools: valid for their validators, redacted, and unchanged after a round trip."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_a_command_that_fails_is_said_with_its_plugin_and_the_chat_goes_on(proje
 
             assert front.remarks[:2] == [
                 "/break of the plugin plugin0 failed: 'no'",
-                "/odd of the plugin plugin0 returned a int; it takes a text or nothing",
+                "/odd of the plugin plugin0 returned a int; expected a text or None",
             ]
             assert talk.words()[-1] == "still here"
 
@@ -139,10 +139,10 @@ class Greedy:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (ChatCommand(name="tree", run=print), "brought a command /tree, which there is already"),
-        (ChatCommand(name="mark", run=print), "brought a command /mark, which there is already"),
-        (ChatCommand(name="two words", run=print), "which nobody can type"),
-        ([5], "brought a int; chat_commands takes ChatCommand records"),
+        (ChatCommand(name="tree", run=print), "returned a command /tree, which exists already"),
+        (ChatCommand(name="mark", run=print), "returned a command /mark, which exists already"),
+        (ChatCommand(name="two words", run=print), "which cannot be typed"),
+        ([5], "returned a int; chat_commands takes ChatCommand records"),
     ],
 )
 def test_a_command_that_cannot_be_is_a_problem_of_its_plugin_and_the_others_stay(project, answer, message):

@@ -101,9 +101,9 @@ def test_the_address_of_another_server_is_refused_and_no_directory_made_of_it(ru
 
     for name in ("new", "ls", "index"):
         said = run(name, "--store", "mysql://me:hush@db/work", code=1).stderr
-        assert "mysql://… is no store" in said
+        assert "mysql://… is not a store" in said
         assert "hush" not in said
-    assert "is no store" in run("sync", place, "sqlite:///a.db", "--yes", code=1).stderr
+    assert "is not a store" in run("sync", place, "sqlite:///a.db", "--yes", code=1).stderr
 
     assert list(place.iterdir()) == []
 

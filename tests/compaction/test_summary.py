@@ -1,4 +1,4 @@
-"""What a summarizer is asked, and what is stored of its answer."""
+"""Requests to a summarizer, and the summaries that are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compactions and branch summaries of the sample sessions are prepared exactly as pi 1.5.0 does."""
+"""Compactions and branch summaries of the sample sessions are prepared exactly as in pi 1.5.0."""
 
 from __future__ import annotations
 

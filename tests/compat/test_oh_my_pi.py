@@ -1,4 +1,4 @@
-"""Every call of oh-my-pi's page on the session tree, in snake and in camel case."""
+"""Every call of oh-my-pi's session tree documentation, in snake and camel case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every call and snippet of Operator's page on sessions, with only the import changed."""
+"""Every call and snippet of Operator's session documentation, with only the import changed."""
 
 from __future__ import annotations
 

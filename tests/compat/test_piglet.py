@@ -1,4 +1,4 @@
-"""The whole index of piglet's session package, in Python spelling."""
+"""The complete index of piglet's session package, in Python spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the conductor share."""
+"""Helpers for the conductor tests."""
 
 from __future__ import annotations
 

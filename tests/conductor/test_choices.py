@@ -1,4 +1,4 @@
-"""Model, thinking level, title, labels, sums: chosen in the conversation and found again on the path."""
+"""Model, thinking level, title, labels and usage: set in a conversation and restored from the path."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the session costs a turn: little, and no more in a long session than in a short one."""
+"""The session adds little to the cost of a turn, independent of its length."""
 
 import asyncio
 import time

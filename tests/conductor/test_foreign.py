@@ -1,4 +1,4 @@
-"""A conversation goes on in the session of another program, in its own format."""
+"""A conversation continues in a session of another agent, in that agent's format."""
 
 from __future__ import annotations
 

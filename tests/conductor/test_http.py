@@ -1,4 +1,4 @@
-"""A whole conversation with a real server that speaks OpenAI's streaming protocol, on the loopback."""
+"""A complete conversation with a real HTTP server that speaks OpenAI's streaming protocol."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whoever stops listening, whenever: what was shown is on disk, and the next prompt works."""
+"""Closing the event stream at any time: reported messages are on disk, and the next prompt works."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Messages of providers become messages of sessions, and go out again as what they were."""
+"""Provider messages convert to session messages and back without loss."""
 
 from __future__ import annotations
 

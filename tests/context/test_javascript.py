@@ -1,4 +1,4 @@
-"""Lengths and JSON text are those of JavaScript, where the numbers come from that we compare with."""
+"""Lengths and JSON text match JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts in the request shapes of providers: nothing is lost that the provider can hold."""
+"""Provider requests keep everything that the provider can hold."""
 
 from __future__ import annotations
 

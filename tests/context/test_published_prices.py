@@ -1,4 +1,4 @@
-"""Public prices are those that other programs use."""
+"""Public prices match those of other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token counts: what the last answer reported, plus estimates for what came after."""
+"""Token counts: usage reported by the last answer, plus estimates for later messages."""
 
 from __future__ import annotations
 

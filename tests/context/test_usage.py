@@ -1,4 +1,4 @@
-"""What a session spent: everything in the file counts once, split into own and inherited."""
+"""Usage of a session: every entry counts once, split into own and inherited."""
 
 from __future__ import annotations
 

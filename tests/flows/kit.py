@@ -1,4 +1,4 @@
-"""What the tests of flows share: plain plugins, a summarizer that remembers, sessions with a few turns."""
+"""Helpers for the flow tests: plugins, a recording summarizer, sessions with a few turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A signal that is set once and seen by everybody."""
+"""The abort signal is set once and seen by all waiters."""
 
 from __future__ import annotations
 

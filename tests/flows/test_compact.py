@@ -1,4 +1,4 @@
-"""Making room: what is written, what is kept, and what happens when it fails."""
+"""Compaction: what is written, what is kept, and what happens on failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example plugin, installed as a package would be: files on the path and a dist-info beside them."""
+"""The example plugin, installed like a package: files on the path with a dist-info."""
 
 from __future__ import annotations
 

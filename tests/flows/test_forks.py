@@ -1,4 +1,4 @@
-"""Going on in a new session: forks, and prompts that get a session of their own."""
+"""Forks, and prompts that continue in a new session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going to another place of the same session."""
+"""Navigation to another entry of the same session."""
 
 from __future__ import annotations
 

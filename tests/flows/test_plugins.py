@@ -1,4 +1,4 @@
-"""Plugins with pluggy: found, ordered, asked one by one, and reported by name when they fail."""
+"""Plugins with pluggy: loaded, ordered, called one by one, and reported by name on failure."""
 
 from __future__ import annotations
 

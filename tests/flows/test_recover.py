@@ -1,4 +1,4 @@
-"""When an answer fails: what the model sees next, and what the tree remembers."""
+"""Failed answers: what the model sees next, and what stays in the tree."""
 
 from __future__ import annotations
 

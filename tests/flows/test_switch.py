@@ -1,4 +1,4 @@
-"""Which session is the current one."""
+"""Changes of the current session."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_a_native_fork_of_such_a_session_holds_its_conversation(tiny, tmp_path):
         ("", "broken_one:X", "AttributeError: .*"),
         ("X = 5", "broken_one:X", "it is a int, not a Format object"),
         ("", "nobody_has_this:X", "ModuleNotFoundError: .*"),
-        ("from branchline.formats import PI as X", "broken_one:X", "there is a format called 'pi' already"),
+        ("from branchline.formats import PI as X", "broken_one:X", "a format named 'pi' exists already"),
         (
             "from branchline.formats import *\nX = Format(traits=FormatTraits(name=''), reader=None, home=None)",
             "broken_one:X",

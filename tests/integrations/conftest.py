@@ -1,4 +1,4 @@
-"""One PostgreSQL for the tests of all adapters."""
+"""One PostgreSQL server for the tests of all adapters."""
 
 from __future__ import annotations
 

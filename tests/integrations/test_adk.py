@@ -1,4 +1,4 @@
-"""Sessions of Google's Agent Development Kit, with its real Runner. Skipped where ADK is not installed."""
+"""The session service for Google's ADK, with its real Runner. Skipped if ADK is not installed."""
 
 from __future__ import annotations
 

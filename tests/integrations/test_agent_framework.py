@@ -1,4 +1,4 @@
-"""History for the Microsoft Agent Framework. Skipped where it is not installed."""
+"""The history for the Microsoft Agent Framework. Skipped if it is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frameworks are imported by their own adapter only, and a missing one is named with its extra."""
+"""Only its own adapter imports a framework; a missing one is reported with its extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints of LangGraph: the official suite, real graphs, and what each put costs."""
+"""The LangGraph saver: the official test suite, real graphs, and the cost of each put."""
 
 from __future__ import annotations
 

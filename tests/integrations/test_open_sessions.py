@@ -1,4 +1,4 @@
-"""The sessions that a service has open: different ones are used at once, each by one thread at a time."""
+"""The pool of open sessions: different ones are used concurrently, each by one thread at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_two_sessions_are_used_at_once_and_one_session_is_not():
 
 def test_of_too_many_sessions_those_are_closed_that_nobody_used_for_longest(tmp_path):
     library = SessionLibrary(tmp_path)
-    sessions: OpenSessions[str] = OpenSessions(most=2)
+    sessions: OpenSessions[str] = OpenSessions(limit=2)
     made = {}
 
     with sessions.hold("held"):

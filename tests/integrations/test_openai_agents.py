@@ -1,4 +1,4 @@
-"""Sessions under the OpenAI Agents SDK: its real Runner, with its scripted model."""
+"""Sessions for the OpenAI Agents SDK, with its real Runner and scripted model."""
 
 from __future__ import annotations
 

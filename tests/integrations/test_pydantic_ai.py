@@ -1,4 +1,4 @@
-"""Conversations of pydantic-ai: every law of its own store in memory, in a store that lasts."""
+"""The conversation store for pydantic-ai: every law of its in-memory store, in a persistent one."""
 
 from __future__ import annotations
 

@@ -175,9 +175,7 @@ def test_restoring_onto_a_name_that_is_taken_again_is_refused_with_a_sentence(pl
     library.remove(key)
     (place / f"{key}.jsonl").write_bytes(b"somebody else's")
 
-    with pytest.raises(
-        FileExistsError, match=f"there is a session '{key}' already; rename or remove it first"
-    ):
+    with pytest.raises(FileExistsError, match=f"a session '{key}' already exists; rename or remove it first"):
         library.restore()
 
     assert (place / f"{key}.jsonl").read_bytes() == b"somebody else's"

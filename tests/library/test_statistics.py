@@ -189,7 +189,7 @@ def test_a_price_of_ones_own_is_used(place: Path, monkeypatch: pytest.MonkeyPatc
 
     assert one.cost == pytest.approx(0.2 + 1.0)
     assert found.notes == [
-        "setting prices: 'nonsense' is not a price; write provider/model=input:output:cache_read:cache_write"
+        "setting prices: 'nonsense' is not a valid price; write provider/model=input:output:cache_read:cache_write"
     ]
 
 

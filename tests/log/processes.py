@@ -1,4 +1,4 @@
-"""Starting the children of `children.py`, and what they acknowledge."""
+"""Runs the processes of `children.py` and collects what they acknowledge."""
 
 from __future__ import annotations
 

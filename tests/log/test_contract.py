@@ -1,4 +1,4 @@
-"""Logs in files and in memory keep the contract that ships with the package; a log that breaks it is caught."""
+"""File and memory logs pass the contract that ships with the package; a log that breaks it is caught."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_log_that_glues_a_torn_line_to_the_next_record_fails_the_contract(monk
     for broken in (
         contract.test_a_torn_last_line_is_closed_before_the_next_one_and_reported_once,
         contract.test_a_complete_last_line_without_its_newline_is_kept_as_a_line,
-        contract.test_a_writer_is_of_no_use_after_its_block,
+        contract.test_a_writer_cannot_append_after_its_block,
         contract.test_data_that_is_not_whole_lines_is_refused_and_nothing_is_written,
     ):
         with pytest.raises(AssertionError):

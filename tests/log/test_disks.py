@@ -1,4 +1,4 @@
-"""Real disks: one that is full, one that has a limit, and one whose power fails."""
+"""Real disks: full, with a quota, and with a power failure."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every call to the system may fail, in every way: nothing is lost, nothing half-written stays, nothing sticks."""
+"""Any system call may fail in any way: nothing is lost, partially written or blocked."""
 
 import errno
 import itertools

@@ -1,4 +1,4 @@
-"""A log in a file: what opening, creating and appending do to the disk, and what they refuse."""
+"""A log in a file: the effects of opening, creating and appending, and what is refused."""
 
 import errno
 import os

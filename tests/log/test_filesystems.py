@@ -1,4 +1,4 @@
-"""Whether a session lies where appends cannot be trusted, read from a table of mounts."""
+"""Detection of file systems on which appends are not safe, from a mount table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of its work loses nothing that it has acknowledged."""
+"""A killed process loses nothing that it has acknowledged."""
 
 import random
 import time

@@ -1,4 +1,4 @@
-"""The proofs can fail: remove one precaution at a time, and the proof that needs it must notice."""
+"""Mutation tests: without one precaution, the proof that depends on it must fail."""
 
 import os
 import stat

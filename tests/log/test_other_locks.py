@@ -1,4 +1,4 @@
-"""The lock of another program is honoured: taken around our appends, waited for with a limit, left as it was."""
+"""Another program's lock is held around appends, waited for with a timeout, and left unchanged."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Putting a new file in place of an old one, and publishing a draft."""
+"""Replacing a file atomically, and publishing a draft."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A seal says what a log was: growing keeps it true, any other change is noticed and placed."""
+"""A seal stays valid when a log grows; any other change is detected and located."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The end of a file without a newline: a complete line is kept, a torn one is closed and copied."""
+"""A tail without a newline: a complete line is kept, a torn one is closed and copied."""
 
 import random
 

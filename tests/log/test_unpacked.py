@@ -1,4 +1,4 @@
-"""The log of a file whose content was unpacked elsewhere: read like any other, never appended to."""
+"""The log of unpacked content: read like any other, never appended to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several writers at once: they take turns, nobody overwrites anybody, and who waits learns for whom."""
+"""Concurrent writers take turns, never overwrite each other, and learn who holds the lock."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What other agents get from `branchline mcp`: quoted history, redacted and bounded."""
+"""The answers of `branchline mcp`: quoted history, redacted and bounded."""
 
 from __future__ import annotations
 

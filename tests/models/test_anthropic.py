@@ -1,4 +1,4 @@
-"""Another protocol over the loopback: Anthropic's messages, with a signed thought, a call and a cache."""
+"""Anthropic's Messages API over HTTP: a signed thinking block, a tool call and caching."""
 
 import json
 

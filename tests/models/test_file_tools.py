@@ -1,4 +1,4 @@
-"""The file tools read below one directory and nowhere else, whatever a model asks for."""
+"""The file tools read only below one directory, whatever a model requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Google's protocol over the loopback: thoughts with signatures, a call, usage, errors, a stream that is cut."""
+"""Google's API over HTTP: thought signatures, a tool call, usage, errors, an interrupted stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to a real server and back: OpenAI's chat completions as a stream over the loopback."""
+"""OpenAI's chat completions over HTTP: requests, streamed answers and errors."""
 
 import asyncio
 
@@ -148,8 +148,8 @@ def test_a_thought_comes_as_a_thought_and_goes_back_to_the_model_that_had_it(ser
         (refuses(402, {"message": "pay first"}), ModelRefused, "pay first"),
         (refuses(500, {"message": "oops"}), NetworkFailure, "oops"),
         (refuses(503, {"message": "busy"}), NetworkFailure, "busy"),
-        (stream(b"<html>hello</html>"), MalformedStream, "not an answer"),
-        (stream(), MalformedStream, "not an answer"),
+        (stream(b"<html>hello</html>"), MalformedStream, "invalid response"),
+        (stream(), MalformedStream, "invalid response"),
     ],
 )
 def test_what_the_server_refuses_is_one_of_our_errors_with_its_words(server, reply, error, words):

@@ -1,4 +1,4 @@
-"""Tools of MCP servers are tools like any other."""
+"""Tools of MCP servers work like other tools."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What providers want back unchanged survives the way through a stored session."""
+"""Provider data that must be sent back unchanged survives storage in a session."""
 
 import msgspec
 import pytest

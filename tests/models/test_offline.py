@@ -1,4 +1,4 @@
-"""The model that needs nothing: honest, deterministic, and able to fail on demand."""
+"""The offline model is deterministic, and fails on request."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Which server a name goes to, with which key, and what is said when something is missing."""
+"""Which server a model name resolves to, with which key, and the errors for missing ones."""
 
 from __future__ import annotations
 

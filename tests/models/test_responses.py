@@ -1,4 +1,4 @@
-"""OpenAI's responses protocol over the loopback: reasoning, text and a call as recorded, errors, a cut stream."""
+"""OpenAI's Responses API over HTTP: reasoning, text and a tool call, errors, an interrupted stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions as tools, and what a model is told about calls that go wrong."""
+"""Functions as tools, and the results of failed calls."""
 
 import asyncio
 

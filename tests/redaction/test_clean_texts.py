@@ -1,4 +1,4 @@
-"""What merely looks random is left alone: hashes, ids, lock files, pictures, signatures of models."""
+"""Texts that only look random are not redacted: hashes, ids, lock files, images, model signatures."""
 
 from __future__ import annotations
 

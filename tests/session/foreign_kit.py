@@ -1,4 +1,4 @@
-"""Sessions of other programs for tests: every sample, always as a copy in a place of its own."""
+"""Sessions of other agents for tests: every sample, always as a copy."""
 
 from __future__ import annotations
 

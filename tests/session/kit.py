@@ -1,4 +1,4 @@
-"""What the tests of a session share: short messages, what a session looks like, and a file opened afresh."""
+"""Helpers for the session tests: short messages, views of a session, and reopened files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rollout that begins in other files is opened with all of them."""
+"""A rollout that continues other files is opened together with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session costs does not grow with its history: an append is an append, a fork of a picture is a copy."""
+"""Costs do not grow with the history: appends are constant, and forks copy images without decoding."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Until the first reply a session is a draft: no listing shows it, nothing in it is lost, nothing must be tidied up."""
+"""A session without a reply is a draft: not listed, nothing lost, nothing to clean up."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Ways to come by a session: a new one, a file, the newest of a directory, one in memory, a fork from a file."""
+"""Creating and opening sessions: new, from a file, the newest of a directory, in memory, a fork of a file."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A session of another program goes on as one of that program, or as one of ours."""
+"""A session of another agent continues in its own format, or as a branchline session."""
 
 from __future__ import annotations
 

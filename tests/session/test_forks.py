@@ -1,4 +1,4 @@
-"""A fork is a new session that carries a path byte for byte, knows where it came from, and leaves its parent alone."""
+"""A fork copies a path byte for byte, is linked to its parent, and leaves it unchanged."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A process that is killed at any moment loses nothing that it had acknowledged."""
+"""A process killed at any moment loses nothing that it had acknowledged."""
 
 import random
 import time

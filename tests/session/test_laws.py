@@ -1,4 +1,4 @@
-"""Laws that hold for any sequence of verbs. `BRANCHLINE_EXAMPLES=20` tries twenty times as many."""
+"""Laws for any sequence of operations. `BRANCHLINE_EXAMPLES=20` tries twenty times as many."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Take one safety away at a time: the law that needs it must fail, or the law proves nothing."""
+"""Mutation tests: without one safety measure, the law that depends on it must fail."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Observers are told of what a session appended, after it is saved."""
+"""Observers are notified of appended entries after they are saved."""
 
 from __future__ import annotations
 

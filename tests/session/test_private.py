@@ -1,4 +1,4 @@
-"""Transcripts hold secrets: files are 0600, directories 0700, whatever the umask; an id never leads out of its place."""
+"""Privacy: files are 0600, directories 0700, whatever the umask; an id never escapes its directory."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What may not be written is read like anything else, is never touched, and says in a sentence why nothing is appended."""
+"""Read-only sessions are read like others, never changed, and appends raise with the reason."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Large sessions open from the skeleton cache: the same answers as a normal read, and never stale ones."""
+"""Large sessions open from the skeleton cache with the same results as a normal read, never stale ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session says about its tree: branches, children, labels, the path, the model; also after reopening."""
+"""The tree of a session: branches, children, labels, path and model, also after reopening."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Files of versions 1 and 2 are read as they are, and rewritten as version 3 only when something is first appended."""
+"""Files of versions 1 and 2 are read unchanged, and rewritten as version 3 by the first append."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Several writers and one line of talk; writes of many kinds that are decided under the lock."""
+"""Concurrent writers on one path, and atomic writes that are decided under the lock."""
 
 from __future__ import annotations
 

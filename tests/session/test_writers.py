@@ -1,4 +1,4 @@
-"""Two writers never conflict, they branch; and a file that somebody else changed under us is never made worse."""
+"""Two writers branch instead of conflicting, and a file changed by others is never damaged further."""
 
 import os
 import threading

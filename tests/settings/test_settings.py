@@ -1,4 +1,4 @@
-"""One file of settings: read without ever failing, changed without touching anything else."""
+"""The settings file: loading never fails, and edits preserve everything else."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_unknown_name_is_told_with_its_line_and_the_nearest_name(read):
         ('[providers.x]\nbase_url = "x:1"', "providers.x: base_url must begin with http:// or https://"),
         (
             '[providers.x]\nbase_url = "http://x"\nkey = "s"',
-            "providers.x: there is no 'key'; a provider has base_url, api_key_env, models, headers, api",
+            "providers.x: unknown field 'key'; a provider has base_url, api_key_env, models, headers, api",
         ),
         (
             '[providers.x]\nbase_url = "http://x"\nmodels = "m"',

@@ -1,4 +1,4 @@
-"""What the store tests share."""
+"""Fixtures of the store tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A place where permissions mean something, even for tests that run as root."""
+"""Directories in which permissions are enforced, even if the tests run as root."""
 
 from __future__ import annotations
 

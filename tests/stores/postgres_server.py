@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: one server for the whole run, a store of its own for each test."""
+"""A real PostgreSQL server for the whole test run, with a separate store for each test."""
 
 from __future__ import annotations
 

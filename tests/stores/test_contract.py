@@ -1,4 +1,4 @@
-"""Files and memory keep the contracts that ship with the package."""
+"""File and memory stores pass the contracts that ship with the package."""
 
 from __future__ import annotations
 

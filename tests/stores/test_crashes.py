@@ -1,4 +1,4 @@
-"""Wherever the power fails while a session moves to the trash, back, or to another name, it is still there."""
+"""A power cut while a session is trashed, restored or renamed never loses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A synchronous standby takes over from a primary that was killed: nothing acknowledged is lost."""
+"""A synchronous standby takes over from a killed primary without losing acknowledged appends."""
 
 from __future__ import annotations
 

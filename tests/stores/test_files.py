@@ -1,4 +1,4 @@
-"""What a directory of files promises beyond the contract: modes, odd names, links, crashes, other programs."""
+"""File stores beyond the contract: modes, unusual names, symlinks, crashes, other programs."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_renaming_to_another_name_of_the_same_file_is_refused_and_loses_nothing(
     store.create("one", LINE).close()
     os.link(store.path_of("one"), store.path_of("two"))
 
-    with pytest.raises(FileExistsError, match="there is a session 'two' already"):
+    with pytest.raises(FileExistsError, match="a session 'two' already exists"):
         store.rename("one", "two")
 
     assert content(store, "one") == content(store, "two") == LINE

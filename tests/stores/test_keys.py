@@ -1,4 +1,4 @@
-"""Foreign ids as keys: any text, back again, and never two texts with one key."""
+"""Foreign ids as keys: any text, reversible, and without collisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much compressed files may unpack to: every limit, and that pieces stop at the first one exceeded."""
+"""Limits on decompression: each one stops the stream as soon as it is exceeded."""
 
 from __future__ import annotations
 

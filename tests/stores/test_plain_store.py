@@ -1,4 +1,4 @@
-"""A store that only keeps logs, without drafts and without a trash, is enough for sessions."""
+"""A store without drafts and trash is enough for sessions."""
 
 from __future__ import annotations
 

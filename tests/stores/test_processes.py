@@ -1,4 +1,4 @@
-"""Several processes and one store: nothing acknowledged is lost, and no lock outlives its holder."""
+"""Several processes on one store: no acknowledged append is lost, and no lock outlives its holder."""
 
 from __future__ import annotations
 

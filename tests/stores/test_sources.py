@@ -1,4 +1,4 @@
-"""Sessions in databases and documents: addressed by path, read-only, and nothing is written beside them."""
+"""Sessions in databases and documents: addressed by path, read-only, and nothing is written next to them."""
 
 from __future__ import annotations
 

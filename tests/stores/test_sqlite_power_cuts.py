@@ -1,4 +1,4 @@
-"""Whenever the power fails, an SQLite file has every acknowledged change, and of the next one all or nothing."""
+"""After a power cut, a SQLite file has every acknowledged change, and the last one fully or not at all."""
 
 from __future__ import annotations
 

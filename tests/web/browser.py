@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages: started once, offline, with every error and request noted."""
+"""A real Chromium for the page tests: started once, offline, with all errors and requests recorded."""
 
 from __future__ import annotations
 

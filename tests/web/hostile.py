@@ -1,4 +1,4 @@
-"""A session whose every field tries to run something, for tests of pages."""
+"""A session in which every field tries to inject code, for the page tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A viewer in this process, asked without a network: exactly the requests that a test writes."""
+"""A viewer in this process, without a network: exactly the requests that a test writes."""
 
 from __future__ import annotations
 

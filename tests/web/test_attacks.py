@@ -1,4 +1,4 @@
-"""The real server attacked: requests that no browser sends, and sessions whose every field is hostile."""
+"""Attacks on the real server: requests that no browser sends, and hostile sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The viewer in a real Chromium, by keyboard: from the list to a file that can be imported again."""
+"""The viewer in a real Chromium, by keyboard: from the list to an exported file that can be imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets an answer from the viewer, and what every answer says to the browser."""
+"""Which requests the viewer answers, and the security headers of every response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that was exported, in a real browser: what a reader sees and does, and what hostile text cannot do."""
+"""An exported page in a real browser: reading it, and what hostile text cannot do."""
 
 from __future__ import annotations
 

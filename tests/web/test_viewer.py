@@ -1,4 +1,4 @@
-"""What the viewer answers: lists, searches, transcripts, comparisons, changes, live events, and problems."""
+"""The viewer: lists, searches, transcripts, comparisons, changes, live events and errors."""
 
 from __future__ import annotations
 

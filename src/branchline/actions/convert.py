@@ -63,7 +63,7 @@ class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
     every_branch: bool = True
     """With scope "tree", write further files for branches that the first one cannot hold."""
     same_id: bool = False
-    """Keep the id. A session that was once converted from the target gets its original bytes back."""
+    """Keep the id. A session that was once converted from the target is restored to its original bytes."""
 
 
 class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):

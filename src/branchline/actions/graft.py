@@ -119,9 +119,9 @@ def squash(session: Session, first: str, last: str, summary: str) -> GraftResult
 def squash_request(
     session: Session, first: str, last: str, *, focus: str | None = None, window: int | None = None
 ) -> SummaryRequest:
-    """The request for a model that writes the summary of a range; ``window`` is how many tokens it can read.
+    """Build the request for a summary of a range; ``window`` is the context window of the model in tokens.
 
-    ValueError for what :func:`squash` would refuse, and for a range without any text.
+    Raises ValueError for a range that :func:`squash` would refuse, and for one without text.
     """
     path = session.path()
     start, end = _squashable(session, path, first, last)
@@ -132,12 +132,12 @@ def squash_request(
     budget = 0 if window is None else branch_budget(window)
     request = branch_request(prepare_branch_summary(session.transcript, collection, budget), focus)
     if request is None:
-        raise ValueError(f"cannot summarize from {first} to {last}: nothing is said there")
+        raise ValueError(f"cannot summarize from {first} to {last}: the range has no text")
     return request
 
 
 def _squashable(session: Session, path: list[str], first: str, last: str) -> tuple[int, int]:
-    """Where a range begins and ends on the current path."""
+    """Return the start and end of a range on the current path."""
     for entry in (first, last):
         session.index.position(entry)
         if entry not in path:

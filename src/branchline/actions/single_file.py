@@ -41,7 +41,7 @@ _SUMMED = 32 << 20
 
 
 class SinglePage(NamedTuple):
-    """A page as lazily rendered pieces, with its provenance."""
+    """A page as lazily rendered chunks, with its provenance."""
 
     pieces: Iterator[bytes]
     provenance: Provenance

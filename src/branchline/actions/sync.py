@@ -1,12 +1,12 @@
-"""Bring two stores to the same sessions.
+"""Synchronize the sessions of two stores.
 
-Nothing is changed or deleted; lines are copied byte for byte. A log that is a beginning of the other gets the
-rest. Native sessions that grew on both sides get each other's lines: ids are unique, so that the union is a
-tree, and where both moved, renamed or labelled, the newest wins and both are told. Anything else that grew on
-both sides, and a session in which one id has two contents, stays as it is on each side, and each gets the
-other's as a linked copy.
+Nothing is changed or deleted; lines are copied byte for byte. A log that is a prefix of the other is
+extended. Native sessions that grew on both sides get each other's lines: ids are unique, so the union is a
+tree. If both sides moved, renamed or labelled, the newest change wins and is recorded on both. Other sessions
+that grew on both sides, and sessions in which one id has two contents, stay unchanged on each side, and each
+store gets the other's version as a linked copy.
 
-A sync that is interrupted leaves two readable stores, and the next one finishes it. Doing it again changes
+An interrupted sync leaves two readable stores, and the next one completes it. Repeating a sync changes
 nothing.
 """
 
@@ -35,17 +35,17 @@ _COPY = re.compile(r"(.+)\.other-([0-9a-f]{12})").fullmatch
 
 
 class SyncedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sync did, or would do, with one session."""
+    """The result, or with ``dry_run`` the plan, for one session."""
 
     key: str
     action: SyncAction
     to_first: int = 0
-    """Bytes that the first store gets."""
+    """Bytes copied to the first store."""
     to_second: int = 0
     conflicts: tuple[str, ...] = ()
-    """Ids of entries that have different contents in the two stores."""
+    """Ids of entries with different contents in the two stores."""
     note: str | None = None
-    """Why it was skipped, or what to know."""
+    """Why it was skipped, or another remark."""
 
 
 class _Side(NamedTuple):
@@ -60,7 +60,7 @@ def _side(store: Store, stored: StoredLog, read: Read) -> _Side:
 
 
 def _size(store: Store, stored: StoredLog, read: Read) -> int:
-    """How many bytes a log has; those of another program's database are derived, and known once read."""
+    """Return the size of a log; for another agent's database it is known only after reading."""
     if not isinstance(store, DatabaseStore):
         return stored.size
     size = 0
@@ -81,9 +81,9 @@ def _skipped_read_only(key: str, store: Store) -> SyncedSession:
 def sync(
     first: Store, second: Store, keys: Iterable[str] | None = None, *, dry_run: bool = False
 ) -> Iterator[SyncedSession]:
-    """Sync the sessions with these keys, or all of them, and report each as it is done.
+    """Sync the sessions with these keys, or all of them, and yield a result for each.
 
-    With ``dry_run`` nothing is written. A session that cannot be synced is reported as skipped, with why.
+    With ``dry_run`` nothing is written. A session that cannot be synced is skipped, with a note.
     """
     wanted = sorted({*_keys(first), *_keys(second)}) if keys is None else list(dict.fromkeys(keys))
     for key in wanted:
@@ -168,7 +168,7 @@ def _caught_up(source: _Side, target: _Side, *, to_first: bool, dry_run: bool) -
 
 
 def _append(side: _Side, pieces: Iterable[bytes], *, at: int | None = None) -> int:
-    """Append whole lines to a log that ends where it was seen to end; the new end."""
+    """Append whole lines to a log that still ends where it did; return the new end."""
     log = side.store.open(side.stored.key)
     end = side.size if at is None else at
     try:
@@ -219,10 +219,10 @@ def _joined(one: _Side, two: _Side, common: int, *, dry_run: bool) -> SyncedSess
 
 
 class _State(NamedTuple):
-    """Where a log stands, its title and its labels: as a reader of the file finds them, and the newest ones.
+    """The leaf, title and labels of a log: as a reader of the file finds them, and the newest ones.
 
-    The newest are a function of the set of lines, whatever their order. So they are the same on both sides,
-    and the order in which stores meet does not matter.
+    The newest values depend only on the set of lines, not on their order. So they are the same on both sides,
+    and the order in which stores are synced does not matter.
     """
 
     found: tuple[str | None, str | None, dict[str, str]]
@@ -260,7 +260,7 @@ def _state(read: Read, size: int) -> _State:
 
 
 def _depths(log: EntryLog) -> list[int]:
-    """How deep each entry is, so that of entries of one moment the last of a chain is the newest."""
+    """Return the depth of each entry, so that among entries of the same time the deepest is the newest."""
     depths: list[int] = []
     for position in range(len(log.tree)):
         parent = log.tree.parent_position(position)
@@ -273,7 +273,7 @@ def _order(pair: tuple[str, str | None]) -> tuple[str, str]:
 
 
 def _settled(one: _State, two: _State) -> bytes:
-    """The records that both logs need so that a reader of either finds the newest leaf, title and labels."""
+    """Return the records that make a reader of either log find the newest leaf, title and labels."""
     made: list[Entry] = []
     for target, (time, text) in sorted(one.labels.items()):
         if any(state.found[2].get(target) != (text or None) for state in (one, two)):
@@ -291,12 +291,12 @@ def _settled(one: _State, two: _State) -> bytes:
 
 
 def _settled_id(name: str, time: str, value: str | None, count: int) -> str:
-    """The same on both sides, whichever is named first."""
+    """Return an id that is the same for both orders of the stores."""
     return sha256(f"{name}|{time}|{value}|{count}".encode()).hexdigest()[:16]
 
 
 def _forked(one: _Side, two: _Side, conflicts: tuple[str, ...] = (), *, dry_run: bool) -> SyncedSession:
-    """Give each store the other's session beside its own."""
+    """Copy the session of each store to the other, next to its own."""
     key = one.stored.key
     added = [0, 0]
     for number, (source, target) in enumerate(((two, one), (one, two))):
@@ -315,7 +315,7 @@ def _forked(one: _Side, two: _Side, conflicts: tuple[str, ...] = (), *, dry_run:
 
 
 def _linked(side: _Side, key: str) -> Iterator[bytes]:
-    """The bytes of a session as a copy; a native one has an id of its own and is linked to its parent."""
+    """Yield the bytes of a copy; a native one gets a new id and a link to its parent."""
     start = 0
     if _is_native(side):
         end = _line_end(side.read, 0, min(side.size, _HEAD), first=True)
@@ -341,7 +341,7 @@ def _is_native(side: _Side) -> bool:
 
 
 def _common(one: _Side, two: _Side) -> int:
-    """How many bytes two logs have in common from their beginning."""
+    """Return the length of the common prefix of two logs."""
     at, end = 0, min(one.size, two.size)
     while at < end:
         a, b = (side.read(at, min(_PIECE, end - at)) for side in (one, two))
@@ -356,7 +356,7 @@ def _common(one: _Side, two: _Side) -> int:
 
 
 def _lines(side: _Side, start: int) -> Iterator[tuple[bytes, tuple[tuple[int, int], str | None]]]:
-    """The whole lines of a log from an offset on: a hash, where each is, and its id if it has one."""
+    """Yield the whole lines of a log from an offset on: a hash, the span, and the id if any."""
     for at, line in _split(side.read, start, side.size):
         if line.strip():
             yield sha256(line).digest()[:16], ((at, len(line)), _id_of(line))
@@ -388,7 +388,7 @@ def _split(read: Read, start: int, end: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _gathered(read: Read, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
-    """Lines at these places, some in one piece."""
+    """Yield the lines at these spans, several per chunk."""
     held: list[bytes] = []
     size = 0
     for at, count in spans:
@@ -402,7 +402,7 @@ def _gathered(read: Read, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
 
 
 def _whole_lines(read: Read, start: int, end: int) -> Iterator[bytes]:
-    """The bytes between two ends of lines, in pieces that end with lines."""
+    """Yield the bytes between two line ends, in chunks of whole lines."""
     held: list[bytes] = []
     size = 0
     for _at, line in _split(read, start, end):
@@ -416,7 +416,7 @@ def _whole_lines(read: Read, start: int, end: int) -> Iterator[bytes]:
 
 
 def _line_end(read: Read, start: int, end: int, *, first: bool = False) -> int:
-    """Where the last whole line (or the first) between two offsets ends."""
+    """Return the end of the last (or first) whole line between two offsets."""
     last = start
     for at, line in _split(read, start, end):
         last = at + len(line)

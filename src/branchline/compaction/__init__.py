@@ -1,4 +1,4 @@
-"""Compaction: where to cut a context, what a summarizer is shown, and what is stored of its answer."""
+"""Compaction: cut points, the input of a summarizer, and the summaries that are stored."""
 
 from branchline.compaction.branch_summary import (
     BranchCollection,

@@ -1,4 +1,4 @@
-"""The abandoned branch when the conversation moves elsewhere, and the part of it that fits a summary."""
+"""The branch that a move abandons, and the part of it that fits into a summary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BRANCH_RESERVE_TOKENS = 16384
 DEFAULT_WINDOW = 128000
 _NEARLY_FULL = 0.9
 _CHUNK = 256
-_SPEAKING = frozenset({"message", "custom_message", "branch_summary", "compaction"})
+_TYPES_WITH_MESSAGES = frozenset({"message", "custom_message", "branch_summary", "compaction"})
 _SUMMARIES_AND_EDITS = frozenset({"branch_summary", "context_edit"})
 
 
@@ -110,7 +110,7 @@ def prepare_branch_summary(
             files.add_details(entry.details)
     taken: list[Message] = []
     tokens = 0
-    for entry in _decoded(source, collection, _SPEAKING):
+    for entry in _decoded(source, collection, _TYPES_WITH_MESSAGES):
         message = next(iter(apply_edit(_shown(entry), edits.get(entry.id))), None)
         if message is None:
             continue
@@ -137,7 +137,7 @@ def _decoded(source: EntrySource, collection: BranchCollection, types: Container
 
 
 def _shown(entry: Entry) -> tuple[Message, ...]:
-    """The messages of an entry for the summarizer. Tool results are omitted: answers say what mattered."""
+    """Return the messages of an entry for the summarizer. Tool results are omitted: answers reflect them."""
     match entry:
         case MessageEntry(message=ToolResult()):
             return ()

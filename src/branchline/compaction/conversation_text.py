@@ -25,10 +25,10 @@ _RESULT_LIMIT = 2000
 def conversation_text(messages: Iterable[Message], *, longest: int | None = None) -> str:
     """Return the messages as text, separated by blank lines, without thinking, images and system messages.
 
-    Results of tools are shortened; ``longest`` shortens whatever else has more characters than that.
+    Tool results are truncated; ``longest`` is the maximum length of every other part.
     """
     parts = _parts(messages)
-    return "\n\n".join(parts if longest is None else [_shortened(part, longest) for part in parts])
+    return "\n\n".join(parts if longest is None else [_truncated(part, longest) for part in parts])
 
 
 def _parts(messages: Iterable[Message]) -> list[str]:
@@ -39,20 +39,20 @@ def _parts(messages: Iterable[Message]) -> list[str]:
                 if text := blocks_text(message.content):
                     parts.append(f"[User]: {text}")
             case AssistantMessage():
-                if text := _words(message.content):
+                if text := _text_of(message.content):
                     parts.append(f"[Assistant]: {text}")
                 calls = [_call(block) for block in message.content if isinstance(block, ToolCall)]
                 if calls:
                     parts.append(f"[Assistant tool calls]: {'; '.join(calls)}")
             case ToolResult():
                 if text := blocks_text(message.content):
-                    parts.append(f"[Tool result]: {_shortened(text, _RESULT_LIMIT)}")
+                    parts.append(f"[Tool result]: {_truncated(text, _RESULT_LIMIT)}")
             case _:
                 pass
     return parts
 
 
-def _words(content: Content) -> str:
+def _text_of(content: Content) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content if isinstance(block, Text) and block.text)
@@ -63,7 +63,7 @@ def _call(call: ToolCall) -> str:
     return f"{call.name}({arguments})"
 
 
-def _shortened(text: str, limit: int) -> str:
+def _truncated(text: str, limit: int) -> str:
     length = utf16_length(text)
     if length <= limit:
         return text

@@ -1,8 +1,7 @@
-"""Where to cut a context: what is summarized, and what is kept verbatim.
+"""Find the cut point of a context: entries before it are summarized, entries after it kept verbatim.
 
-The cut never falls between a tool call and its result, also where something else was said between the two.
-When it falls inside a turn, the beginning of that turn is summed up on its own, so that the kept half still
-makes sense.
+The cut never separates a tool call from its result, even if other messages are between the two. If it splits
+a turn, the start of that turn is summarized separately, so that the kept part still makes sense.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _CUTTABLE = (*_TURN_STARTS, AssistantMessage)
 
 
 class Cut(NamedTuple):
-    """``kept`` is the first entry that stays; ``turn_start`` the begin of the turn that it splits, or -1."""
+    """``first_kept`` is the first entry kept; ``turn_start`` the start of the turn that it splits, or -1."""
 
     first_kept: int
     turn_start: int
 
 
 def find_cut(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> Cut:
-    """The cut that keeps about so many tokens at the end."""
+    """Find the cut that keeps about ``keep_recent_tokens`` at the end."""
     index = _by_budget(entries, keep_recent_tokens)
     while index > 0 and not entries[index - 1].messages and entries[index - 1].type != "compaction":
         index -= 1
@@ -47,8 +46,8 @@ def find_cut(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> Cu
 
 
 def _by_budget(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> int:
-    waiting = _waiting_for_results(entries)
-    points = [number for number, entry in enumerate(entries) if not waiting[number] and _can_cut(entry)]
+    pending = _pending_calls(entries)
+    points = [number for number, entry in enumerate(entries) if not pending[number] and _can_cut(entry)]
     if not points:
         return 0
     kept = 0
@@ -61,8 +60,8 @@ def _by_budget(entries: Sequence[ProjectedEntry], keep_recent_tokens: float) -> 
     return points[0]
 
 
-def _waiting_for_results(entries: Sequence[ProjectedEntry]) -> list[int]:
-    """For each entry, how many calls made before it are answered by it or after it."""
+def _pending_calls(entries: Sequence[ProjectedEntry]) -> list[int]:
+    """Return, for each entry, how many earlier calls have their result at or after it."""
     changes = [0] * (len(entries) + 1)
     made: dict[str, int] = {}
     for number, entry in enumerate(entries):
@@ -76,9 +75,9 @@ def _waiting_for_results(entries: Sequence[ProjectedEntry]) -> list[int]:
 
 
 def _only_failures_follow(entries: Sequence[ProjectedEntry], index: int) -> bool:
-    """Whether all that follows was taken out by edits, a failed answer among it.
+    """Return whether all following entries were removed by edits and include a failed answer.
 
-    Then the input that failed, perhaps because it is too long, may be summed up itself.
+    Then the prompt that failed, perhaps because it is too long, may be summarized itself.
     """
     following = entries[index + 1 :]
     if any(entry.messages for entry in following):

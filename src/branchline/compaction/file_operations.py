@@ -19,7 +19,7 @@ class FileOperations(msgspec.Struct, frozen=True, kw_only=True):
     modified: tuple[str, ...] = ()
 
     def details(self) -> dict[str, list[str]]:
-        """The form in which a compaction or a branch summary stores them."""
+        """Return the details stored in a compaction or branch summary."""
         return {"readFiles": list(self.read), "modifiedFiles": list(self.modified)}
 
 
@@ -31,7 +31,7 @@ class FileTally:
         self._modified: set[str] = set()
 
     def add_messages(self, messages: Iterable[Message]) -> None:
-        """Note the calls of answers, and the calls that tools made themselves."""
+        """Add the tool calls of answers, and the nested calls that tools made."""
         for message in messages:
             match message:
                 case AssistantMessage():
@@ -47,7 +47,7 @@ class FileTally:
                     pass
 
     def add_details(self, details: Any) -> None:
-        """Take over what an earlier summary stored about files."""
+        """Add the files that an earlier summary recorded."""
         if isinstance(details, dict):
             self._read.update(_paths(details.get("readFiles")))
             self._modified.update(_paths(details.get("modifiedFiles")))
@@ -67,7 +67,7 @@ class FileTally:
 
 
 def files_block(files: FileOperations) -> str:
-    """The lists as appended to a summary, each after a blank line; empty if there are none."""
+    """Return the lists as appended to a summary, each after a blank line; empty if there are none."""
     blocks = [("read-files", files.read), ("modified-files", files.modified)]
     return "".join("\n\n" + "\n".join([f"<{name}>", *paths, f"</{name}>"]) for name, paths in blocks if paths)
 
@@ -77,5 +77,5 @@ def _paths(value: Any) -> list[str]:
 
 
 def _sorted(paths: Iterable[str]) -> tuple[str, ...]:
-    """In the order of UTF-16 units, which is how the programs that share these files sort."""
+    """Sort by UTF-16 code units, like the agents that share these files."""
     return tuple(sorted(paths, key=lambda path: path.encode("utf-16-be", "surrogatepass")))

@@ -18,10 +18,10 @@ KEEP_RECENT_TOKENS = 20000
 
 
 class CompactionPreparation(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a summarizer and the compaction entry need.
+    """The input of a summarizer, and the fields of the compaction entry.
 
-    ``history`` is summed up, as an update of ``previous_summary`` where there is one. With ``split_turn``
-    the cut falls inside a turn, whose beginning is ``prefix`` and is summed up on its own.
+    ``history`` is summarized, as an update of ``previous_summary`` if there is one. With ``split_turn`` the
+    cut splits a turn, whose start is ``prefix`` and is summarized separately.
     """
 
     first_kept: str
@@ -38,8 +38,8 @@ def prepare_compaction(
 ) -> CompactionPreparation | None:
     """Prepare a compaction at this leaf; None if there is nothing to do.
 
-    About ``keep_recent_tokens`` at the end are kept. A context that was just compacted, and one that is too
-    small, gives None.
+    About ``keep_recent_tokens`` at the end are kept. A context that was just compacted or is too small gives
+    None.
     """
     if leaf < 0 or source.tree.types[leaf] == "compaction":
         return None
@@ -47,10 +47,10 @@ def prepare_compaction(
     entries, last = projection.entries, projection.compaction
     cut = find_cut(entries, keep_recent_tokens)
     split = cut.turn_start >= 0
-    history = _to_sum_up(entries[: cut.turn_start if split else cut.first_kept])
-    prefix = _to_sum_up(entries[cut.turn_start : cut.first_kept]) if split else ()
+    history = _summarizable(entries[: cut.turn_start if split else cut.first_kept])
+    prefix = _summarizable(entries[cut.turn_start : cut.first_kept]) if split else ()
     if last is not None and last.retained_tail:
-        # These messages live in the compaction itself; the next one would lose them.
+        # These messages are stored in the compaction itself; the next one would lose them.
         history = (*last.retained_tail, *history)
     if not history and not prefix:
         return None
@@ -70,14 +70,14 @@ def prepare_compaction(
     )
 
 
-def _to_sum_up(entries: Iterable[ProjectedEntry]) -> tuple[Message, ...]:
+def _summarizable(entries: Iterable[ProjectedEntry]) -> tuple[Message, ...]:
     return tuple(
         message for entry in entries for message in entry.messages if not isinstance(message, SystemMessage)
     )
 
 
 def _first_kept(entries: list[ProjectedEntry], index: int) -> str:
-    """The cut as the id of a conversation entry: forks leave side records out, and would lose the mark."""
+    """Return the cut as the id of a conversation entry: forks omit side records and would lose the cut."""
     for entry in entries[index:]:
         if entry.type not in SIDE_TYPES:
             return entry.id

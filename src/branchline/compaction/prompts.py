@@ -1,7 +1,7 @@
 """Prompts for summarizers: one system prompt, and a task for each kind of summary.
 
-The words are plain text for any model. The conversation comes wrapped in a tag, so that what is said in it
-is not mistaken for the task.
+The prompts are plain text for any model. The conversation is wrapped in a tag, so that its contents are not
+mistaken for the task.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ from an earlier point.
 {_EXACTLY}"""
 
 SummaryKind = Literal["history", "prefix", "branch"]
-"""What is summed up: everything before the cut, the beginning of a split turn, a branch that is left."""
+"""What is summarized: everything before the cut, the start of a split turn, or an abandoned branch."""
 
 HISTORY_TOKENS = RESERVE_TOKENS * 4 // 5
 PREFIX_TOKENS = RESERVE_TOKENS // 2
@@ -119,7 +119,7 @@ BRANCH_TOKENS = 2048
 class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a summarizer.
 
-    ``max_tokens`` is how long the answer may be; one that was cut off there must not be used.
+    ``max_tokens`` limits the answer; a truncated answer must not be used.
     """
 
     kind: SummaryKind
@@ -131,9 +131,9 @@ class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
 def history_request(
     preparation: CompactionPreparation, focus: str | None = None, *, budget_tokens: int | None = None
 ) -> SummaryRequest | None:
-    """The request for the history, as an update where there is an earlier summary; None without history.
+    """Build the request for the history, as an update if there is an earlier summary; None without history.
 
-    No message in it, and no answer to it, takes more than ``budget_tokens``.
+    Each message in it, and the answer, is limited to ``budget_tokens``.
     """
     if not preparation.history:
         return None
@@ -143,23 +143,27 @@ def history_request(
         parts.append(_tagged("previous-summary", previous))
     parts.append(_UPDATE if previous else _HISTORY)
     prompt = _with_focus(parts, focus)
-    return SummaryRequest(kind="history", prompt=prompt, max_tokens=_at_most(HISTORY_TOKENS, budget_tokens))
+    return SummaryRequest(
+        kind="history", prompt=prompt, max_tokens=_answer_limit(HISTORY_TOKENS, budget_tokens)
+    )
 
 
 def prefix_request(
     preparation: CompactionPreparation, focus: str | None = None, *, budget_tokens: int | None = None
 ) -> SummaryRequest | None:
-    """The request for the beginning of a turn that the cut splits; None when it splits none."""
+    """Build the request for the start of a split turn; None if the cut splits no turn."""
     if not preparation.split_turn or not preparation.prefix:
         return None
     prompt = _with_focus([_conversation(preparation.prefix, budget_tokens), _PREFIX], focus)
-    return SummaryRequest(kind="prefix", prompt=prompt, max_tokens=_at_most(PREFIX_TOKENS, budget_tokens))
+    return SummaryRequest(
+        kind="prefix", prompt=prompt, max_tokens=_answer_limit(PREFIX_TOKENS, budget_tokens)
+    )
 
 
 def branch_request(
     preparation: BranchPreparation, instructions: str | None = None, *, replace: bool = False
 ) -> SummaryRequest | None:
-    """The request for a branch that is left. Instructions add a focus, or replace the whole task."""
+    """Build the request for an abandoned branch. Instructions add a focus, or replace the task."""
     if preparation.empty:
         return None
     parts = [_conversation(preparation.messages)]
@@ -179,12 +183,12 @@ def _conversation(messages: Iterable[Message], budget_tokens: int | None = None)
     return _tagged("conversation", conversation_text(messages, longest=longest))
 
 
-def _at_most(tokens: int, budget_tokens: int | None) -> int:
-    """An answer is never longer than what was shown: a small model has a small window for both."""
+def _answer_limit(tokens: int, budget_tokens: int | None) -> int:
+    """Limit the answer to the budget of the input: both share the context window."""
     return tokens if budget_tokens is None else min(tokens, budget_tokens)
 
 
 def _tagged(name: str, text: str) -> str:
-    """The text between its tags. A tag of the same name inside is broken, so that it ends nothing."""
+    """Wrap a text in a tag. Closing tags of the same name inside are escaped."""
     inside = text.replace(f"</{name}", f"<\\/{name}")
     return f"<{name}>\n{inside}\n</{name}>"

@@ -31,21 +31,21 @@ NOTHING_TO_SUMMARIZE = "The branch that was left holds nothing to summarize."
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a summarizer. ``problem`` says why it is unusable: truncated, refused, aborted."""
+    """The result of a summarizer. ``problem`` is why it is unusable: truncated, refused, aborted."""
 
     text: str
     usage: Usage | None = None
     problem: str | None = None
 
     def why_unusable(self) -> str | None:
-        """Why this must not be stored; None if it may be."""
+        """Return why this must not be stored; None if it may be."""
         return self.problem or (None if self.text.strip() else "the summarizer wrote nothing")
 
 
 def compaction_summary(
     preparation: CompactionPreparation, *, history: str | None = None, prefix: str | None = None
 ) -> str:
-    """The summary of a compaction from the model's words about the history and about the split turn."""
+    """Combine the summaries of the history and of the split turn into that of a compaction."""
     text = history or preparation.previous_summary or NO_PRIOR_HISTORY
     if preparation.split_turn and prefix:
         text = f"{text}\n\n---\n\n**{PREFIX_HEADING}**\n\n{prefix}"
@@ -53,14 +53,14 @@ def compaction_summary(
 
 
 def branch_summary(preparation: BranchPreparation, text: str | None = None) -> str:
-    """The summary of a branch that was left, from the model's words about it."""
+    """Return the stored summary of an abandoned branch; ``text`` is the model's summary."""
     if text is None:
         return NOTHING_TO_SUMMARIZE
     return f"{BRANCH_PREAMBLE}\n\n{text}{files_block(preparation.files)}"
 
 
 def summary_problem(answer: AssistantMessage) -> str | None:
-    """Why an answer of the summarizer is unusable; None if it is usable."""
+    """Return why an answer of the summarizer is unusable; None if it is usable."""
     if answer.stop_reason in ("error", "aborted"):
         return answer.error_message or f"the summarizer's answer ended with {answer.stop_reason}"
     if answer.stop_reason == "length":
@@ -78,7 +78,7 @@ def summary_of(answer: AssistantMessage) -> Summary:
 
 
 def usage_of(summaries: Iterable[Summary]) -> Usage | None:
-    """Total usage of several summaries; None if none reports any."""
+    """Return the total usage of several summaries; None if none reports any."""
     spent = [summary.usage for summary in summaries if summary.usage is not None]
     if len(spent) <= 1:
         return spent[0] if spent else None

@@ -8,11 +8,11 @@ from branchline.entries import AssistantMessage, CompactionSummaryMessage
 __all__ = ["RESERVE_TOKENS", "compaction_due", "should_compact"]
 
 RESERVE_TOKENS = 16384
-"""How much of the window is left for the answer."""
+"""Tokens of the context window reserved for the answer."""
 
 
 def should_compact(tokens: float, window: float, reserve: float = RESERVE_TOKENS) -> bool:
-    """Whether a context of this size leaves too little of the window for an answer."""
+    """Return whether a context of this size leaves too little of the window for an answer."""
     return tokens > window - reserve
 
 
@@ -24,18 +24,17 @@ def compaction_due(
     model: ModelRef | None = None,
     overhead: int = 0,
 ) -> bool:
-    """Whether to compact a context before the next request.
+    """Return whether to compact a context before the next request; False if the window is unknown.
 
-    Its size is what the last answer, or the last one of ``model``, reported and an estimate for what came
-    after, plus ``overhead`` for the system prompt and tools where nothing was reported. A context that was
-    compacted is left alone until the model has answered: what is still too long then does not get shorter by
-    being summed up once more. Never, where the window is not known.
+    The size is the usage reported by the last answer (of ``model``, if given) plus an estimate of everything
+    after it; if no usage was reported, ``overhead`` is added for the system prompt and tools. A compacted
+    context is not compacted again until the model has answered: another summary would not make it shorter.
     """
     if window is None:
         return False
-    said = [item.message for item in context.messages]
-    compacted = any(isinstance(message, CompactionSummaryMessage) for message in said[:2])
-    answered = any(isinstance(message, AssistantMessage) for message in said[context.measured_from :])
+    messages = [item.message for item in context.messages]
+    compacted = any(isinstance(message, CompactionSummaryMessage) for message in messages[:2])
+    answered = any(isinstance(message, AssistantMessage) for message in messages[context.measured_from :])
     if compacted and not answered:
         return False
     size = (

@@ -1,4 +1,4 @@
-"""Operator's records: the entry classes, tree nodes, context and list rows; and our entries as those."""
+"""Operator's records: entry classes, tree nodes, context and list rows, and the conversion to them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = [
     "SessionInfoEntry",
     "SessionTreeNode",
     "ThinkingLevelChangeEntry",
-    "entry_of",
     "seconds",
+    "to_operator_entry",
 ]
 
 
@@ -42,7 +42,7 @@ class SessionHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEntry:
-    """What every entry has; on its own it is an entry of a type that this list does not have."""
+    """Base class of the entries; also used for entries of an unknown type."""
 
     id: str = ""
     parent_id: str | None = None
@@ -52,7 +52,7 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEntry(SessionEntry):
-    """A message of the person, the model or a tool."""
+    """A user, assistant or tool-result message."""
 
     message: entries.Message
     type: str = "message"
@@ -60,7 +60,7 @@ class MessageEntry(SessionEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionEntry(SessionEntry):
-    """A summary of everything before the first entry that is kept."""
+    """A summary of everything before the first kept entry."""
 
     summary: str
     first_kept_entry_id: str | None = None
@@ -70,7 +70,7 @@ class CompactionEntry(SessionEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchEntry(SessionEntry):
-    """A summary of the branch that was left."""
+    """A summary of an abandoned branch."""
 
     summary: str
     from_id: str | None = None
@@ -117,7 +117,7 @@ class SessionInfoEntry(SessionEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomInfoEntry(SessionEntry):
-    """Data of an extension, which the model does not see."""
+    """Extension data that the model does not see."""
 
     custom_type: str
     data: Any = None
@@ -126,7 +126,7 @@ class CustomInfoEntry(SessionEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomMessageEntry(SessionEntry):
-    """A message of an extension, which the model sees."""
+    """An extension message that the model sees."""
 
     custom_type: str
     content: entries.Content
@@ -136,7 +136,7 @@ class CustomMessageEntry(SessionEntry):
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What the model receives: the messages, and the model and thinking level of the next turn."""
+    """The model context: messages, model and thinking level."""
 
     messages: list[entries.Message]
     model_id: str | None
@@ -145,7 +145,7 @@ class SessionContext:
 
 @dataclass(slots=True)
 class SessionTreeNode:
-    """An entry and what hangs from it."""
+    """An entry and its children."""
 
     entry: SessionEntry
     children: list[SessionTreeNode] = field(default_factory=list)
@@ -166,12 +166,12 @@ class SessionInfo:
 
 
 def seconds(timestamp: str) -> float:
-    """A time as Operator has it: seconds since 1970; 0 where there is none."""
+    """Convert a timestamp to Operator's form: seconds since 1970, 0 if there is none."""
     return (milliseconds(timestamp) or 0) / 1000
 
 
-def entry_of(entry: entries.Entry) -> SessionEntry:
-    """Our record of an entry as one of Operator's classes."""
+def to_operator_entry(entry: entries.Entry) -> SessionEntry:
+    """Convert an entry to Operator's class for it."""
     common: dict[str, Any] = {
         "id": entry.id,
         "parent_id": entry.parent,

@@ -9,7 +9,7 @@ __all__ = ["SessionMeta", "SessionSummary", "TreeNode"]
 
 @dataclass(frozen=True, slots=True)
 class SessionMeta:
-    """What the meta row of a session says; only a fork has ``parent`` and ``fork_point``."""
+    """The meta row of a session; only forks have ``parent`` and ``fork_point``."""
 
     id: str
     cwd: str = ""
@@ -23,7 +23,7 @@ class SessionMeta:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session at a glance."""
+    """A session in a list."""
 
     path: str
     started: str

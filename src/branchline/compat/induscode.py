@@ -1,7 +1,7 @@
-"""The session library of induscode: ``SessionLibrary``, its three records and the transcript store.
+"""induscode's ``SessionLibrary``, its three records and its transcript store.
 
-Listing, opening, renaming and removing are coroutines that do their work in a thread. ``tree`` and
-``prior_turns`` read nothing: they take a store that was opened before.
+Listing, opening, renaming and removing are coroutines that run in a thread. ``tree`` and ``prior_turns`` take
+an open store and do not read files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from branchline import library, session
+from branchline import library
+from branchline.compat._facade import SessionFacade
 from branchline.entries import Entry
 from branchline.formats.induscode import INDUSCODE
 from branchline.formats.suffixes import NDJSON
@@ -69,7 +70,7 @@ class PriorTurn:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """A node of the transcript: its id, the node above it, and what it holds."""
+    """A node of the transcript: its id, its parent's id and its entry."""
 
     id: str
     parent: str | None
@@ -85,27 +86,24 @@ class TranscriptState:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where the next append hangs: the id of a node, None before the first one."""
+    """The node that the next append becomes a child of; None before the first node."""
 
     leaf: str | None
 
 
 def session_scope_dir(sessions_dir: _Path, cwd: _Path) -> str:
-    """The directory below ``sessions_dir`` that holds the sessions of one working directory."""
+    """Return the directory below ``sessions_dir`` for the sessions of one working directory."""
     folder = INDUSCODE.home.directory(os.fspath(cwd), {}, "")
     assert folder is not None
     return os.path.join(os.fspath(sessions_dir), os.path.basename(folder))
 
 
-class TranscriptStore:
-    """A live transcript. The verbs that write are coroutines."""
-
-    def __init__(self, live: session.Session) -> None:
-        self.session = live
+class TranscriptStore(SessionFacade):
+    """A live transcript. Methods that write are coroutines."""
 
     @classmethod
     async def open(cls, id: str, *, sessions_dir: _Path) -> TranscriptStore | None:  # noqa: A002
-        """The session with this id in a directory; None if there is none."""
+        """Open the session with this id in a directory; None if there is none."""
         return await SessionLibrary(sessions_dir=sessions_dir).open(id)
 
     @property
@@ -113,11 +111,11 @@ class TranscriptStore:
         return Head(self.session.leaf)
 
     def state(self) -> TranscriptState:
-        """Every node."""
+        """Return all nodes."""
         return TranscriptState(tuple(map(_node, self.session.entries())))
 
     def path_to(self, id: str | None = None) -> builtins.list[TranscriptEntry]:  # noqa: A002
-        """The nodes from a root to this one (default: the head leaf). ValueError for an unknown id."""
+        """Return the nodes from the root to this one (default: the head); ValueError for an unknown id."""
         return [_node(entry) for entry in self.session.entries(self.session.path(id))]
 
     async def append(self, message: Any) -> str:
@@ -125,7 +123,7 @@ class TranscriptStore:
         return await asyncio.to_thread(self.session.append_message, message)
 
     async def branch_at(self, id: str) -> None:  # noqa: A002
-        """Move the head to a node; the next append becomes its child. ValueError for an unknown id."""
+        """Move the head to a node; the next append becomes its child. Raises ValueError for an unknown id."""
         await asyncio.to_thread(self.session.branch, id)
 
     async def reset(self) -> None:
@@ -133,15 +131,12 @@ class TranscriptStore:
         await asyncio.to_thread(self.session.reset)
 
     async def start_new_session(self) -> TranscriptStore:
-        """A fresh session beside this one."""
+        """Start a new session in the same directory."""
         return TranscriptStore(await asyncio.to_thread(self.session.new_session))
-
-    def close(self) -> None:
-        self.session.close()
 
 
 class SessionLibrary:
-    """The saved sessions of one directory, which belongs to one working directory already."""
+    """The saved sessions of one directory."""
 
     __slots__ = ("_dir", "_library")
 
@@ -154,29 +149,29 @@ class SessionLibrary:
         return self._dir
 
     def path_of(self, id: str) -> str:  # noqa: A002
-        """Where the session with this id is, or would be."""
+        """Return the path of the session with this id, whether or not it exists."""
         return FilesStore(self._dir, suffix=NDJSON).path_of(id)
 
     async def list(self, deep: bool = False) -> builtins.list[SavedSession]:  # noqa: FBT001, FBT002
-        """The sessions, the file that changed last first; ``deep`` reads each for its count and preview."""
+        """List the sessions, most recently changed first; ``deep`` reads each for its count and preview."""
         rows = await asyncio.to_thread(self._library.list, deep)
         return [_saved(row) for row in rows if row.path is not None and row.path.endswith(NDJSON)]
 
     async def open(self, id: str) -> TranscriptStore | None:  # noqa: A002
-        """The live transcript of a session; None if there is none with this id."""
+        """Open the session with this id; None if there is none."""
         live = await asyncio.to_thread(self._library.open, id)
         return None if live is None else TranscriptStore(live)
 
     async def rename(self, from_id: str, to_id: str) -> str:
-        """Move a session to another id and return its path; ValueError if it is missing or the id taken."""
+        """Rename a session and return its path. Raises ValueError if it is missing or the new id is taken."""
         return await asyncio.to_thread(self._library.rename, from_id, to_id)
 
     async def remove(self, id: str) -> bool:  # noqa: A002
-        """Remove a session (into the trash); False if there is none."""
+        """Move a session to the trash; False if there is none."""
         return await asyncio.to_thread(self._library.remove, id)
 
     def tree(self, store: TranscriptStore) -> builtins.list[BranchNode]:
-        """Every node of every root, depth first."""
+        """Return all nodes, depth first."""
         return [
             BranchNode(
                 node.id,
@@ -190,7 +185,7 @@ class SessionLibrary:
         ]
 
     def prior_turns(self, store: TranscriptStore) -> builtins.list[PriorTurn]:
-        """The prompts with words on the active branch."""
+        """Return the prompts with text on the active branch."""
         return [
             PriorTurn(turn.id, turn.text, turn.preview) for turn in self._library.prior_turns(store.session)
         ]
@@ -214,6 +209,6 @@ def _saved(row: library.SessionRow) -> SavedSession:
 
 
 def _label(label: str) -> str:
-    """What induscode calls a node: of answers and compactions it shows no text."""
+    """Return induscode's label of a node, which omits the text of answers and compactions."""
     kind = label.partition(":")[0]
     return {"assistant": "assistant", "compaction": "condense"}.get(kind, label)

@@ -1,4 +1,4 @@
-"""oh-my-pi's ``SessionManager`` and the tree verbs of its ``AgentSession``, in snake and in camel case."""
+"""oh-my-pi's ``SessionManager`` and the tree methods of its ``AgentSession``, in snake and camel case."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from branchline import flows, session
+from branchline import flows
+from branchline.compat._facade import ManagerFacade
 from branchline.context import Context
-from branchline.entries import Entry, Message
+from branchline.entries import Entry
 
 __all__ = ["AgentSession", "SessionManager", "SessionTreeNode"]
 
@@ -19,38 +20,19 @@ _Path = str | os.PathLike[str]
 
 @dataclass(slots=True)
 class SessionTreeNode:
-    """An entry, what hangs from it (oldest first), and its label."""
+    """An entry, its children (oldest first) and its label."""
 
     entry: Entry
     children: builtins.list[SessionTreeNode] = field(default_factory=builtins.list)
     label: str | None = None
 
 
-class SessionManager:
+class SessionManager(ManagerFacade):
     """One session: its tree, its leaf and its labels."""
 
-    def __init__(self, live: session.Session) -> None:
-        self.session = live
+    _format = "oh-my-pi"
 
-    # -- factories ------------------------------------------------------------------------------------
-
-    @classmethod
-    def create(cls, cwd: _Path, session_dir: _Path | None = None) -> Self:
-        return cls(session.Session.create(cwd, directory=session_dir, format="oh-my-pi"))
-
-    @classmethod
-    def open(cls, path: _Path) -> Self:
-        return cls(session.Session.open(path))
-
-    @classmethod
-    def continue_recent(cls, cwd: _Path, session_dir: _Path | None = None) -> Self:
-        return cls(session.Session.continue_recent(cwd, directory=session_dir, format="oh-my-pi"))
-
-    @classmethod
-    def in_memory(cls, cwd: _Path | None = None) -> Self:
-        return cls(session.Session.in_memory(cwd, format="oh-my-pi"))
-
-    # -- what it is -----------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def get_leaf_id(self) -> str | None:
         return self.session.leaf
@@ -59,18 +41,18 @@ class SessionManager:
         return self.session.id
 
     def get_session_file(self) -> str | None:
-        """The file; None in memory."""
+        """Return the file; None for a session in memory."""
         return self.session.file
 
     def get_entry(self, id: str) -> Entry | None:  # noqa: A002
         return self.session.entry(id) if id in self.session else None
 
     def get_branch(self, from_id: str | None = None) -> builtins.list[Entry]:
-        """The entries from the root to this one (default: the leaf)."""
+        """Return the entries from the root to this one (default: the leaf)."""
         return self.session.entries(self.session.path(from_id))
 
     def get_tree(self) -> builtins.list[SessionTreeNode]:
-        """The roots; an entry whose parent is missing is one of them."""
+        """Return the roots; an entry whose parent is missing is a root."""
         labels, index = self.session.labels, self.session.index
         nodes = {
             entry.id: SessionTreeNode(entry, label=labels.get(entry.id)) for entry in self.session.entries()
@@ -80,20 +62,20 @@ class SessionManager:
         return [nodes[root.id] for root in self.session.tree()]
 
     def get_children(self, parent_id: str | None) -> builtins.list[Entry]:
-        """What hangs directly from an entry, or (None) how the conversation begins."""
+        """Return the children of an entry; the roots for None."""
         return self.session.entries(self.session.children(parent_id))
 
     def get_label(self, id: str) -> str | None:  # noqa: A002
         return self.session.labels.get(id)
 
     def build_session_context(self) -> Context:
-        """Messages, model, thinking level, mode and injected rules at the leaf."""
+        """Return messages, model, thinking level, mode and injected rules at the leaf."""
         return self.session.context()
 
     # -- the leaf -------------------------------------------------------------------------------------
 
     def branch(self, entry_id: str) -> None:
-        """Move the leaf. ValueError if there is no such entry; None is none: see :meth:`reset_leaf`."""
+        """Move the leaf. Raises ValueError for an unknown id and for None: see :meth:`reset_leaf`."""
         self.session.branch(entry_id)
 
     def reset_leaf(self) -> None:
@@ -107,20 +89,20 @@ class SessionManager:
         details: Any = None,
         from_extension: bool | None = None,  # noqa: FBT001
     ) -> str:
-        """Move the leaf and append there a summary of the branch that is left; None records ``root``."""
+        """Move the leaf and append a summary of the abandoned branch; None is recorded as ``root``."""
         return self.session.branch_with_summary(
             branch_from_id, summary, details=details, from_hook=from_extension
         )
 
     def create_branched_session(self, leaf_id: str) -> str | None:
-        """Go on in a new session with the path to this entry; returns its file, None in memory."""
+        """Continue in a new session with the path to this entry; return its file, None in memory."""
         made = self.session.fork(leaf_id)
         self.session.close()
         self.session = made
         return made.file
 
     def new_session(self, parent_session: str | None = None) -> str | None:
-        """Go on in a new, empty session, linked to a parent if one is named; returns its file."""
+        """Continue in a new, empty session, optionally linked to a parent; return its file."""
         old = self.session
         self.session = type(old).create(
             old.cwd or None, store=old.store, format=old.format, parent_session=parent_session
@@ -130,11 +112,8 @@ class SessionManager:
 
     # -- appending ------------------------------------------------------------------------------------
 
-    def append_message(self, message: Message | dict[str, Any] | str) -> str:
-        return self.session.append_message(message)
-
     def append_label_change(self, target_id: str, label: str | None = None) -> str:
-        """Label an entry; without a label, take it away."""
+        """Label an entry; None removes the label."""
         return self.session.append_label(target_id, label)
 
     def append_compaction(
@@ -151,12 +130,15 @@ class SessionManager:
     ) -> str:
         return self.session.append_custom_message(custom_type, content, display=display, details=details)
 
-    def close(self) -> None:
-        self.session.close()
+    @classmethod
+    def continueRecent(cls, cwd: _Path, session_dir: _Path | None = None) -> Self:  # noqa: N802
+        return cls.continue_recent(cwd, session_dir)
 
-    continueRecent = continue_recent  # noqa: N815  oh-my-pi's spelling, as below
-    inMemory = in_memory  # noqa: N815
-    getLeafId = get_leaf_id  # noqa: N815
+    @classmethod
+    def inMemory(cls, cwd: _Path | None = None) -> Self:  # noqa: N802
+        return cls.in_memory(cwd)
+
+    getLeafId = get_leaf_id  # noqa: N815  oh-my-pi's spelling, as below
     getSessionId = get_session_id  # noqa: N815
     getSessionFile = get_session_file  # noqa: N815
     getEntry = get_entry  # noqa: N815
@@ -169,14 +151,14 @@ class SessionManager:
     branchWithSummary = branch_with_summary  # noqa: N815
     createBranchedSession = create_branched_session  # noqa: N815
     newSession = new_session  # noqa: N815
-    appendMessage = append_message  # noqa: N815
+    appendMessage = ManagerFacade.append_message  # noqa: N815
     appendLabelChange = append_label_change  # noqa: N815
     appendCompaction = append_compaction  # noqa: N815
     appendCustomMessageEntry = append_custom_message_entry  # noqa: N815
 
 
 class AgentSession:
-    """``/tree`` and ``/branch`` over a manager. ``summarizer`` writes summaries; ``hooks`` are asked."""
+    """``/tree`` and ``/branch`` for a manager. ``summarizer`` writes summaries; ``hooks`` are called."""
 
     def __init__(
         self,
@@ -197,12 +179,12 @@ class AgentSession:
         summarize: bool = False,
         abort: flows.AbortSignal | None = None,
     ) -> flows.NavigateResult:
-        """Go to an entry of the same session. NoSummarizer if a summary is wanted and nothing writes one."""
+        """Go to an entry of the same session. Raises NoSummarizer if ``summarize`` has no summarizer."""
         flow = flows.navigate(self.manager.session, target_id, summarize=summarize, abort=abort)
         return flows.run(flow, **self._options)
 
     def branch(self, entry_id: str) -> flows.ForkResult[Any]:
-        """Go on from before a user message in a new session; ``text`` is the message, for editing."""
+        """Continue before a user message in a new session; ``text`` is the message, for editing."""
         done = flows.run(flows.branch_to_new_session(self.manager.session, entry_id), **self._options)
         if done.session is not None:
             self.manager.session.close()

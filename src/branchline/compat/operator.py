@@ -10,6 +10,7 @@ import os
 from typing import Any, Self
 
 from branchline import library, places, session
+from branchline.compat._facade import ManagerFacade
 from branchline.compat._operator_records import (
     BranchEntry,
     CompactionEntry,
@@ -26,10 +27,9 @@ from branchline.compat._operator_records import (
     SessionInfoEntry,
     SessionTreeNode,
     ThinkingLevelChangeEntry,
-    entry_of,
     seconds,
+    to_operator_entry,
 )
-from branchline.entries import Message
 from branchline.formats.operator import OPERATOR
 
 __all__ = [
@@ -57,13 +57,13 @@ _Path = str | os.PathLike[str]
 
 
 def get_default_session_dir() -> str:
-    """The directory that holds the sessions of all projects: that of a profile, if there is one."""
+    """Return the directory with the sessions of all projects: the profile's, if there is one."""
     found = places.existing_directory(OPERATOR.home.profile_patterns)
     return found or str(places.directory_in(OPERATOR.home.directory, ""))
 
 
 def list_sessions_from_dir(session_dir: _Path, cwd: _Path | None = None) -> builtins.list[SessionInfo]:
-    """The sessions of a directory, the one that changed last first; with ``cwd`` those of one project."""
+    """List the sessions of a directory, most recently changed first; ``cwd`` selects one project."""
     return [
         SessionInfo(
             id=row.id,
@@ -78,45 +78,22 @@ def list_sessions_from_dir(session_dir: _Path, cwd: _Path | None = None) -> buil
     ]
 
 
-class SessionManager:
+class SessionManager(ManagerFacade):
     """All persistent state of one session."""
 
-    def __init__(self, live: session.Session) -> None:
-        self.session = live
-
-    # -- factories ------------------------------------------------------------------------------------
-
-    @classmethod
-    def create(cls, cwd: _Path, session_dir: _Path | None = None) -> Self:
-        """A new session. No file is written before the first assistant message."""
-        return cls(session.Session.create(cwd, directory=session_dir, format="operator"))
-
-    @classmethod
-    def open(cls, path: _Path) -> Self:
-        """The session in a file."""
-        return cls(session.Session.open(path))
-
-    @classmethod
-    def continue_recent(cls, cwd: _Path, session_dir: _Path | None = None) -> Self:
-        """The session of a project that changed last, or a new one."""
-        return cls(session.Session.continue_recent(cwd, directory=session_dir, format="operator"))
-
-    @classmethod
-    def in_memory(cls, cwd: _Path = "") -> Self:
-        """A session without a file."""
-        return cls(session.Session.in_memory(cwd or None, format="operator"))
+    _format = "operator"
 
     @classmethod
     def fork_from(cls, source: _Path, target_cwd: _Path, session_dir: _Path | None = None) -> Self:
-        """A copy of a session file for another project, under a new id."""
+        """Copy a session file to another project, under a new id."""
         return cls(session.Session.fork_from(source, target_cwd, directory=session_dir, to="operator"))
 
     @staticmethod
     def list(session_dir: _Path | None = None, cwd: _Path | None = None) -> builtins.list[SessionInfo]:
-        """The sessions of the directory of all projects, or of another one."""
+        """List the sessions of a directory (default: that of all projects)."""
         return list_sessions_from_dir(session_dir or get_default_session_dir(), cwd)
 
-    # -- what it is -----------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     @property
     def session_id(self) -> str:
@@ -124,7 +101,7 @@ class SessionManager:
 
     @property
     def session_file(self) -> str | None:
-        """Where the file is, or will be with the first assistant message."""
+        """The path of the file, which appears with the first assistant message."""
         return self.session.file
 
     @property
@@ -138,12 +115,12 @@ class SessionManager:
 
     @property
     def flushed(self) -> bool:
-        """Whether the session is in its file."""
+        """Whether the file has been written."""
         return self.session.file is not None and not self.session.is_draft
 
     @property
     def entries(self) -> builtins.list[SessionEntry]:
-        return [entry_of(entry) for entry in self.session.entries()]
+        return [to_operator_entry(entry) for entry in self.session.entries()]
 
     @property
     def by_id(self) -> dict[str, SessionEntry]:
@@ -160,13 +137,13 @@ class SessionManager:
     # -- the tree -------------------------------------------------------------------------------------
 
     def get_branch(self, from_id: str | None = None) -> builtins.list[SessionEntry]:
-        """The entries from the root to this one (default: the leaf); none for an unknown id."""
+        """Return the entries from the root to this one (default: the leaf); none for an unknown id."""
         if from_id is not None and from_id not in self.session:
             return []
-        return [entry_of(entry) for entry in self.session.entries(self.session.path(from_id))]
+        return [to_operator_entry(entry) for entry in self.session.entries(self.session.path(from_id))]
 
     def get_tree(self) -> builtins.list[SessionTreeNode]:
-        """The roots, each with its children, oldest first."""
+        """Return the roots, each with its children, oldest first."""
         labels = self.session.labels
         nodes = {entry.id: SessionTreeNode(entry, label=labels.get(entry.id)) for entry in self.entries}
         for node in self.session.nodes():
@@ -174,19 +151,19 @@ class SessionManager:
         return [nodes[node.id] for node in self.session.tree()]
 
     def branch(self, from_id: str) -> None:
-        """Move the leaf; ValueError for an unknown id. Recorded in the file by a leaf entry."""
+        """Move the leaf and record the move as a leaf entry. Raises ValueError for an unknown id."""
         self.session.branch(from_id)
 
     def branch_with_summary(self, summary: str, from_id: str | None) -> str:
-        """Append a summary of the branch that is left at another entry, which becomes the leaf."""
+        """Move the leaf to ``from_id`` and append a summary of the abandoned branch there."""
         return self.session.branch_with_summary(from_id, summary)
 
     def create_branched_session(self, leaf_id: str) -> SessionManager:
-        """A new session with only the path to this entry, linked to this one."""
+        """Create a session with only the path to this entry, linked to this session."""
         return type(self)(self.session.fork(leaf_id))
 
     def build_session_context(self) -> SessionContext:
-        """What the model receives at the leaf."""
+        """Return the model context at the leaf."""
         context = self.session.context()
         return SessionContext(
             [item.message for item in context.messages],
@@ -196,14 +173,11 @@ class SessionManager:
 
     # -- appending ------------------------------------------------------------------------------------
 
-    def append_message(self, message: Message | dict[str, Any] | str) -> str:
-        return self.session.append_message(message)
-
     def append_compaction(self, summary: str, first_kept_entry_id: str | None, tokens_before: int = 0) -> str:
         return self.session.append_compaction(summary, first_kept_entry_id, tokens_before)
 
     def append_label(self, target_id: str, label: str | None) -> str:
-        """Attach a label to an entry, or remove it."""
+        """Label an entry; None removes the label."""
         return self.session.append_label(target_id, label)
 
     def append_thinking_level_change(self, thinking_level: str) -> str:
@@ -220,6 +194,3 @@ class SessionManager:
 
     def append_custom_message(self, custom_type: str, content: Any, *, display: bool = True) -> str:
         return self.session.append_custom_message(custom_type, content, display=display)
-
-    def close(self) -> None:
-        self.session.close()

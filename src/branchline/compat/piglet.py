@@ -1,7 +1,7 @@
-"""The ``session`` package of piglet, in Python spelling: ``create``, ``open``, ``list`` and ``Session``.
+"""piglet's ``session`` package in Python spelling: ``create``, ``open``, ``list`` and ``Session``.
 
-A session is one file of piglet with a tree in it. As in Go, properties are calls (``s.leaf_id()``); an id,
-parent or label that is not there is an empty string.
+A session is one piglet file that holds a tree. As in Go, properties are calls (``s.leaf_id()``), and a
+missing id, parent or label is an empty string.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from branchline import library, session
+from branchline.compat._facade import SessionFacade
 from branchline.entries import Message
 
 __all__ = ["EntryInfo", "Meta", "Session", "Summary", "TreeNode", "create", "list", "open"]
@@ -63,7 +64,7 @@ class EntryInfo:
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """An entry of the whole tree. ``preview`` is the beginning of a prompt."""
+    """An entry of the tree. ``preview`` is the start of a prompt."""
 
     id: str
     parent_id: str
@@ -78,7 +79,7 @@ class TreeNode:
 
 
 def create(directory: _Path, cwd: _Path, model: str = "") -> Session:
-    """A new session in a directory."""
+    """Create a session in a directory."""
     made = Session(session.Session.create(cwd, directory=directory, format="piglet", persist="at_once"))
     if model:
         made.set_model(model)
@@ -86,12 +87,12 @@ def create(directory: _Path, cwd: _Path, model: str = "") -> Session:
 
 
 def open(path: _Path) -> Session:  # noqa: A001
-    """The session in a file. A file without ids is upgraded in memory."""
+    """Open a session file. A file without ids is upgraded in memory."""
     return Session(session.Session.open(path))
 
 
 def list(directory: _Path) -> builtins.list[Summary]:  # noqa: A001
-    """The sessions of a directory, the one that changed last first."""
+    """List the sessions of a directory, most recently changed first."""
     return [
         Summary(
             id=row.id,
@@ -107,13 +108,10 @@ def list(directory: _Path) -> builtins.list[Summary]:  # noqa: A001
     ]
 
 
-class Session:
+class Session(SessionFacade):
     """A conversation as a tree in one file."""
 
-    def __init__(self, live: session.Session) -> None:
-        self.session = live
-
-    # -- what it is -----------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def id(self) -> str:
         return self.session.id
@@ -122,12 +120,12 @@ class Session:
         return self.session.file or ""
 
     def leaf_id(self) -> str:
-        """The entry that the next append hangs from; empty before the first one and after a reset."""
+        """Return the parent of the next append; empty in a new session and after a reset."""
         return self.session.leaf or ""
 
     def meta(self) -> Meta:
         header, model = self.session.header, self.session.context().model
-        said = header.metadata or {}
+        metadata = header.metadata or {}
         return Meta(
             id=header.id,
             cwd=header.cwd,
@@ -135,19 +133,19 @@ class Session:
             created_at=header.timestamp,
             title=self.session.title or "",
             parent_id=header.parent_session or "",
-            fork_point=said.get("fork_point", 0),
+            fork_point=metadata.get("fork_point", 0),
         )
 
     def messages(self) -> builtins.list[Message]:
-        """The messages of the active branch, as its last checkpoint leaves them."""
+        """Return the messages of the active branch since its last checkpoint."""
         return [item.message for item in self.session.context().messages]
 
     def label(self, entry_id: str) -> str:
-        """The label of an entry, or an empty string."""
+        """Return the label of an entry, or an empty string."""
         return self.session.labels.get(entry_id, "")
 
     def entry_infos(self) -> builtins.list[EntryInfo]:
-        """The entries of the current branch, root to leaf."""
+        """Return the entries of the current branch, root to leaf."""
         nodes = {node.id: node for node in self.session.nodes()}
         return [
             EntryInfo(
@@ -157,7 +155,7 @@ class Session:
         ]
 
     def full_tree(self) -> builtins.list[TreeNode]:
-        """Every entry, depth first: the active subtree first, then the oldest."""
+        """Return all entries, depth first: the active subtree first, then oldest first."""
         return [
             TreeNode(
                 id=node.id,
@@ -180,19 +178,19 @@ class Session:
         self.session.append_message(msg)
 
     def append_compact(self, msgs: Iterable[Message | dict[str, Any] | str], tokens_before: int = 0) -> None:
-        """A checkpoint: these messages replace everything before it on the path."""
+        """Append a checkpoint: these messages replace everything before it on the path."""
         self.session.append_compaction(messages=msgs, tokens_before=tokens_before or None)
 
     def append_custom(self, kind: str, data: Any = None) -> None:
-        """Data of an extension, under a namespaced kind; not among the messages."""
+        """Append extension data under a namespaced kind; it is not a message."""
         self.session.append_custom(kind, data)
 
     def append_custom_message(self, role: str, content: str) -> None:
-        """A message of an extension. ValueError for a role that is neither ``user`` nor ``assistant``."""
+        """Append an extension message. Raises ValueError unless the role is ``user`` or ``assistant``."""
         self.session.append_custom_message("extension", content, role=role)
 
     def append_label(self, target_id: str, label: str) -> None:
-        """Label an entry; the last label wins, and an empty one clears it."""
+        """Label an entry; an empty label removes it."""
         self.session.append_label(target_id, label or None)
 
     def set_model(self, model: str) -> None:
@@ -204,11 +202,11 @@ class Session:
     # -- moving ---------------------------------------------------------------------------------------
 
     def branch(self, entry_id: str) -> None:
-        """Move the leaf to an earlier entry. ValueError for an unknown id."""
+        """Move the leaf to an earlier entry. Raises ValueError for an unknown id."""
         self.session.branch(entry_id)
 
     def branch_with_summary(self, entry_id: str, summary: str) -> None:
-        """Move the leaf, and append there a summary of the branch that is left; it becomes the leaf."""
+        """Move the leaf and append a summary of the abandoned branch, which becomes the leaf."""
         self.session.branch_with_summary(entry_id, summary)
 
     def reset_leaf(self) -> None:
@@ -216,13 +214,10 @@ class Session:
         self.session.reset()
 
     def fork(self, keep_messages: int = 0) -> Session:
-        """A new session with the first messages of the branch; 0 keeps all."""
+        """Create a session with the first messages of the branch; 0 keeps all."""
         return Session(self.session.fork_first(keep_messages))
-
-    def close(self) -> None:
-        self.session.close()
 
 
 def _type(node: session.NodeRow) -> str:
-    """What piglet calls the type of an entry."""
+    """Return piglet's name for the type of an entry."""
     return _ROLES.get(node.role or "", _TYPES.get(node.type, node.type))

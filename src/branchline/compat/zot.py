@@ -1,7 +1,7 @@
-"""The session functions of zot's ``core`` package, in Python spelling.
+"""The session functions of zot's ``core`` package in Python spelling.
 
-Sessions are files of zot below ``root``, in the folder of a working directory. Where zot returns an empty
-string for what is not there, so do these functions.
+Sessions are zot files below ``root``, in a folder per working directory. As in zot, functions return an empty
+string for missing values.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from branchline import library, session
+from branchline.compat._facade import SessionFacade
 from branchline.compat._zot_records import SessionMeta, SessionSummary, TreeNode
 from branchline.entries import Header, Message, Usage
 from branchline.errors import NotASession
@@ -39,11 +40,8 @@ __all__ = [
 _Path = str | os.PathLike[str]
 
 
-class Session:
-    """A live session."""
-
-    def __init__(self, live: session.Session) -> None:
-        self.session = live
+class Session(SessionFacade):
+    """A live session; closing a new one without messages deletes its file."""
 
     @property
     def id(self) -> str:
@@ -61,32 +59,28 @@ class Session:
         self.session.append_message(message)
 
     def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> None:
-        """Append several messages at once; the results of all calls of an answer belong in one row."""
+        """Append several messages at once; all tool results of one answer belong in one row."""
         self.session.append_messages(messages)
 
     def update_model(self, provider_name: str, model: str) -> None:
-        """Record a switch of the model, with which the session resumes."""
+        """Record a model change; the session resumes with that model."""
         self.session.append_model_change(provider_name, model)
 
     def append_usage(self, usage: Usage, cumulative: Usage | None = None) -> None:
-        """Record what was spent. The running total is added up from the rows; ``cumulative`` is ignored."""
+        """Record usage. ``cumulative`` is ignored: totals are computed from the rows."""
         del cumulative
         self.session.append_usage("usage", usage)
 
-    def close(self) -> None:
-        """Close the file; a new one in which nothing was said is deleted."""
-        self.session.close()
-
 
 def sessions_dir(root: _Path, cwd: str) -> str:
-    """The folder of the sessions of a working directory."""
+    """Return the session folder of a working directory."""
     folder = ZOT.home.directory(cwd, {}, "")
     assert folder is not None
     return os.path.join(os.fspath(root), "sessions", os.path.basename(folder))
 
 
 def new_session(root: _Path, cwd: str, provider_name: str, model: str, version: str = "") -> Session:
-    """A new session, which is a file at once. branchline writes the version of zot whose form it writes."""
+    """Create a session and its file. ``version`` is ignored: branchline writes the one it follows."""
     del version
     live = session.Session.create(
         cwd,
@@ -99,35 +93,35 @@ def new_session(root: _Path, cwd: str, provider_name: str, model: str, version: 
 
 
 def open_session(path: _Path) -> tuple[Session, list[Message]]:
-    """An existing session for appending, and its messages."""
+    """Open a session for appending; return it and its messages."""
     live = session.Session.open(path)
     return Session(live), [item.message for item in live.context().messages]
 
 
 def list_sessions(root: _Path, cwd: str) -> list[str]:
-    """The files of a working directory, newest first by name."""
+    """Return the session files of a working directory, newest first by name."""
     rows = library.SessionLibrary(sessions_dir(root, cwd)).list()
     return sorted((row.path for row in rows if row.path is not None), reverse=True)
 
 
 def latest_session(root: _Path, cwd: str) -> str:
-    """The newest file of a working directory, or an empty string."""
+    """Return the newest session file of a working directory, or an empty string."""
     return next(iter(list_sessions(root, cwd)), "")
 
 
 def describe_sessions(root: _Path, cwd: str) -> list[SessionSummary]:
-    """Every session of a working directory at a glance, newest first."""
+    """Return a summary of every session of a working directory, newest first."""
     return [_summary(path) for path in list_sessions(root, cwd)]
 
 
 def find_session_by_id(root: _Path, cwd: str, id: str) -> str:  # noqa: A002
-    """The file of the session with this id, or an empty string. Reads headers only."""
+    """Return the file of the session with this id, or an empty string. Reads headers only."""
     row = library.SessionLibrary(sessions_dir(root, cwd)).find_by_id(id) if id else None
     return "" if row is None or row.id != id or row.path is None else row.path
 
 
 def read_session_meta(path: _Path) -> SessionMeta:
-    """The meta of a session. Reads no more than its beginning."""
+    """Return the meta row of a session. Reads only the start of the file."""
     with snapshot_of(os.fspath(path)) as read:
         header = peek(read, os.fspath(path)).header
     if header is None:
@@ -136,7 +130,7 @@ def read_session_meta(path: _Path) -> SessionMeta:
 
 
 def branch_session(parent_path: _Path, root: _Path, cwd: str, version: str, up_to_idx: int) -> Session:
-    """A new session with the first ``up_to_idx`` message rows of another, linked to it, with their usage."""
+    """Create a session with the first ``up_to_idx`` message rows of another and their usage, linked to it."""
     del version
     with session.Session.open(parent_path) as parent:
         rows = _message_rows(parent)
@@ -153,7 +147,7 @@ def branch_session(parent_path: _Path, root: _Path, cwd: str, version: str, up_t
 
 
 def build_session_tree(root: _Path, cwd: str) -> list[TreeNode]:
-    """The sessions of a working directory by parent; one whose parent is missing is a root."""
+    """Return the sessions of a working directory as trees; one whose parent is missing is a root."""
     roots: list[TreeNode] = []
     above: list[TreeNode] = []
     for item in library.SessionLibrary(sessions_dir(root, cwd)).forest():
@@ -166,12 +160,12 @@ def build_session_tree(root: _Path, cwd: str) -> list[TreeNode]:
 
 
 def prune_empty_sessions(root: _Path, cwd: str) -> None:
-    """Move the sessions of a working directory in which nothing was said to the trash."""
+    """Move the sessions of a working directory without messages to the trash."""
     library.SessionLibrary(sessions_dir(root, cwd)).prune(dry_run=False)
 
 
 def _message_rows(live: session.Session) -> list[str]:
-    """The last entry of each row that holds messages; the results of several calls share a row."""
+    """Return the last entry of each message row; the results of several tool calls share a row."""
     reading, index = live.transcript.reading, live.index
     rows = {
         reading.span(position).offset: index.keys[position]
@@ -182,16 +176,16 @@ def _message_rows(live: session.Session) -> list[str]:
 
 
 def _meta(header: Header) -> SessionMeta:
-    said = header.metadata or {}
+    metadata = header.metadata or {}
     return SessionMeta(
         id=header.id,
         cwd=header.cwd,
-        model=said.get("model", ""),
-        provider=said.get("provider", ""),
+        model=metadata.get("model", ""),
+        provider=metadata.get("provider", ""),
         started=header.timestamp,
-        version=said.get("version", ""),
+        version=metadata.get("version", ""),
         parent=header.parent_session or "",
-        fork_point=said.get("fork_point", 0),
+        fork_point=metadata.get("fork_point", 0),
     )
 
 

@@ -1,4 +1,4 @@
-"""A live conversation over one session: send, steer, abort, retry, and all that can be done to the tree."""
+"""Live conversations: send, steer, abort, retry, and all operations on the session tree."""
 
 from branchline.conductor.conductor import Conductor, OnProgress
 from branchline.conductor.events import (

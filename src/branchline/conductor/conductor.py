@@ -4,8 +4,8 @@
         async for event in conductor.send("Why does the build fail?"):
             ...
 
-Only one action runs at a time. ``steer`` and ``abort`` work meanwhile; every other method that changes
-the conversation is refused then. Appending is done where it is asked for: it takes as long as the disk does.
+Only one action runs at a time. While it runs, ``steer`` and ``abort`` work; every other method that changes
+the conversation raises. Appends are synchronous: they block for as long as the disk takes.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ __all__ = ["Conductor", "OnProgress"]
 
 T = TypeVar("T")
 OnProgress = Callable[[str], object]
-"""Called with every piece of a summary that is being written."""
+"""Called with each chunk of a summary as it is generated."""
 
 
 class Conductor(ConversationState):
-    """Owns one live session. Made with a session and a model; closed by ``async with`` or :meth:`aclose`.
+    """Owns one live session. Close it with ``async with`` or :meth:`aclose`, which also closes the session.
 
-    Without ``model`` it is the one that the path names, made by ``find_model``; a path that names none, or
-    one that cannot be had here (``model_problem`` says why), leaves the conversation without a model until
-    :meth:`set_model`. The session that it is given is closed with it.
+    ``model`` defaults to the one recorded on the path, constructed by ``find_model``. If none is recorded, or
+    it is unavailable (``model_problem`` is the reason), the conversation has no model until
+    :meth:`set_model`.
 
-    ``permissions`` decides about every tool call before it runs; the default runs all of them, MCP tools
-    included.
+    ``permissions`` decides about every tool call before it runs; the default allows all calls, including MCP
+    tools.
     """
 
     def __init__(
@@ -104,17 +104,17 @@ class Conductor(ConversationState):
 
     @property
     def running(self) -> bool:
-        """Whether something is going on that :meth:`abort` would stop."""
+        """Whether an action is running that :meth:`abort` would stop."""
         return self._run is not None
 
     # -- talking --------------------------------------------------------------------------------------
 
     def send(self, prompt: Content) -> AsyncGenerator[Event, None]:
-        """Say something and get the answer, event by event, ending with TurnEnded.
+        """Send a prompt and yield the events of the answer, ending with TurnEnded.
 
-        The prompt is on disk before the model is asked. A model failure is reported by TurnEnded, after what
-        came of its answer was appended; errors of the session itself are raised. Whoever stops listening
-        aborts the turn.
+        The prompt is on disk before the request is sent. A model failure is reported by TurnEnded, after the
+        partial answer was appended; errors of the session itself are raised. Closing the iterator aborts the
+        turn.
         """
         message = user_message(prompt)
 
@@ -123,16 +123,16 @@ class Conductor(ConversationState):
             self._session.refresh_log()
             await turn.report_foreign_appends()
             self._record_choices()
-            await turn.say(message)
+            await turn.append(message)
             await turn.answer()
 
         return self._events(work)
 
     def retry(self) -> AsyncGenerator[Event, None]:
-        """Get another answer to what the path ends with.
+        """Request another answer to the end of the path.
 
-        An answer at its end, failed or not, leaves the context first; its record stays in the tree. In a
-        format without branches the conversation goes on in a fork that ends before the answer. ValueError
+        If the path ends with an answer, failed or not, the new answer becomes its sibling. In a format
+        without branches the conversation continues in a fork that ends before the answer. Raises ValueError
         if there are no messages yet.
         """
 
@@ -151,7 +151,7 @@ class Conductor(ConversationState):
         return self._events(work)
 
     async def ask(self, prompt: Content) -> AssistantMessage:
-        """Say something and wait for the answer. A ModelError is raised; so is what :meth:`send` raises."""
+        """Send a prompt and return the answer. Raises ModelError, and the errors that :meth:`send` raises."""
         answer: AssistantMessage | None = None
         async for event in self.send(prompt):
             if isinstance(event, MessageAppended) and isinstance(event.message, AssistantMessage):
@@ -163,16 +163,16 @@ class Conductor(ConversationState):
         return answer
 
     def steer(self, text: str) -> None:
-        """Say something while the model works: it hears it after the tools that run now, or after its answer.
+        """Send a message to the running turn; it follows the current tool calls, or else the answer.
 
-        What comes too late is returned by TurnEnded. Raises RuntimeError if nothing is running.
+        Messages that arrive too late are returned by TurnEnded. Raises RuntimeError if nothing is running.
         """
-        if self._run is None or self._run.over:
+        if self._run is None or self._run.ended:
             raise RuntimeError("no turn is running; use send() instead")
         self._run.steering.append(text)
 
     def abort(self, reason: str = "aborted") -> bool:
-        """Stop what is going on, from any thread; whether anything was. What came until then is kept."""
+        """Abort the running action, from any thread; return whether there was one. Partial output is kept."""
         run = self._run
         if run is None:
             return False
@@ -180,20 +180,20 @@ class Conductor(ConversationState):
         return True
 
     def append_message(self, message: Message | dict[str, Any]) -> str:
-        """Append a message without asking the model, for example a command that the user ran."""
+        """Append a message without a request, for example a command that the user ran."""
         self._require_idle("append")
         return self._session.append_message(message)
 
     # -- choosing -------------------------------------------------------------------------------------
 
     def set_model(self, model: Model | str) -> None:
-        """Let another model answer from now on; recorded in the session."""
+        """Switch to another model and record it in the session."""
         self._require_idle("change the model")
         self._take_model(model_by_name(model) if isinstance(model, str) else model)
         self._record_choices()
 
     def set_thinking(self, level: str) -> None:
-        """Let the model think more or less from now on; recorded in the session."""
+        """Set the thinking level and record it in the session."""
         self._require_idle("change the thinking level")
         if level not in THINKING_LEVELS:
             raise ValueError(f"{level!r} is not a thinking level; choose from {', '.join(THINKING_LEVELS)}")
@@ -201,11 +201,11 @@ class Conductor(ConversationState):
         self._record_choices()
 
     def set_title(self, name: str) -> None:
-        """Give the session a title of its own; empty removes it."""
+        """Set the title of the session; an empty one removes it."""
         self._session.set_title(name)
 
     def label(self, entry: str, label: str | None) -> None:
-        """Name an entry; None takes the name away."""
+        """Label an entry; None removes the label."""
         self._session.append_label(entry, label)
 
     # -- moving ---------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class Conductor(ConversationState):
         self._follow_path()
 
     def apply(self, verb: str, work: Callable[[Session], T]) -> T:
-        """Change the session while nothing is running, for example by a graft, and follow its path."""
+        """Change the session while nothing is running, for example by a graft, and adopt its model."""
         self._require_idle(verb)
         done = work(self._session)
         self._follow_path()
@@ -226,18 +226,15 @@ class Conductor(ConversationState):
     async def summarize(
         self, first: str, last: str, *, focus: str | None = None, on_progress: OnProgress | None = None
     ) -> str:
-        """Write a summary of a part of the path with the model; nothing is appended.
+        """Summarize a part of the path with the model; nothing is appended.
 
-        ValueError for entries that are not on the path or say nothing, FlowError or ModelError without one.
+        Raises ValueError if an entry is not on the path or the part has no text, FlowError or ModelError if
+        there is no summary.
         """
         request = squash_request(self._session, first, last, focus=focus)
 
-        async def told(text: str) -> None:
-            if on_progress is not None:
-                on_progress(text)
-
         with self._busy("summarize") as run:
-            work = write_summary(self.required_model(), request, self.policy, told)
+            work = write_summary(self.required_model(), request, self.policy, _awaitable(on_progress))
             return await summary_text(run.abort, work)
 
     def reset(self) -> None:
@@ -258,9 +255,9 @@ class Conductor(ConversationState):
     ) -> NavigateResult:
         """Go to an entry; see :func:`branchline.flows.navigate`.
 
-        ``summarize`` None asks the user through ``choose``. A summary that is wanted but unavailable is an
-        error before anything has moved. In a format without branches the conversation goes on in a fork that
-        ends there, without a summary.
+        ``summarize=None`` asks the user through ``choose``. If a requested summary fails, the leaf does not
+        move. In a format without branches the conversation continues in a fork that ends at the entry,
+        without a summary.
         """
         if not self.can_branch and not summarize:
             return await self._navigate_by_fork(entry, label)
@@ -289,7 +286,7 @@ class Conductor(ConversationState):
         keep_recent_tokens: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> CompactResult:
-        """Sum up the older part of the context now; see :func:`branchline.flows.compact`.
+        """Compact the context now; see :func:`branchline.flows.compact`.
 
         In a format that compacts into a fork the conversation continues there.
         """
@@ -318,7 +315,7 @@ class Conductor(ConversationState):
         cwd: str | os.PathLike[str] | None = None,
         to: str | None = None,
     ) -> ForkResult[Session]:
-        """Copy the path to an entry into a new, linked session, of the program ``to``, and go on there."""
+        """Copy the path to an entry into a new, linked session in the format ``to``, and continue there."""
         with self._busy("fork") as run:
             flow = fork(
                 self._session,
@@ -331,29 +328,29 @@ class Conductor(ConversationState):
                 abort=run.abort,
             )
             done = await self._arun(flow)
-        self._go_on_in(done.session)
+        self._switch_to(done.session)
         return done
 
     async def branch_to_new_session(self, entry: str) -> ForkResult[Session]:
-        """Continue a prompt in a new session with the path before it; its text is returned."""
+        """Continue a prompt in a new session with the path before it; the result has its text."""
         with self._busy("branch") as run:
             done = await self._arun(branch_to_new_session(self._session, entry, abort=run.abort))
-        self._go_on_in(done.session)
+        self._switch_to(done.session)
         return done
 
     async def new_session(self) -> SwitchResult[Session]:
-        """Leave this session and start a fresh one beside it, with the same model."""
+        """Start a new session in the same place, with the same model."""
         with self._busy("start a new session") as run:
             flow = switch(self._session, self._session.new_session, reason="new", abort=run.abort)
             done = await self._arun(flow)
         if done.status == "done":
             model, thinking = self._model, self._thinking
-            self._go_on_in(done.session)
+            self._switch_to(done.session)
             self._model, self._thinking = model, thinking
         return done
 
     async def resume(self, source: str | os.PathLike[str] | Callable[[], Session]) -> SwitchResult[Session]:
-        """Leave this session and go on in another one, with the model and the thinking level of its path.
+        """Continue in another session, with the model and thinking level of its path.
 
         ``source`` is its file, or a function that opens it, for example from a library or a draft.
         """
@@ -368,29 +365,29 @@ class Conductor(ConversationState):
             )
             done = await self._arun(flow)
         if done.status == "done":
-            self._go_on_in(done.session)
+            self._switch_to(done.session)
         return done
 
     def poll(self) -> int:
-        """Take in what others have appended to this session since; how many entries that are."""
+        """Read entries that other writers have appended; return how many there are."""
         self._require_idle("look")
         before = self._session.foreign_appends
         self._session.refresh_log()
-        self._told = self._session.foreign_appends
-        return self._told - before
+        self._reported_appends = self._session.foreign_appends
+        return self._reported_appends - before
 
     # -- commands of plugins --------------------------------------------------------------------------
 
     async def plugin_commands(self, taken: Collection[str]) -> list[PluginCommand]:
-        """The commands that plugins add to a chat which has those that are ``taken``."""
+        """Return the commands that plugins add to a chat; ``taken`` are the existing names."""
         return await self._arun(chat_commands(self._session, taken))
 
-    async def run_plugin_command(self, command: PluginCommand, words: str) -> str | None:
-        """Run such a command and return its text for the user. Raises FlowError if it fails."""
+    async def run_plugin_command(self, command: PluginCommand, arguments: str) -> str | None:
+        """Run a plugin command and return its text for the user. Raises FlowError if it fails."""
         with self._busy(f"run /{command.command.name}"):
-            said = await self._arun(run_chat_command(self._session, command, words))
+            text = await self._arun(run_chat_command(self._session, command, arguments))
         self._follow_path()
-        return said
+        return text
 
     # -- beginning and ending -------------------------------------------------------------------------
 
@@ -407,13 +404,13 @@ class Conductor(ConversationState):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Stop what is going on, tell the plugins, let go of models and session. Once is enough."""
+        """Abort the running action, notify plugins, and close models and session. May be called twice."""
         if self._closed:
             return
         self._closed = True
         if (run := self._run) is not None:
             await run.stop()
-            if run.task is None:  # what has a task has ended with it
+            if run.task is None:  # an action with a task has ended with it
                 await self._idle.wait()
         try:
             await self._arun(shut_down(self._session))
@@ -426,7 +423,7 @@ class Conductor(ConversationState):
     # -- inside ---------------------------------------------------------------------------------------
 
     async def _leave_answer(self, run: Run) -> None:
-        """Go back to before the answer at the end of the path, in a fork where there are no branches."""
+        """Move before the answer at the end of the path; in a format without branches, by a fork."""
         session = self._session
         if self.can_branch:
             await self._arun(rewind_failed(session))
@@ -435,17 +432,17 @@ class Conductor(ConversationState):
         if done.session is None:
             raise FlowError(f"cannot retry in session {session.id}: {done.reason or done.status}")
         self.go_on_in(done.session)
-        run.others_told = self._told
+        run.reported_appends = self._reported_appends
 
     async def _navigate_by_fork(self, entry: str, label: str | None) -> NavigateResult:
         """Go to an entry by a fork that ends there, or before it if it is a prompt."""
         session = self._session
         session.refresh_log()
         old = session.leaf
-        given = editable_prompt(session.entry(entry))
-        if entry == old and given is None:
+        prompt_text = editable_prompt(session.entry(entry))
+        if entry == old and prompt_text is None:
             return NavigateResult(status="unchanged", old_leaf=old, new_leaf=old)
-        done = await self.fork(entry, position="at" if given is None else "before")
+        done = await self.fork(entry, position="at" if prompt_text is None else "before")
         leaf = self._session.leaf
         if done.status == "done" and label is not None and leaf is not None:
             self._session.append_label(leaf, label)
@@ -461,14 +458,14 @@ class Conductor(ConversationState):
     async def _events(self, work: Callable[[Run], Coroutine[Any, Any, None]]) -> AsyncGenerator[Event, None]:
         with self._busy("talk") as run:
             self.required_model()
-            run.others_told = self._told
+            run.reported_appends = self._reported_appends
             events = stream_events(run, lambda: work(run))
             try:
                 async for event in events:
                     yield event
             finally:
                 await events.aclose()
-                self._told = run.others_told
+                self._reported_appends = run.reported_appends
 
     @contextmanager
     def _busy(self, verb: str) -> Iterator[Run]:
@@ -491,11 +488,15 @@ class Conductor(ConversationState):
         summarizer: Callable[[SummaryRequest], Awaitable[Summary]] | None = None
         if (model := self._model) is not None:
 
-            async def told(text: str) -> None:
-                if on_progress is not None:
-                    on_progress(text)
-
             async def summarizer(request: SummaryRequest) -> Summary:
-                return await write_summary(model, request, self.policy, told)
+                return await write_summary(model, request, self.policy, _awaitable(on_progress))
 
         return await arun(flow, hooks=self._hooks, summarizer=summarizer, choose=choose)
+
+
+def _awaitable(on_progress: OnProgress | None) -> Callable[[str], Awaitable[None]]:
+    async def report(text: str) -> None:
+        if on_progress is not None:
+            on_progress(text)
+
+    return report

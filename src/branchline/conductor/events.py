@@ -1,7 +1,7 @@
 """The events of a running conversation.
 
-A message is on disk before it is reported: :class:`MessageAppended` names its entry. The pieces of an
-answer come before; whatever becomes of the answer, a :class:`MessageAppended` with all pieces follows.
+A message is on disk before it is reported: :class:`MessageAppended` names its entry. The deltas of an answer
+precede it; even if the answer fails, a :class:`MessageAppended` with all of its text follows.
 """
 
 from __future__ import annotations
@@ -32,29 +32,28 @@ __all__ = [
 
 CompactionReason = Literal["manual", "threshold", "overflow"]
 TurnEndReason = Literal["stop", "length", "rounds", "aborted", "error"]
-"""Why a turn ended: the answer is whole; it was cut at the length limit; the tools had as many rounds as they
-may have; it was aborted; the model failed."""
+"""Why a turn ended: complete answer, length limit, limit of tool rounds, abort, or model failure."""
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What all events are."""
+    """Base class of the events."""
 
 
 class MessageAppended(_Event, frozen=True, kw_only=True):
-    """A message is in the session, under this entry."""
+    """A message was appended to the session as this entry."""
 
     entry: str
     message: Message
 
 
 class ToolStarted(_Event, frozen=True, kw_only=True):
-    """A tool is being called; its result will be shown as a message."""
+    """A tool call has started; its result follows as a message."""
 
     call: ToolCall
 
 
 class RetryScheduled(_Event, frozen=True, kw_only=True):
-    """An attempt failed in passing; another one follows after ``delay`` seconds."""
+    """An attempt failed with a retryable error; the next one starts in ``delay`` seconds."""
 
     error: ModelError
     attempt: int
@@ -63,22 +62,22 @@ class RetryScheduled(_Event, frozen=True, kw_only=True):
 
 
 class CompactionStarted(_Event, frozen=True, kw_only=True):
-    """The context is being summed up."""
+    """A compaction has started."""
 
     reason: CompactionReason
 
 
 class SummaryDelta(_Event, frozen=True, kw_only=True):
-    """More of a summary that is being written."""
+    """More text of the summary being generated."""
 
     text: str
 
 
 class ContextCompacted(_Event, frozen=True, kw_only=True):
-    """The context was summed up; the compaction is in the session, under this entry.
+    """The context was compacted; ``entry`` is the compaction.
 
-    ``session`` is the id of the fork that begins with the summary, in formats that compact into one; the
-    conversation goes on there.
+    In formats that compact into a fork, ``session`` is the id of that fork, which starts with the summary
+    and in which the conversation continues.
     """
 
     entry: str

@@ -1,4 +1,4 @@
-"""Which tool calls may run: the question that a conductor asks before each of them."""
+"""Permissions of tool calls: a conductor checks every call before it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ToolPermissions(Protocol):
     """Decides about tool calls."""
 
     async def refusal(self, tool: Tool, call: ToolCall, /) -> str | None:
-        """Return why a call must not run, in words for the model; None lets it run.
+        """Return why a call must not run, as a text for the model; None allows it.
 
         The tool does not run if this raises.
         """
@@ -28,4 +28,4 @@ class _AllowAll:
 
 
 ALLOW_ALL: ToolPermissions = _AllowAll()
-"""Runs every call: the default in Python, where the tools are those that the caller passed."""
+"""Allows every call: the default in Python, where the caller chooses the tools."""

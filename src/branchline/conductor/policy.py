@@ -11,7 +11,7 @@ __all__ = ["Policy", "WindowBudget"]
 
 
 class WindowBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """How a context window is used: what is left free for the answer, what a compaction keeps verbatim."""
+    """The use of a context window: tokens reserved for the answer, and tokens kept by a compaction."""
 
     window: int
     reserve: int
@@ -19,14 +19,14 @@ class WindowBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """The habits of a conversation.
+    """Automatic behaviour of a conversation.
 
-    ``context_window`` overrides what the model says; without either, only an overflow leads to a compaction.
-    ``reserve_tokens`` and ``keep_recent_tokens`` are made smaller for small windows unless they are given.
-    ``retries`` is how often a request that failed in passing (network, rate limit) is sent again, first after
-    ``retry_delay`` seconds, then twice as many each time, unless the provider says how long; a provider that
-    wants more than ``longest_delay`` is not waited for. ``max_rounds`` is how many times in one turn the
-    model may call tools.
+    ``context_window`` overrides the window of the model; if neither is known, only an overflow triggers a
+    compaction. ``reserve_tokens`` and ``keep_recent_tokens`` shrink with small windows unless they are given.
+    ``retries`` limits how often a request is retried after a transient error (network, rate limit): first
+    after ``retry_delay`` seconds, then with the delay doubled each time, unless the provider sends a delay.
+    If that exceeds ``max_delay``, the request is not retried. ``max_rounds`` limits the rounds of tool calls
+    in one turn.
     """
 
     system_prompt: str = ""
@@ -40,7 +40,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     max_rounds: int = 50
     max_tokens: int | None = None
 
-    def room(self, window: int | None) -> WindowBudget | None:
+    def budget(self, window: int | None) -> WindowBudget | None:
         """Token budget for a context window; None if its size is unknown."""
         window = self.context_window or window
         if not window:
@@ -49,12 +49,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return WindowBudget(window=window, reserve=reserve, keep=self._keep(window - reserve))
 
     def keep(self, window: int | None) -> int:
-        """How much a compaction keeps verbatim."""
-        room = self.room(window)
-        return self._keep(KEEP_RECENT_TOKENS * 2) if room is None else room.keep
+        """Return how many tokens a compaction keeps verbatim."""
+        budget = self.budget(window)
+        return self._keep(KEEP_RECENT_TOKENS * 2) if budget is None else budget.keep
 
     def delay(self, error: ModelError, attempt: int) -> float | None:
-        """How long to wait after the attempt with this number failed; None when waiting is of no use."""
+        """Return the seconds to wait after attempt number ``attempt`` failed; None to give up."""
         if not error.retryable or attempt > self.retries:
             return None
         wanted = self.retry_delay * 2 ** (attempt - 1) if error.retry_after is None else error.retry_after

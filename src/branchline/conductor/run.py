@@ -1,7 +1,7 @@
 """One action in progress, and its event stream.
 
-The work runs in a task of its own and hands its events over one by one: it is never ahead of the listener by
-more than one event. Whoever stops listening aborts the work, and waits until it has put away what it had.
+The work runs in its own task and passes on its events through a queue of length one. Closing the iterator
+aborts the work and waits until it has saved its partial output.
 """
 
 from __future__ import annotations
@@ -23,72 +23,72 @@ T = TypeVar("T")
 
 
 class Run:
-    """What belongs to one turn, one compaction, one move: its abort, its listener, its sums."""
+    """State of one action (a turn, a compaction, a move): abort signal, event queue and usage."""
 
     def __init__(self) -> None:
         self.abort = AbortSignal()
         self.steering: deque[str] = deque()
         self.spent = UsageSum()
-        self.over = False
+        self.ended = False
         self.cannot_compact = False
-        self.others_told = 0
-        self._line: asyncio.Queue[Event | None] = asyncio.Queue(1)
-        self._heard = True
-        self._handled = True  # what the listener got last
+        self.reported_appends = 0
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue(1)
+        self._listening = True
+        self._handled = True  # whether the listener is done with the last event
         self.task: asyncio.Task[None] | None = None
 
     async def emit(self, event: Event) -> None:
-        """Say something to the listener; nothing happens when there is none any more."""
-        if self._heard:
-            await self._line.put(event)
+        """Send an event to the listener; does nothing after the iterator was closed."""
+        if self._listening:
+            await self._events.put(event)
 
     async def end(self) -> None:
-        if self._heard:
-            await self._line.put(None)
+        if self._listening:
+            await self._events.put(None)
 
     async def next(self) -> Event | None:
-        """The next event; None at the end. Asking for it means that the one before was handled."""
+        """Return the next event, None at the end. This marks the previous event as handled."""
         if not self._handled:
             self._handled = True
-            self._line.task_done()
-        event = await self._line.get()
+            self._events.task_done()
+        event = await self._events.get()
         self._handled = False
         return event
 
-    async def caught_up(self) -> None:
-        """Wait until the listener has handled everything that was emitted."""
-        if self._heard:
-            await self._line.join()
+    async def wait_until_handled(self) -> None:
+        """Wait until the listener has handled all events."""
+        if self._listening:
+            await self._events.join()
 
     async def stop(self) -> None:
-        """Abort the work, let go of an event that it may be holding out, and wait for its end."""
+        """Abort the work, discard its pending event, and wait for its end."""
         self.abort.set("the event iterator was closed")
         if self.task is None:
             return
-        self._heard = False
+        self._listening = False
         self._drain()
-        await _settled(self.task)
+        await _finish(self.task)
         self._drain()
-        self._line.put_nowait(None)  # for a listener who comes back
+        self._events.put_nowait(None)  # ends another call of next()
 
     def _drain(self) -> None:
-        while not self._line.empty():
-            self._line.get_nowait()
-            self._line.task_done()
+        while not self._events.empty():
+            self._events.get_nowait()
+            self._events.task_done()
 
 
 async def stream_events(
     run: Run, work: Callable[[], Coroutine[Any, Any, None]]
 ) -> AsyncGenerator[Event, None]:
-    """The events of an action. Its exception is raised at the end, even if the iterator was closed."""
+    """Run an action and yield its events. Raises its exception at the end, even if closed early."""
 
-    async def whole() -> None:
+    async def run_to_end() -> None:
         try:
             await work()
         finally:
             await run.end()
 
-    task = run.task = asyncio.create_task(whole())
+    task = run.task = asyncio.create_task(run_to_end())
     try:
         while (event := await run.next()) is not None:
             yield event
@@ -99,7 +99,7 @@ async def stream_events(
 
 
 async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
-    """What some work gives; Aborted when it is aborted before, in which case the work is cancelled."""
+    """Await ``work``; on abort, cancel it and raise Aborted."""
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
     undo = abort.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))
@@ -115,7 +115,7 @@ async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def summary_text(abort: AbortSignal, work: Coroutine[Any, Any, Summary]) -> str:
-    """The text of a summary that is being written; FlowError if it is aborted or cannot be used."""
+    """Await a summary and return its text. Raises FlowError if it is aborted or unusable."""
     try:
         written = await interruptible(abort, work)
     except Aborted:
@@ -125,8 +125,8 @@ async def summary_text(abort: AbortSignal, work: Coroutine[Any, Any, Summary]) -
     return written.text
 
 
-async def _settled(task: asyncio.Task[None]) -> None:
-    """Wait for the end of a task, also while being cancelled: what was shown has to be put away first."""
+async def _finish(task: asyncio.Task[None]) -> None:
+    """Wait for the end of a task, even while being cancelled: it must save its partial output."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

@@ -20,7 +20,7 @@ __all__ = ["ConversationState", "reference_to"]
 
 
 class ConversationState:
-    """The answers of a conductor, and what follows when it changes its place."""
+    """The read side of a conductor, and the transitions when its session or path changes."""
 
     def __init__(
         self,
@@ -40,28 +40,28 @@ class ConversationState:
         self._find_model = find_model
         self._model: Model | None = None
         self._model_problem: str | None = None
-        self._models: list[Model] = []  # all that were used, to be closed at the end
+        self._models: list[Model] = []  # all models used, closed at the end
         self._detach: Callable[[], None] | None = None
         self._use(session)
         if model is not None:
             self._take_model(model)
         self._follow_path(keep_model=model is not None)
 
-    # -- asking ---------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     @property
     def session(self) -> Session:
-        """The session that the conversation is in now."""
+        """The current session."""
         return self._session
 
     @property
     def model(self) -> Model | None:
-        """The model that answers next."""
+        """The model of the next request."""
         return self._model
 
     @property
     def model_problem(self) -> str | None:
-        """Why the model that the path names cannot be had here; None when it can."""
+        """Why the model recorded on the path is unavailable; None if it is available."""
         return self._model_problem
 
     @property
@@ -71,7 +71,7 @@ class ConversationState:
 
     @property
     def hooks(self) -> Hooks:
-        """The plugins that have a say."""
+        """The plugins of the conversation."""
         return self._hooks
 
     @property
@@ -86,24 +86,24 @@ class ConversationState:
 
     @property
     def context_tokens(self) -> int | float:
-        """How many tokens the next request has: what the model reported last, the rest estimated."""
+        """The tokens of the next request: the usage reported last, plus an estimate of the rest."""
         model = None if self._model is None else reference_to(self._model)
         return request_tokens(self.context(), model, overhead=self.request_overhead)
 
     @property
     def request_overhead(self) -> int:
-        """The estimated tokens of the system prompt and the tools, which every request holds."""
+        """The estimated tokens of the system prompt and the tools, which are part of every request."""
         return request_overhead(self.policy.system_prompt, self.tools)
 
     def context(self) -> Context:
-        """What the model sees; the same as ``session.context()``, without building it anew every time."""
+        """Return the model context: the same as ``session.context()``, but built incrementally."""
         session = self._session
         position = ROOT if session.leaf is None else session.index.position(session.leaf)
-        settled = session.transcript.reading.linker.is_regular
-        return self._growing.at(session.transcript, position, settled=settled)
+        regular = session.transcript.reading.linker.is_regular
+        return self._incremental.at(session.transcript, position, settled=regular)
 
     def required_model(self) -> Model:
-        """The model. UnknownModel when there is none."""
+        """Return the model. Raises UnknownModel if there is none."""
         if self._model is None:
             raise UnknownModel(
                 f"no model: {self._model_problem or 'none configured'}; choose one, for example offline:echo"
@@ -114,13 +114,13 @@ class ConversationState:
         name = "no model" if self._model is None else model_name(self._model)
         return f"<{type(self).__name__} of {self._session.id} with {name}>"
 
-    # -- changing places ------------------------------------------------------------------------------
+    # -- changing sessions ----------------------------------------------------------------------------
 
     def _use(self, session: Session) -> None:
         self._session = session
-        self._growing = IncrementalContext()
+        self._incremental = IncrementalContext()
         self._meter = UsageMeter(session)
-        self._told = session.foreign_appends
+        self._reported_appends = session.foreign_appends
         self._thinking = "off"
         if isinstance(self._hooks, Plugins):
             self._detach = self._hooks.attach(session)
@@ -132,15 +132,15 @@ class ConversationState:
         self._session.close()
 
     def go_on_in(self, session: Session) -> None:
-        """Let a fork be the session of this conversation; model and thinking level stay as they are."""
+        """Continue in a fork; model and thinking level stay the same."""
         model, thinking = self._model, self._thinking
-        self._go_on_in(session)
+        self._switch_to(session)
         if model is not None:
             self._take_model(model)
         self._thinking = thinking
 
-    def _go_on_in(self, session: Session | None) -> None:
-        """Let another session be the one of this conversation; None when there is no other."""
+    def _switch_to(self, session: Session | None) -> None:
+        """Continue in another session and adopt its model; None does nothing."""
         if session is not None and session is not self._session:
             self._leave()
             self._use(session)
@@ -148,11 +148,11 @@ class ConversationState:
 
     @property
     def can_branch(self) -> bool:
-        """Whether the format of the session has branches; where it has none, the conversation forks."""
+        """Whether the session format has branches; without them, the conversation forks."""
         return "branch" not in self._session.transcript.format.traits.unsupported
 
     def _follow_path(self, *, keep_model: bool = False) -> None:
-        """Use the model and the thinking level that the path names; unchanged if it names none."""
+        """Adopt the model and thinking level recorded on the path, if any."""
         if self._session.leaf is None:
             return
         context = self.context()
@@ -172,9 +172,9 @@ class ConversationState:
             self._models.append(model)
 
     def _record_choices(self) -> None:
-        """Write down the model and the thinking level where the path says otherwise.
+        """Record the model and thinking level if the path has others.
 
-        A format that has no place for one leaves it to this conversation.
+        A format that cannot hold one of them is left unchanged.
         """
         context = self.context()
         if self._model is not None and (chosen := reference_to(self._model)) != context.model:
@@ -186,5 +186,5 @@ class ConversationState:
 
 
 def reference_to(model: Model) -> ModelRef:
-    """What sessions call a model."""
+    """Return the reference under which sessions record a model."""
     return ModelRef(provider=model.provider, id=model.id)

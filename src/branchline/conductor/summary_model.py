@@ -1,4 +1,4 @@
-"""The model that writes summaries, opened by the name that the settings have for it."""
+"""Summaries by the configured model, for callers without a conductor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["OpenSummarizer", "open_summarizer", "summarize_range"]
 
 
 class OpenSummarizer(NamedTuple):
-    """A summarizer, and how many tokens it can read."""
+    """A summarizer and its context window."""
 
     write: Callable[[SummaryRequest], Coroutine[Any, Any, Summary]]
     window: int | None
@@ -30,14 +30,14 @@ class OpenSummarizer(NamedTuple):
 
 @asynccontextmanager
 async def open_summarizer(
-    model: SummaryModel, told: Callable[[str], Awaitable[None]]
+    model: SummaryModel, on_delta: Callable[[str], Awaitable[None]]
 ) -> AsyncIterator[OpenSummarizer]:
-    """Load the model for the length of a ``with`` block; ``told`` gets its text as it comes."""
+    """Load the model and close it on exit; ``on_delta`` receives its text as it arrives."""
     models = ModelRegistry.from_settings(load().settings, base_url=model.base_url)
     writer = await asyncio.to_thread(models.find, model.name)
 
     async def write(request: SummaryRequest) -> Summary:
-        return await write_summary(writer, request, Policy(), told)
+        return await write_summary(writer, request, Policy(), on_delta)
 
     try:
         yield OpenSummarizer(write, writer.context_window)
@@ -50,17 +50,17 @@ async def summarize_range(
     first: str,
     last: str,
     model: SummaryModel,
-    told: Callable[[str], Awaitable[None]],
+    on_delta: Callable[[str], Awaitable[None]],
     *,
     focus: str = "",
     abort: AbortSignal | None = None,
 ) -> str:
-    """A summary of a part of the path, written by the model; nothing is appended.
+    """Summarize a part of the path with the model; nothing is appended.
 
-    ValueError for a range that cannot be squashed, FlowError or ModelError without a summary.
+    Raises ValueError for a range that cannot be squashed, FlowError or ModelError if there is no summary.
     """
-    squash_request(session, first, last)  # refused before a model is loaded
-    async with open_summarizer(model, told) as summarizer:
+    squash_request(session, first, last)  # raises before a model is loaded
+    async with open_summarizer(model, on_delta) as summarizer:
         focused = focus.strip() or None
         request = squash_request(session, first, last, focus=focused, window=summarizer.window)
         return await summary_text(abort or AbortSignal(), summarizer.write(request))

@@ -1,7 +1,7 @@
-"""One turn: the model is asked, its tools are called, and it is asked again until it has answered.
+"""One turn: request an answer, run its tool calls, and repeat until an answer has none.
 
-Everything that is said is appended before it is said to be there. An answer that breaks off, for whatever
-reason, is appended as far as it came, with the reason.
+Every message is appended before it is reported. An interrupted answer is appended as far as it arrived, with
+the reason.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _TOOL_ABORTED = "Aborted before it finished."
 
 
 class TurnHost(Protocol):
-    """What a turn needs of the conversation that it belongs to."""
+    """The part of a conductor that a turn uses."""
 
     @property
     def session(self) -> Session: ...
@@ -100,7 +100,7 @@ class TurnHost(Protocol):
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one request: the answer as it was appended, and why it failed, if it did."""
+    """The result of one request: the appended answer, and the error if it failed."""
 
     entry: str | None
     message: AssistantMessage
@@ -112,37 +112,37 @@ class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRunner:
-    """Answers what the path ends with."""
+    """Runs one turn."""
 
-    def __init__(self, stage: TurnHost, run: Run) -> None:
-        self._stage = stage
+    def __init__(self, host: TurnHost, run: Run) -> None:
+        self._host = host
         self._run = run
         self._outcome: _Outcome | None = None
-        self._silent: AssistantMessage | None = None  # an attempt that failed without a word
-        self._forked: str | None = None  # the session that a compaction made, if it is one of its own
+        self._empty_failure: AssistantMessage | None = None  # a failed attempt without any output
+        self._forked: str | None = None  # id of the fork that a compaction made
 
-    async def say(self, message: Message) -> str:
-        """Append a message and say that it is there."""
-        entry = self._stage.session.append_message(message)
-        await self._show(entry, message)
+    async def append(self, message: Message) -> str:
+        """Append a message and report it."""
+        entry = self._host.session.append_message(message)
+        await self._emit_message(entry, message)
         return entry
 
-    async def _show(self, entry: str, message: Message) -> None:
-        """Say that a message is there, as it can be read from the session now."""
-        record = self._stage.session.entry(entry)
+    async def _emit_message(self, entry: str, message: Message) -> None:
+        """Report a message as the session has stored it."""
+        record = self._host.session.entry(entry)
         await self.report_foreign_appends()
         stored = record.message if isinstance(record, MessageEntry) else message
         await self._run.emit(MessageAppended(entry=entry, message=stored))
 
     async def report_foreign_appends(self) -> None:
         """Report entries that another writer appended to the session."""
-        session, run = self._stage.session, self._run
-        if (count := session.foreign_appends - run.others_told) > 0:
-            run.others_told += count
+        session, run = self._host.session, self._run
+        if (count := session.foreign_appends - run.reported_appends) > 0:
+            run.reported_appends += count
             await run.emit(ForeignAppend(entries=count))
 
     async def answer(self) -> None:
-        """Ask the model until it has answered, calling its tools in between."""
+        """Request answers and run their tool calls until the turn ends."""
         rounds = 0
         while True:
             outcome = await self._request()
@@ -154,33 +154,33 @@ class TurnRunner:
             if calls and not await self._call(calls):
                 await self._end("aborted", outcome)
                 return
-            if calls and rounds >= self._stage.policy.max_rounds:
+            if calls and rounds >= self._host.policy.max_rounds:
                 await self._end("rounds", outcome)
                 return
             if not await self._steered() and not calls:
                 await self._end("length" if outcome.message.stop_reason == "length" else "stop", outcome)
                 return
 
-    # -- asking the model -----------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------
 
     async def _request(self) -> _Outcome | None:
-        """One answer, after compaction if that is due; an overflow gets one compaction and one retry."""
-        stage, run = self._stage, self._run
-        await self._make_room()
+        """Request one answer, compacting first if due; an overflow gets one compaction and one retry."""
+        host, run = self._host, self._run
+        await self._compact_if_due()
         if run.abort.aborted:
             return None
-        model = stage.required_model()
+        model = host.required_model()
         self._outcome = None
         flow = turn(
-            stage.session,
-            keep_recent_tokens=stage.policy.keep(model.context_window),
-            window=stage.policy.context_window or model.context_window,
+            host.session,
+            keep_recent_tokens=host.policy.keep(model.context_window),
+            window=host.policy.context_window or model.context_window,
             abort=run.abort,
         )
         try:
-            done = await arun(flow, hooks=stage.hooks, summarizer=self._summarize, attempt=self._attempt)
+            done = await arun(flow, hooks=host.hooks, summarizer=self._summarize, attempt=self._attempt)
         except (FlowError, NotSupported) as problem:
-            # The context is too long, and cannot be summed up either.
+            # The context is too long and cannot be compacted.
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
             return self._outcome
         if done.compacted is not None and done.compacted.session is not None:
@@ -190,32 +190,32 @@ class TurnRunner:
         return self._outcome
 
     async def _attempt(self, step: Attempt) -> AttemptResult:
-        """Ask, and ask again after failures that pass; how it ended in the end.
+        """Send a request and retry after transient errors.
 
-        Failures without a word leave one record however often they are repeated.
+        Failures without output leave a single record, however often they are repeated.
         """
-        if step.session is not self._stage.session:
-            self._go_on_in(step.session)
+        if step.session is not self._host.session:
+            self._continue_in(step.session)
         if step.number > 1:
-            await self._tell_of_compaction("overflow")
+            await self._emit_compacted("overflow")
         number = 1
         while True:
             outcome = self._outcome = await self._ask()
             error = outcome.error
             if error is None:
                 return AttemptResult()
-            delay = self._stage.policy.delay(error, number)
+            delay = self._host.policy.delay(error, number)
             if delay is None or not await self._wait(error, number, delay):
                 break
             if outcome.entry is not None:
-                await arun(rewind_failed(self._stage.session, outcome.entry))
+                await arun(rewind_failed(self._host.session, outcome.entry))
             else:
-                self._silent = outcome.message
+                self._empty_failure = outcome.message
             number += 1
-        self._silent = None
+        self._empty_failure = None
         if outcome.entry is None and self._keeps_attempts:
             outcome = self._outcome = _Outcome(
-                entry=await self.say(outcome.message), message=outcome.message, error=error
+                entry=await self.append(outcome.message), message=outcome.message, error=error
             )
         overflow = isinstance(error, ContextOverflow) and step.number == 1
         if overflow:
@@ -224,19 +224,19 @@ class TurnRunner:
 
     @property
     def _keeps_attempts(self) -> bool:
-        """Whether the format has a place for answers that failed: a branch of their own."""
-        return "branch" not in self._stage.session.transcript.format.traits.unsupported
+        """Whether the format can hold failed answers, which need a branch of their own."""
+        return "branch" not in self._host.session.transcript.format.traits.unsupported
 
-    async def _record_silent(self) -> None:
-        """Put the record of attempts that failed without a word beside the answer that came at last."""
-        silent, self._silent = self._silent, None
-        if silent is not None and self._keeps_attempts:
-            entry = self._stage.session.append_message(silent)
-            await arun(rewind_failed(self._stage.session, entry))
+    async def _record_empty_failure(self) -> None:
+        """Append the record of failed attempts without output as a sibling of the coming answer."""
+        failure, self._empty_failure = self._empty_failure, None
+        if failure is not None and self._keeps_attempts:
+            entry = self._host.session.append_message(failure)
+            await arun(rewind_failed(self._host.session, entry))
 
     async def _wait(self, error: ModelError, number: int, delay: float) -> bool:
-        """Wait before the next attempt; False when that was aborted."""
-        attempts = self._stage.policy.retries + 1
+        """Wait before the next attempt; False if aborted."""
+        attempts = self._host.policy.retries + 1
         await self._run.emit(RetryScheduled(error=error, attempt=number, attempts=attempts, delay=delay))
         try:
             await interruptible(self._run.abort, asyncio.sleep(delay))
@@ -245,37 +245,37 @@ class TurnRunner:
         return True
 
     async def _ask(self) -> _Outcome:
-        """Send one request and append what came of it."""
-        stage = self._stage
-        model = stage.required_model()
+        """Send one request and append its answer."""
+        host = self._host
+        model = host.required_model()
         request = request_for(
-            stage.context(),
-            system=stage.policy.system_prompt,
-            tools=stage.tools,
-            thinking_level=stage.thinking,
-            max_tokens=stage.policy.max_tokens,
+            host.context(),
+            system=host.policy.system_prompt,
+            tools=host.tools,
+            thinking_level=host.thinking,
+            max_tokens=host.policy.max_tokens,
         )
         answer = PartialAnswer()
         error: ModelError | None = None
-        reason, words = "", ""
+        reason, detail = "", ""
         try:
             await interruptible(self._run.abort, self._listen(model, request, answer))
             if answer.message is None:
                 raise MalformedStream(f"{model_name(model)} ended its answer unexpectedly")  # noqa: TRY301
         except Aborted:
-            reason, words = "aborted", ABORTED
+            reason, detail = "aborted", ABORTED
         except ModelError as problem:
             error = problem
-            reason, words = "error", str(problem)
+            reason, detail = "error", str(problem)
         except BaseException as problem:
-            # The program ends, or something is wrong with it. What was shown is put away first.
+            # Cancellation or a bug: save the partial output before it propagates.
             reason = "error" if isinstance(problem, Exception) else "aborted"
-            words = str(problem) or type(problem).__name__
-            stage.session.append_message(
-                answer.message or answer.interrupted(model, stop_reason=reason, error_message=words)
+            detail = str(problem) or type(problem).__name__
+            host.session.append_message(
+                answer.message or answer.interrupted(model, stop_reason=reason, error_message=detail)
             )
             raise
-        message = answer.message or answer.interrupted(model, stop_reason=reason, error_message=words)
+        message = answer.message or answer.interrupted(model, stop_reason=reason, error_message=detail)
         error = None if answer.message is not None else error
         if message.usage is not None:
             self._run.spent += usage_sum(message.usage)
@@ -283,8 +283,8 @@ class TurnRunner:
             message = msgspec.structs.replace(message, thinking_level=request.thinking_level)
         if error is not None and (answer.is_empty or not self._keeps_attempts):
             return _Outcome(entry=None, message=message, error=error)
-        await self._record_silent()
-        return _Outcome(entry=await self.say(message), message=message, error=error)
+        await self._record_empty_failure()
+        return _Outcome(entry=await self.append(message), message=message, error=error)
 
     async def _listen(self, model: Model, request: ModelRequest, answer: PartialAnswer) -> None:
         async with aclosing(model.stream(request)) as events:
@@ -296,13 +296,13 @@ class TurnRunner:
     # -- tools and steering ---------------------------------------------------------------------------
 
     async def _call(self, calls: Sequence[ToolCall]) -> bool:
-        """Do what the model asked for, one after the other; False when that was aborted.
+        """Run the tool calls one after the other; False if aborted.
 
-        Calls that were not begun then have no result; the context says so to the model. A format that has one
-        row for all results of an answer gets them together, at the end.
+        After an abort, calls that have not started have no result; the context tells the model so. A format
+        with one row for all results of an answer gets them together, at the end.
         """
-        together = len(calls) > 1 and "result" in self._stage.session.transcript.format.traits.unsupported
-        tools = {tool.name: tool for tool in self._stage.tools}
+        together = len(calls) > 1 and "result" in self._host.session.transcript.format.traits.unsupported
+        tools = {tool.name: tool for tool in self._host.tools}
         waiting: list[ToolResult] = []
         for number, call in enumerate(calls):
             if self._run.abort.aborted:
@@ -314,91 +314,91 @@ class TurnRunner:
             except BaseException:
                 unfinished = calls[number:] if together else [call]
                 waiting += [_failed_result(one, _TOOL_ABORTED) for one in unfinished]
-                self._stage.session.append_messages(waiting)
+                self._host.session.append_messages(waiting)
                 raise
             if together:
                 waiting.append(result)
             else:
-                await self.say(result)
+                await self.append(result)
         if together:
             waiting += [_failed_result(one, _TOOL_ABORTED) for one in calls[len(waiting) :]]
-            for entry, kept in zip(self._stage.session.append_messages(waiting), waiting, strict=True):
-                await self._show(entry, kept)
+            for entry, kept in zip(self._host.session.append_messages(waiting), waiting, strict=True):
+                await self._emit_message(entry, kept)
         return not self._run.abort.aborted
 
     async def _result(self, tool: Tool | None, call: ToolCall) -> ToolResult:
-        """Run a call if it is permitted; return the result for the model either way."""
+        """Run a call if it is permitted; return the result or the refusal."""
         if tool is not None:
-            await self._run.caught_up()  # the user has seen the answer before being asked
-            refusal = await self._stage.permissions.refusal(tool, call)
+            await self._run.wait_until_handled()  # show the answer before asking for permission
+            refusal = await self._host.permissions.refusal(tool, call)
             if refusal is not None:
                 return _failed_result(call, refusal)
         await self._run.emit(ToolStarted(call=call))
         return await call_tool(tool, call)
 
     async def _steered(self) -> bool:
-        """Say what was steered meanwhile; whether there was anything."""
+        """Append pending steering messages; return whether there were any."""
         steering = self._run.steering
         if not steering:
             return False
         while steering:
             message = user_message(steering[0])
-            entry = self._stage.session.append_message(message)
-            steering.popleft()  # once it is saved: the rest is returned at the end
-            await self._show(entry, message)
+            entry = self._host.session.append_message(message)
+            steering.popleft()  # only after it is saved: unsent messages are returned at the end
+            await self._emit_message(entry, message)
         return True
 
     # -- compaction -----------------------------------------------------------------------------------
 
-    async def _make_room(self) -> None:
-        """Compact if that is due. If it cannot be done the request is sent as it is."""
-        stage, run = self._stage, self._run
-        room = stage.policy.room(stage.required_model().context_window)
-        if room is None or not stage.policy.auto_compact or run.cannot_compact:
+    async def _compact_if_due(self) -> None:
+        """Compact if due. If that fails, the request is sent uncompacted."""
+        host, run = self._host, self._run
+        budget = host.policy.budget(host.required_model().context_window)
+        if budget is None or not host.policy.auto_compact or run.cannot_compact:
             return
-        model = ModelRef(provider=stage.required_model().provider, id=stage.required_model().id)
-        overhead = stage.request_overhead
-        if not compaction_due(stage.context(), room.window, room.reserve, model=model, overhead=overhead):
+        model = ModelRef(provider=host.required_model().provider, id=host.required_model().id)
+        overhead = host.request_overhead
+        if not compaction_due(host.context(), budget.window, budget.reserve, model=model, overhead=overhead):
             return
         await run.emit(CompactionStarted(reason="threshold"))
         flow = compact(
-            stage.session,
+            host.session,
             reason="threshold",
-            keep_recent_tokens=room.keep,
-            window=room.window,
+            keep_recent_tokens=budget.keep,
+            window=budget.window,
             abort=run.abort,
         )
         try:
-            done = await arun(flow, hooks=stage.hooks, summarizer=self._summarize)
+            done = await arun(flow, hooks=host.hooks, summarizer=self._summarize)
         except (FlowError, NotSupported) as problem:
             run.cannot_compact = True
             await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
             return
         run.cannot_compact = done.status != "done"
         if done.session is not None:
-            self._go_on_in(done.session)
+            self._continue_in(done.session)
             self._count(done)
         await self._report_compaction("threshold", done)
 
     async def _report_compaction(self, reason: CompactionReason, done: CompactResult) -> None:
-        """Emit how a compaction ended that no further attempt reports."""
+        """Report a compaction that is not followed by another attempt."""
         if done.status == "done":
-            await self._tell_of_compaction(reason)
+            await self._emit_compacted(reason)
         else:
             await self._run.emit(CompactionFailed(reason=reason, message=done.reason or done.status))
 
-    def _go_on_in(self, fork: LiveSession) -> None:
-        """Let the turn continue in the fork that a compaction made."""
+    def _continue_in(self, fork: LiveSession) -> None:
+        """Continue the turn in the fork that a compaction made."""
         assert isinstance(fork, Session)
-        self._stage.go_on_in(fork)
-        self._run.others_told = fork.foreign_appends
+        self._host.go_on_in(fork)
+        self._run.reported_appends = fork.foreign_appends
         self._forked = fork.id
 
-    async def _tell_of_compaction(self, reason: CompactionReason) -> None:
+    async def _emit_compacted(self, reason: CompactionReason) -> None:
         """Report the compaction just written. A plugin may have appended entries after it."""
-        session = self._stage.session
+        session = self._host.session
         if self._forked == session.id:
-            await self._tell_of_fork(session, reason)
+            await self._emit_fork(session, reason)
             return
         assert session.leaf is not None
         tree, position = session.index, session.index.position(session.leaf)
@@ -415,11 +415,11 @@ class TurnRunner:
         )
 
     def _count(self, compacted: CompactResult) -> None:
-        """Add what a summary cost that is no entry of its own."""
+        """Add the usage of a summary that has no compaction entry."""
         if compacted.usage is not None:
             self._run.spent += usage_sum(compacted.usage)
 
-    async def _tell_of_fork(self, session: Session, reason: CompactionReason) -> None:
+    async def _emit_fork(self, session: Session, reason: CompactionReason) -> None:
         entry = session.index.keys[session.index.types.index("message")]
         made = session.entry(entry)
         assert isinstance(made, MessageEntry)
@@ -430,19 +430,19 @@ class TurnRunner:
         )
 
     async def _summarize(self, request: SummaryRequest) -> Summary:
-        async def told(text: str) -> None:
+        async def on_delta(text: str) -> None:
             await self._run.emit(SummaryDelta(text=text))
 
-        return await write_summary(self._stage.required_model(), request, self._stage.policy, told)
+        return await write_summary(self._host.required_model(), request, self._host.policy, on_delta)
 
-    async def _end(self, ending: TurnEndReason, outcome: _Outcome | None) -> None:
+    async def _end(self, reason: TurnEndReason, outcome: _Outcome | None) -> None:
         await self.report_foreign_appends()
         unsent = tuple(self._run.steering)
         self._run.steering.clear()
-        self._run.over = True
+        self._run.ended = True
         await self._run.emit(
             TurnEnded(
-                reason=ending,
+                reason=reason,
                 entry=None if outcome is None else outcome.entry,
                 error=None if outcome is None else outcome.error,
                 usage=self._run.spent,
@@ -452,14 +452,14 @@ class TurnRunner:
 
 
 def user_message(content: Content) -> UserMessage:
-    """The user's message as stored: always as blocks."""
+    """Return a user message whose content is blocks."""
     return UserMessage(content=(Text(text=content),) if isinstance(content, str) else content)
 
 
 async def write_summary(
-    model: Model, request: SummaryRequest, policy: Policy, told: Callable[[str], Awaitable[None]]
+    model: Model, request: SummaryRequest, policy: Policy, on_delta: Callable[[str], Awaitable[None]]
 ) -> Summary:
-    """A summary by the model. Failures that pass are waited for; others come out as they are."""
+    """Request a summary from the model. Retries after transient errors; other errors propagate."""
     number = 1
     while True:
         answer = PartialAnswer()
@@ -468,7 +468,7 @@ async def write_summary(
                 async for event in events:
                     answer.take(event)
                     if isinstance(event, TextDelta):
-                        await told(event.text)
+                        await on_delta(event.text)
         except ModelError as problem:
             delay = policy.delay(problem, number)
             if delay is None:
@@ -481,5 +481,5 @@ async def write_summary(
         return summary_of(answer.message)
 
 
-def _failed_result(call: ToolCall, words: str) -> ToolResult:
-    return ToolResult(tool_call_id=call.id, tool_name=call.name, content=(Text(text=words),), is_error=True)
+def _failed_result(call: ToolCall, detail: str) -> ToolResult:
+    return ToolResult(tool_call_id=call.id, tool_name=call.name, content=(Text(text=detail),), is_error=True)

@@ -1,4 +1,4 @@
-"""What a session has spent, kept up to date without reading it again."""
+"""Incremental usage totals of a session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["UsageMeter"]
 
 
 class UsageMeter:
-    """The totals of one session: read once, then only what is new is added."""
+    """The usage totals of one session: computed once, then updated with new entries."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -18,7 +18,7 @@ class UsageMeter:
         self._totals = UsageTotals()
 
     def read(self) -> UsageTotals:
-        """Tokens and cost of everything in the session, own and inherited apart."""
+        """Return tokens and cost of all entries, own and inherited separately."""
         session = self._session
         tree = session.index
         if not self._counted or tree is not self._tree:

@@ -1,4 +1,4 @@
-"""From a path to what a model sees: messages, model, thinking level, provider shapes, tokens, usage."""
+"""From a path to a model context: messages, model, thinking level, provider requests, tokens, usage."""
 
 from typing import TYPE_CHECKING, Any
 

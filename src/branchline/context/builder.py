@@ -1,7 +1,7 @@
-"""A path becomes a context: the messages of the selected entries, with edits applied.
+"""Build the context of a path: the messages of the selected entries, with edits applied.
 
-History is never changed: an edit gives a new message beside the stored one, and everything that is not
-edited is the very record that was decoded.
+History is never changed: an edit creates a new message, and unedited messages are the decoded records
+themselves.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ SPEAKING = frozenset({"message", "custom_message", "branch_summary", "context_ed
 
 
 def build_context(source: ContextSource, leaf: int) -> Context:
-    """What a model sees at this position of the tree; -1, before the first entry, gives the empty context."""
+    """Return the model context at this position of the tree.
+
+    -1 (before the first entry) gives an empty one.
+    """
     tree = source.tree
     rules = source.context_rules
     selection = select(source, leaf)
@@ -88,7 +91,7 @@ def build_context(source: ContextSource, leaf: int) -> Context:
 
 
 def entry_messages(entry: Entry) -> tuple[Message, ...]:
-    """The messages of one entry, before any edit; those of a compaction are :func:`opening_messages`."""
+    """Return the messages of one entry before edits; for a compaction see :func:`opening_messages`."""
     match entry:
         case MessageEntry():
             return (entry.message,)
@@ -101,7 +104,7 @@ def entry_messages(entry: Entry) -> tuple[Message, ...]:
 
 
 def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
-    """The message of an extension: an answer if it has that role, else its own kind of message."""
+    """Return the message of an extension: an answer if it has that role, else a custom message."""
     time = milliseconds(entry.timestamp)
     if entry.role == "assistant":
         content = entry.content
@@ -118,9 +121,9 @@ def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
 
 
 def opening_messages(compaction: Compaction, rules: ContextRules) -> tuple[Message, ...]:
-    """The opening messages after a compaction: system state, summary, and the tail that it holds itself.
+    """Return the messages that replace a compaction: system state, summary, and its retained tail.
 
-    A compaction that holds messages need not have a summary.
+    A compaction with a retained tail need not have a summary.
     """
     if rules.opening is not None:
         return rules.opening(compaction)
@@ -145,7 +148,7 @@ def branch_summary_message(entry: BranchSummary) -> BranchSummaryMessage:
 
 
 def edits_in(source: ContextSource, positions: list[int], selection: Selection) -> Edits:
-    """The last edit of each entry among those at these positions of the selection."""
+    """Return the last edit of each entry at these positions of the selection."""
     edits: Edits = {}
     if "context_edit" not in selection.types:
         return edits
@@ -163,7 +166,7 @@ def edits_in(source: ContextSource, positions: list[int], selection: Selection) 
 
 
 def apply_edit(messages: tuple[Message, ...], edit: ContextEdit | None) -> tuple[Message, ...]:
-    """The messages of an entry after its edit: none, with other content, or unchanged."""
+    """Return the messages of an entry after its edit: none, with other content, or unchanged."""
     if edit is None:
         return messages
     if edit.replacement is None:
@@ -187,7 +190,7 @@ def _messages(source: ContextSource, positions: list[int], edits: Edits) -> list
     keys = source.tree.keys
     found: list[ContextMessage] = []
     add = found.append
-    # The keys of the tree, not the equal ids of the entries, which would stay in memory beside them.
+    # The tree's key objects, not the equal ids of the entries, which would take extra memory.
     for position, entry in zip(positions, source.iter_entries(positions), strict=True):
         key = keys[position]
         if type(entry) is MessageEntry and not edits:  # nearly always

@@ -12,14 +12,14 @@ __all__ = ["Context", "ContextMessage", "ModelRef"]
 
 
 class ModelRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A model by the name that its provider gives it."""
+    """A model by provider and the provider's name for it."""
 
     provider: str
     id: str
 
     @property
     def name(self) -> str:
-        """``provider/model``, or the model alone if the provider is unknown."""
+        """``provider/model``, or only the model if the provider is unknown."""
         return f"{self.provider}/{self.id}" if self.provider else self.id
 
 
@@ -36,12 +36,12 @@ class ContextMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a path says to a model.
+    """The context that a path gives a model.
 
     ``measured_from`` is the index of the first message that is younger than the last compaction and the last
     edit: token counts of older answers no longer apply. ``mode``, ``mode_data`` and
-    ``injected_rules`` are what oh-my-pi records along the path: the mode it is in (``none`` outside any) and
-    the rules that it has shown to the model.
+    ``injected_rules`` are what oh-my-pi records along the path: its mode (``none`` outside any) and the rules
+    that it has shown to the model.
     """
 
     messages: list[ContextMessage]

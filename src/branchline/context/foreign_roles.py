@@ -1,7 +1,7 @@
 """Roles that only some agents write, sent as user messages.
 
-Instructions that a program adds (``developer``), code that the person ran (``pythonExecution``) and files
-that the person mentioned (``fileMention``) belong to the conversation; any other role is for its program.
+Instructions that an agent adds (``developer``), code that the user ran (``pythonExecution``) and files that
+the user mentioned (``fileMention``) belong to the conversation; other roles are internal to their agent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["foreign_message"]
 
 
 def foreign_message(message: UnknownMessage) -> UserMessage | None:
-    """What a model gets to see of a message of another program's role; None when that is nothing."""
+    """Convert a message with another agent's role to a user message; None if the model does not see it."""
     fields = message.fields
     time = fields.get("timestamp")
     timestamp = time if isinstance(time, int | float) and not isinstance(time, bool) else None

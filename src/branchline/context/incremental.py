@@ -37,9 +37,9 @@ class IncrementalContext:
         self._context: Context | None = None
 
     def at(self, source: ContextSource, leaf: int, *, settled: bool = True) -> Context:
-        """The context at this position.
+        """Return the context at this position.
 
-        ``settled`` says that no parent in the tree can have changed since the last call. Parents change where
+        ``settled`` means that no parent in the tree can have changed since the last call. Parents change if
         lines are damaged or out of order; the context is then rebuilt.
         """
         context = self._grown(source, leaf) if settled else None
@@ -49,7 +49,7 @@ class IncrementalContext:
         return context
 
     def _grown(self, source: ContextSource, leaf: int) -> Context | None:
-        """The last context extended by new entries; None if the path did more than grow."""
+        """Return the last context extended by new entries; None if the path changed in another way."""
         before, tree = self._context, source.tree
         if before is None or tree is not self._tree or source.context_rules != ContextRules():
             return None
@@ -79,7 +79,7 @@ def _with(before: Context, entries: list[Entry]) -> Context | None:
                 level = entry.thinking_level
             case MessageEntry(message=AssistantMessage() as answer):
                 if not answer.model:
-                    return None  # finding the model in force then takes the whole path
+                    return None  # determining the model then needs the whole path
                 model = ModelRef(provider=answer.provider or "", id=answer.model)
             case _:
                 pass

@@ -1,7 +1,6 @@
-"""Lengths, JSON text and blanks as JavaScript has them, so that we count and trim as the programs we read do.
+"""String lengths, JSON text and whitespace with JavaScript semantics, to match agents written in it.
 
-JavaScript counts UTF-16 units, knows only floating-point numbers, and lists keys that are whole numbers
-before all others.
+JavaScript counts UTF-16 units, has only floating-point numbers, and lists integer keys before all others.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".joi
 
 
 def utf16_length(text: str) -> int:
-    """The length in UTF-16 units: characters outside the basic plane count twice."""
+    """Return the length in UTF-16 units: characters outside the basic plane count twice."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf16_cut(text: str, length: int) -> str:
-    """The first ``length`` UTF-16 units; half a character at the end is left out."""
+    """Return the first ``length`` UTF-16 units, without half a surrogate pair at the end."""
     if text.isascii():
         return text[:length]
     return text.encode("utf-16-le", "surrogatepass")[: 2 * length].decode("utf-16-le", "ignore")
 
 
 def trim(text: str) -> str:
-    """The text without blanks at its ends; for JavaScript U+FEFF is one, U+0085 and U+001C are none."""
+    """Strip JavaScript whitespace, which includes U+FEFF, but not U+0085 and U+001C."""
     return text.strip(_BLANKS)
 
 
 def stringify(value: Any) -> str:
-    """Compact JSON text, as ``JSON.stringify`` writes it. Any depth: the walk is a loop."""
+    """Return compact JSON text, as ``JSON.stringify`` writes it. Iterative, so the depth is not limited."""
     parts: list[str] = []
     rest: list[Any] = [value]
     while rest:
@@ -69,7 +68,7 @@ def stringify(value: Any) -> str:
 
 
 def in_order(value: dict[str, Any]) -> dict[str, Any]:
-    """JavaScript objects list keys that are array indexes first, by size."""
+    """Order keys like JavaScript: array indexes first, in numeric order."""
     indexes = [key for key in value if _is_index(key)]
     if not indexes:
         return value
@@ -78,7 +77,7 @@ def in_order(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def number_text(number: float) -> str:
-    """A number as JavaScript writes it: ``1.0`` is 1, very large and very small ones have an exponent."""
+    """Format a number like JavaScript: ``1.0`` is 1, very large and very small ones have an exponent."""
     if isinstance(number, int) and abs(number) <= _SAFE_INTEGER:
         return str(number)
     try:
@@ -107,7 +106,7 @@ def number_text(number: float) -> str:
 
 
 class _Written:
-    """A piece of the answer that needs no more work, among the values that do."""
+    """Finished text on the stack of values that are still to be written."""
 
     __slots__ = ("text",)
 

@@ -39,12 +39,12 @@ COMPACTION_SUMMARY_PREFIX = "Everything said before this point has been condense
 
 
 def to_model(context: Context) -> list[Message]:
-    """The messages of a context as system, user, assistant and tool-result messages."""
+    """Convert the messages of a context to system, user, assistant and tool-result messages."""
     return model_messages(item.message for item in context.messages)
 
 
 def model_messages(messages: Iterable[Message]) -> list[Message]:
-    """Messages as models know them; commands kept out of the context and unknown roles are dropped."""
+    """Convert messages to roles that models know; excluded commands and unknown roles are dropped."""
     found: list[Message] = []
     for message in messages:
         match message:
@@ -75,19 +75,19 @@ _SUMMARY_ENDS = "\n</summary>"
 
 
 def labelled_summary(summary: str) -> str:
-    """The summary of a compaction as it is sent to a model."""
+    """Return the summary of a compaction as sent to a model."""
     return f"{_SUMMARY_BEGINS}{summary}{_SUMMARY_ENDS}"
 
 
 def unlabelled_summary(text: str) -> str:
-    """The summary in such a text; any other text as it is."""
+    """Return the summary in such a text; other texts are returned unchanged."""
     if text.startswith(_SUMMARY_BEGINS) and text.endswith(_SUMMARY_ENDS):
         return text[len(_SUMMARY_BEGINS) : len(text) - len(_SUMMARY_ENDS)]
     return text
 
 
 def bash_text(run: BashExecution) -> str:
-    """Text for a command that the user ran."""
+    """Return the text for a command that the user ran."""
     text = f"Ran `{run.command}`\n"
     text += f"```\n{run.output}\n```" if run.output else "(no output)"
     if run.cancelled is True:

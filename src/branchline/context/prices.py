@@ -1,7 +1,7 @@
 """Prices of tokens: rates per model, from genai-prices and the user's own list.
 
-The data ships with that package; nothing is fetched. A model that neither knows has no price, which is not
-the same as costing nothing.
+The data ships with that package; nothing is downloaded. A model in neither list has no price, which differs
+from a price of zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 __all__ = ["LONG_CONTEXT", "PriceList", "Rates", "is_price", "parse_price"]
 
 LONG_CONTEXT = 200_000
-"""Tokens in a request from which on some models cost more."""
+"""The request size above which some models cost more."""
 _MILLION = 1_000_000
 _PROBE = 1_000
 
@@ -35,7 +35,7 @@ class Rates(NamedTuple):
         cache_write: float,
         cache_write_1h: float = 0.0,
     ) -> float:
-        """The price of these tokens; those cached for an hour are part of ``cache_write``."""
+        """Return the price of these tokens; tokens cached for an hour are part of ``cache_write``."""
         return (
             input * self.input
             + output * self.output
@@ -56,20 +56,22 @@ class PriceList:
         self._own = dict(map(parse_price, own))
 
     def rates(self, model: str, *, long: bool = False) -> Rates | None:
-        """The rates of a model, for requests of ordinary or of very long context; None if unknown."""
+        """Return the rates of a model, for normal or very long contexts; None if unknown."""
         found = self._own.get(model) or self._own.get(model.partition("/")[2])
         return found or _published(model, long=long)
 
 
 def parse_price(text: str) -> tuple[str, Rates]:
-    """A model and its rates. ValueError for a text that is none."""
+    """Parse a model and its rates. Raises ValueError if the text is invalid."""
     model, equals, numbers = text.rpartition("=")
     try:
         values = [float(number) / _MILLION for number in numbers.split(":")]
     except ValueError:
         values = []
     if not equals or not model or not 2 <= len(values) <= 4 or min(values) < 0:
-        raise ValueError(f"{text!r} is not a price; write provider/model=input:output:cache_read:cache_write")
+        raise ValueError(
+            f"{text!r} is not a valid price; write provider/model=input:output:cache_read:cache_write"
+        )
     given, spent, *cached = values
     read = cached[0] if cached else given
     write = cached[1] if len(cached) > 1 else given
@@ -77,7 +79,7 @@ def parse_price(text: str) -> tuple[str, Rates]:
 
 
 def is_price(text: str) -> bool:
-    """Whether a text names a model and its rates."""
+    """Return whether a text is a valid price."""
     try:
         parse_price(text)
     except ValueError:
@@ -88,7 +90,7 @@ def is_price(text: str) -> bool:
 @cache
 def _published(model: str, *, long: bool) -> Rates | None:
     try:
-        from genai_prices import Usage, calc_price  # noqa: PLC0415  takes long to load, and may be missing
+        from genai_prices import Usage, calc_price  # noqa: PLC0415  slow to import, optional
     except ImportError:
         return None
     provider, slash, name = model.partition("/")
@@ -108,6 +110,6 @@ def _published(model: str, *, long: bool) -> Rates | None:
         read = given + (price(cache_read_tokens=_PROBE) - alone) / _PROBE
         write = given + (price(cache_write_tokens=_PROBE) - alone) / _PROBE
         hour = given + (price(cache_write_tokens=_PROBE, cache_write_1h_tokens=_PROBE) - alone) / _PROBE
-    except Exception:  # noqa: BLE001  unknown models raise LookupError; whatever else happens, no price is known
+    except Exception:  # noqa: BLE001  LookupError for unknown models; other errors mean no price too
         return None
     return Rates(given, spent, read, write, hour)

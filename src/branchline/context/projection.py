@@ -1,4 +1,4 @@
-"""The context entry by entry: what each selected entry says, so that a cut can be made between them."""
+"""The context entry by entry, so that a compaction can cut between entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ProjectedEntry", "Projection", "project"]
 class ProjectedEntry(NamedTuple):
     """One selected entry: ``messages`` after edits, ``said`` before them.
 
-    ``record`` is None for types that never say anything; those are not decoded.
+    ``record`` is None for types that never have messages; those are not decoded.
     """
 
     position: int
@@ -41,7 +41,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     measured: int
 
     def tokens(self) -> TokenEstimate:
-        """What :func:`~branchline.context.tokens.context_tokens` says about the context."""
+        """Return the same as :func:`~branchline.context.tokens.context_tokens` for the context."""
         older = [message for entry in self.entries[: self.measured] for message in entry.messages]
         newer = [message for entry in self.entries[self.measured :] for message in entry.messages]
         before = [*self.opening, *older]
@@ -49,7 +49,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def project(source: ContextSource, leaf: int) -> Projection:
-    """The selected entries at this leaf, side records too, each with its messages."""
+    """Return the selected entries at this leaf, including side records, each with its messages."""
     tree = source.tree
     keys, types = tree.keys, tree.types
     selection = select(source, leaf, hidden=())

@@ -23,7 +23,7 @@ class ModeAndRules(msgspec.Struct, frozen=True):
 
 
 class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How contexts of one agent differ from those of pi."""
+    """The rules of one agent's contexts."""
 
     boundaries: frozenset[str] = frozenset()
     """Entry types after which the context starts over, unless a compaction follows them."""

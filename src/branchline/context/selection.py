@@ -39,7 +39,7 @@ _BARRIERS = frozenset({"compaction", "context_edit"})
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The part of a path that counts.
+    """The part of a path that shapes the context.
 
     ``path`` is the whole chain, side records included, ``kinds`` has the type of each entry on it and
     ``types`` each of these once. ``positions`` are the selected entries without the compaction, which comes
@@ -55,7 +55,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def select(source: ContextSource, leaf: int, *, hidden: Container[str] = SIDE_TYPES) -> Selection:
-    """The entries that shape the context at this leaf, without those of the hidden types."""
+    """Select the entries that shape the context at this leaf, without the hidden types."""
     tree = source.tree
     path = tree.path_positions(leaf)
     kinds = list(map(tree.types.__getitem__, path))
@@ -81,7 +81,7 @@ def select(source: ContextSource, leaf: int, *, hidden: Container[str] = SIDE_TY
 
 
 def selected_entries(source: ContextSource, leaf: int) -> list[str]:
-    """The ids of what shapes the context at this position, in the order of its messages.
+    """Return the ids of the entries that shape the context at this position, in message order.
 
     Includes entries without a message; a compaction comes first, side records are left out.
     """
@@ -91,7 +91,7 @@ def selected_entries(source: ContextSource, leaf: int) -> list[str]:
 
 
 def model_of(source: ContextSource, path: list[int]) -> ModelRef | None:
-    """The model in force: the last one chosen or the last one that answered, whichever is later.
+    """Return the current model: the last one chosen or the last one that answered, whichever is later.
 
     A model named for the whole session takes precedence; its answers name the provider.
     """
@@ -121,12 +121,12 @@ def model_of(source: ContextSource, path: list[int]) -> ModelRef | None:
 
 
 def model_of_answer(source: EntrySource, position: int) -> ModelRef | None:
-    """The model that an answer names."""
+    """Return the model recorded in an answer."""
     return model_in(source.entry(position))
 
 
 def model_in(entry: Entry) -> ModelRef | None:
-    """The model that an entry names as the one that answered."""
+    """Return the model that an entry records as its author."""
     message = entry.message if isinstance(entry, MessageEntry) else None
     if not isinstance(message, AssistantMessage) or not message.model:
         return None
@@ -134,7 +134,7 @@ def model_in(entry: Entry) -> ModelRef | None:
 
 
 def thinking_level_of(source: ContextSource, selection: Selection) -> str:
-    """The thinking level in force; ``off`` by default."""
+    """Return the current thinking level; ``off`` by default."""
     index = _last(selection.kinds, "thinking_level_change")
     while index >= 0:
         entry = source.entry(selection.path[index])
@@ -145,9 +145,9 @@ def thinking_level_of(source: ContextSource, selection: Selection) -> str:
 
 
 def ancestor_with_id(tree: Tree, entry_id: str, path: list[int], index: int) -> int:
-    """The index on the path, before this one, of an entry with this id; -1 if there is none.
+    """Return the index on the path, before this one, of the entry with this id; -1 if there is none.
 
-    Of several holders of the id, the nearest one counts, as with parents.
+    If the id is used more than once, the nearest entry counts, as with parents.
     """
     best = -1
     for position in _holders(tree, entry_id):
@@ -177,7 +177,7 @@ def _last_compaction(source: EntrySource, path: list[int], kinds: list[str]) -> 
 
 
 def _kept(source: ContextSource, path: list[int], index: int, compaction: Compaction) -> list[int]:
-    """What the compaction at this index kept of the entries before it. Its system message replaces theirs."""
+    """Return the entries that the compaction at this index kept. Its system message replaces theirs."""
     tree = source.tree
     if compaction.first_kept is None or compaction.retained_tail is not None:
         return []

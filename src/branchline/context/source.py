@@ -1,4 +1,4 @@
-"""What contexts are built from: a tree, its entries, and what the program says about both."""
+"""The input of a context: a tree, its entries, and the rules of the agent that wrote them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class ContextSource(EntrySource, Protocol):
 
     @property
     def context_rules(self) -> ContextRules:
-        """The rules of the program that wrote the session."""
+        """The context rules of the agent that wrote the session."""
         ...
 
     @property
     def session_model(self) -> str | None:
-        """The model that the file names for the whole session, if it does."""
+        """The model that the file records for the whole session, if any."""
         ...
 
     def answer_model(self, position: int) -> ModelRef | None:
-        """The model of an answer, which the file may name without the answer being decoded."""
+        """Return the model of an answer, if possible without decoding the answer."""
         ...

@@ -1,4 +1,4 @@
-"""The system prompt and the tools in force: the sum of the patches that system messages carry."""
+"""The current system prompt and tools: the result of applying the patches in system messages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class SystemState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The whole system prompt: the named parts, then the free text, with blank lines between."""
+        """The complete system prompt: the named parts, then the free text, separated by blank lines."""
         return "\n\n".join(part for part in (*self.sections.values(), self.prompt) if part)
 
 
 def replay_system(messages: Iterable[Message]) -> SystemState:
-    """Apply the patches in order. A section set to null goes away; a tool replaces its namesake."""
+    """Apply the patches in order. A section set to null is removed; a tool replaces one of the same name."""
     texts: list[str] = []
     sections: dict[str, str] = {}
     tools: dict[str, dict[str, Any]] = {}

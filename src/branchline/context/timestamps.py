@@ -1,4 +1,4 @@
-"""Entry times, which are ISO 8601 text, as the Unix milliseconds that messages carry."""
+"""Conversion of entry times (ISO 8601 text) to Unix milliseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def milliseconds(time: str) -> int | None:
-    """The instant in milliseconds, None when it cannot be read. A time without a zone counts as UTC."""
+    """Convert a time to milliseconds; None if it is invalid. A time without a zone counts as UTC."""
     try:
         instant = datetime.fromisoformat(time)
     except ValueError:

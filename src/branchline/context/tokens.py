@@ -1,7 +1,7 @@
-"""How many tokens messages take: what the last answer reported, and an estimate for what came after.
+"""Token counts of messages: the usage reported by the last answer, plus an estimate for later messages.
 
-An estimate is a quarter of the length in UTF-16 units, rounded up. It is rough and the same everywhere,
-which is what a decision to compact needs.
+An estimate is a quarter of the length in UTF-16 units, rounded up. It is rough but consistent, which is
+enough to decide about compaction.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ class TokenEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context_tokens(context: Context) -> TokenEstimate:
-    """The tokens of a context. What an answer reported counts unless the context was changed after it."""
+    """Return the tokens of a context. Reported usage counts unless the context was changed after it."""
     return projected_tokens([item.message for item in context.messages], context.measured_from)
 
 
 def request_tokens(context: Context, model: ModelRef | None, *, overhead: int = 0) -> int | float:
-    """The estimated tokens of the next request to a model.
+    """Estimate the tokens of the next request to a model.
 
-    ``overhead`` is the estimate of what is sent besides the messages: a system prompt and tools.
+    ``overhead`` is the estimate for the system prompt and tools.
 
-    Only the model itself can report them: another one, or another program, sent a system prompt and tools of
-    its own. A report counts at least as much as the estimate, because some servers leave out cached tokens.
+    Only usage reported by the model itself includes them: other models and agents send other system prompts
+    and tools. It counts at least as much as the estimate, because some servers omit cached tokens.
     """
     messages = [item.message for item in context.messages]
     estimated = projected_tokens(messages, len(messages)).tokens + overhead
@@ -74,7 +74,7 @@ def request_tokens(context: Context, model: ModelRef | None, *, overhead: int = 
 
 
 def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEstimate:
-    """The tokens of messages of which only those from an index on still report true numbers."""
+    """Return the tokens of messages, using only usage reported from ``measured_from`` on."""
     found = _last_usage(messages, measured_from)
     if found is not None:
         return found
@@ -89,7 +89,7 @@ def projected_tokens(messages: Sequence[Message], measured_from: int) -> TokenEs
 
 
 def estimate_messages(messages: Sequence[Message]) -> TokenEstimate:
-    """The tokens of messages alone, taking the last answer's report verbatim."""
+    """Return the tokens of messages, using the usage reported by the last answer."""
     found = _last_usage(messages, 0)
     if found is not None:
         return found
@@ -98,7 +98,7 @@ def estimate_messages(messages: Sequence[Message]) -> TokenEstimate:
 
 
 def estimate_message(message: Message) -> int:
-    """The estimated tokens of one message."""
+    """Estimate the tokens of one message."""
     match message:
         case AssistantMessage():
             length = _answer_length(message.content)

@@ -1,14 +1,13 @@
-"""Every tool call answered exactly once, as every provider demands before it accepts a conversation.
+"""Pairs every tool call with exactly one result, as providers require.
 
-Sessions break that rule often: a run was aborted between call and result, an edit took one half away, two
-branches of a damaged file were joined. Here the list is made whole without inventing anything:
+Sessions often violate that rule: a run was aborted between call and result, an edit removed one of them, or
+two branches of a damaged file were joined. The list is completed without inventing results:
 
-- a call without a result gets one that says so, marked as an error;
-- a result belongs to the nearest call with its id above it, and moves to that call's message;
-- of several results for one call the last one counts;
-- a result without a call is left out: without its question it means nothing to a model, and the history
-  still has it;
-- an answer that failed before it said anything is left out;
+- a call without a result gets an error result that says so;
+- a result belongs to the nearest call with its id above it, and is moved to that call's message;
+- of several results for one call, the last one counts;
+- a result without a call is left out: it means nothing to a model, and the history still has it;
+- an answer that failed without output is left out;
 - an id that was used before is renamed together with its result.
 """
 
@@ -26,7 +25,7 @@ NO_RESULT = "No result was recorded for this tool call."
 
 
 def close_tool_calls(messages: Iterable[Message]) -> list[Message]:
-    """The messages with each tool call followed by exactly one result, before any other message."""
+    """Return the messages with each tool call followed by exactly one result."""
     kept = [message for message in messages if not _failed_silently(message)]
     results = _results_by_call(kept)
     unused = _Names(
@@ -42,7 +41,7 @@ def close_tool_calls(messages: Iterable[Message]) -> list[Message]:
 
 
 def told_result(result: ToolResult) -> UserMessage:
-    """A result in words, where no call is there that it could answer."""
+    """Convert a result without a call to a user message."""
     state = "failed and said" if result.is_error is True else "said"
     heading = Text(text=f"The tool {result.tool_name or 'that was called'} {state}:")
     content = result.content
@@ -51,7 +50,7 @@ def told_result(result: ToolResult) -> UserMessage:
 
 
 def _results_by_call(messages: list[Message]) -> dict[int, dict[str, ToolResult]]:
-    """For the number of each asking message: the last result of each of its calls, in order of arrival."""
+    """Return, by index of the calling message, the last result of each of its calls, in order of arrival."""
     asked_by: dict[str, int] = {}
     results: dict[int, dict[str, ToolResult]] = {}
     for number, message in enumerate(messages):
@@ -63,7 +62,7 @@ def _results_by_call(messages: list[Message]) -> dict[int, dict[str, ToolResult]
 
 
 def _answered(message: AssistantMessage, results: dict[str, ToolResult], names: _Names) -> list[Message]:
-    """One asking message, the results that were recorded in their order, then those that were not."""
+    """Return a calling message, its recorded results in order, then error results for the other calls."""
     blocks: list[Block] = []
     recorded: dict[str, ToolResult] = {}
     missing: list[ToolResult] = []
@@ -88,7 +87,7 @@ def _answered(message: AssistantMessage, results: dict[str, ToolResult], names: 
 
 
 class _Names:
-    """Gives every call an id of its own; ``taken`` are all ids that occur, so that no new one meets them."""
+    """Gives every call a unique id; ``taken`` are all existing ids, which new ones avoid."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)

@@ -1,7 +1,7 @@
-"""Tokens and money: what a session spent, per model, per turn, and how much of it a fork inherited.
+"""Usage (tokens and cost) of a session, per model and per turn, and the part inherited by a fork.
 
-Everything in the file counts, whatever branch it is on: it was paid for. Only entries that can carry usage
-are decoded, a few hundred at a time, so that memory stays flat however long the session is.
+Everything in the file counts, on any branch: it was paid for. Only entries that can have usage are decoded,
+a few hundred at a time, so memory use does not grow with the session.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ __all__ = [
 ]
 
 TOOLS_AND_SUMMARIES = "tools and summaries"
-"""The common row of the breakdown for what was spent by tools and on summaries."""
+"""The row of the breakdown for usage by tools and summaries."""
 
 _TYPES = frozenset({"compaction", "branch_summary", "usage"})
 _ROLES = frozenset({"assistant", "toolResult"})
 
 
 class UsageSource(EntrySource, Protocol):
-    """Entries, and whether the agent that wrote them records what they cost."""
+    """Entries, and whether the agent that wrote them records cost."""
 
     @property
     def records_cost(self) -> bool: ...
 
 
 class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens by kind, their total, and money. Sums add up with ``+``.
+    """Tokens by kind, their total, and cost. Sums can be added with ``+``.
 
-    ``unpriced`` is how many of the tokens come from agents that do not record what they cost.
+    ``unpriced`` is the number of tokens from agents that do not record cost.
     """
 
     input: int | float = 0
@@ -78,7 +78,7 @@ class UsageSum(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class UsageBreakdown(msgspec.Struct, frozen=True, kw_only=True):
-    """A sum and what it is made of, by ``provider/model``."""
+    """A sum and its parts by ``provider/model``."""
 
     total: UsageSum = UsageSum()
     models: dict[str, UsageSum] = {}
@@ -91,9 +91,9 @@ class UsageBreakdown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session spent itself, and what the entries that a fork copied had spent before.
+    """The usage of a session itself, and of the entries that a fork inherited.
 
-    Over the sessions of a library, adding ``own`` counts everything once.
+    Adding ``own`` over the sessions of a library counts everything once.
     """
 
     own: UsageBreakdown = UsageBreakdown()
@@ -105,7 +105,7 @@ class UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsageRow(NamedTuple):
-    """One entry that spent something, and the running total up to and with it."""
+    """One entry with usage, and the running total including it."""
 
     position: int
     entry: str
@@ -115,7 +115,7 @@ class UsageRow(NamedTuple):
 
 
 def totals(source: UsageSource, *, inherited_entries: int = 0) -> UsageTotals:
-    """The sums over all entries of the file; the first ``inherited_entries`` of them came with a fork."""
+    """Return the totals of all entries; the first ``inherited_entries`` of them came with a fork."""
     own: dict[str, UsageSum] = {}
     inherited: dict[str, UsageSum] = {}
     for position, entry in _entries_with_usage(source, range(len(source.tree))):
@@ -126,7 +126,7 @@ def totals(source: UsageSource, *, inherited_entries: int = 0) -> UsageTotals:
 
 
 def usage_rows(source: UsageSource, positions: Iterable[int] | None = None) -> Iterator[UsageRow]:
-    """A row for every entry that spent something, in file order or along the given positions."""
+    """Yield a row for every entry with usage, in file order or along the given positions."""
     cumulative = UsageSum()
     wanted = range(len(source.tree)) if positions is None else positions
     for position, entry in _entries_with_usage(source, wanted):
@@ -146,12 +146,12 @@ def _entries_with_usage(source: EntrySource, positions: Iterable[int]) -> Iterat
 
 
 def model_name(message: AssistantMessage) -> str:
-    """``provider/model`` of an answer; either may be empty."""
+    """Return ``provider/model`` of an answer; either may be empty."""
     return f"{message.provider or ''}/{message.response_model or message.model or ''}"
 
 
 def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, UsageSum]]:
-    """What one entry spent, each part with the model that it was spent on."""
+    """Yield the usage of one entry, each part with its model."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message) if message.usage is not None:
             yield model_name(message), usage_sum(message.usage, priced=priced)
@@ -166,7 +166,7 @@ def entry_usage(entry: Entry, *, priced: bool = True) -> Iterator[tuple[str, Usa
 
 
 def usage_sum(usage: Usage, *, priced: bool = True) -> UsageSum:
-    """What one call spent, as a sum; ``priced`` says whether its cost was recorded."""
+    """Convert usage to a sum; ``priced`` means that its cost was recorded."""
     return UsageSum(
         input=usage.input,
         output=usage.output,

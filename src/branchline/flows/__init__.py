@@ -1,11 +1,11 @@
-"""What happens around the tree, step by step: navigate, fork, compact, resume. Nothing here does it itself.
+"""Operations that need decisions from outside, as generators: navigate, fork, compact, switch, retry.
 
     from branchline.flows import navigate, run
 
     run(navigate(session, entry, summarize=True), summarizer=my_summarizer)
 
-A flow asks all its questions before it changes anything. Who cancels, aborts or fails at a question has
-changed nothing.
+A flow asks all its questions before it changes anything. If it is cancelled, aborted or fails at a question,
+nothing has changed.
 """
 
 from branchline.flows.abort import Aborted, AbortSignal

@@ -23,7 +23,7 @@ class AbortSignal:
         self._lock = threading.Lock()
         self._event = threading.Event()
         self._reason = ""
-        self._waiting: dict[object, Callable[[], object]] = {}
+        self._callbacks: dict[object, Callable[[], object]] = {}
 
     @property
     def aborted(self) -> bool:
@@ -31,42 +31,45 @@ class AbortSignal:
 
     @property
     def reason(self) -> str:
-        """What was given to :meth:`set`; empty before."""
+        """The reason given to :meth:`set`; empty before that."""
         return self._reason
 
     def set(self, reason: str = "") -> None:
-        """Ask everybody to stop. The first reason stays; setting it again does nothing."""
+        """Request an abort. The first reason is kept; later calls do nothing."""
         with self._lock:
             if self._event.is_set():
                 return
             self._reason = reason
             self._event.set()
-            waiting, self._waiting = list(self._waiting.values()), {}
-        for callback in waiting:
+            callbacks, self._callbacks = list(self._callbacks.values()), {}
+        for callback in callbacks:
             callback()
 
     def check(self) -> None:
-        """Raise :class:`Aborted` if it was set."""
+        """Raise :class:`Aborted` if the signal is set."""
         if self._event.is_set():
             raise Aborted(self._reason or "aborted")
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Block until it is set, or for so many seconds; whether it is set."""
+        """Block until the signal is set or ``seconds`` have passed; return whether it is set."""
         return self._event.wait(seconds)
 
     def on_abort(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call this once when it is set (now, if it is), in the thread that sets it; return the undo."""
+        """Register a callback and return a function that removes it.
+
+        The callback runs once, in the thread that sets the signal, or at once if the signal is already set.
+        """
         token = object()
         with self._lock:
             if not self._event.is_set():
-                self._waiting[token] = callback
-                return lambda: _forget(self._waiting, token)
+                self._callbacks[token] = callback
+                return lambda: _remove(self._callbacks, token)
         callback()
         return lambda: None
 
     def __repr__(self) -> str:
-        return f"<Abort {self._reason!r}>" if self.aborted else "<AbortSignal>"
+        return f"<AbortSignal {self._reason!r}>" if self.aborted else "<AbortSignal>"
 
 
-def _forget(waiting: dict[object, Callable[[], object]], token: object) -> None:
-    waiting.pop(token, None)
+def _remove(callbacks: dict[object, Callable[[], object]], token: object) -> None:
+    callbacks.pop(token, None)

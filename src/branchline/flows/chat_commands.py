@@ -1,4 +1,4 @@
-"""The commands that plugins add to a chat: found when it begins, run like those that it has itself."""
+"""Chat commands of plugins: collected when a chat starts, and run like built-in commands."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ _NAME = re.compile(r"[\w?-]+")
 
 
 class PluginCommand(NamedTuple):
-    """A command, and the plugin that has it."""
+    """A command and the plugin that provides it."""
 
     plugin: str
     command: ChatCommand
 
 
 def chat_commands(session: LiveSession, taken: Collection[str]) -> Flow[list[PluginCommand]]:
-    """The commands of all plugins. One whose name is taken, or is none, is a problem of its plugin."""
+    """Collect the commands of all plugins. A duplicate or invalid name is reported as a plugin problem."""
     names = set(taken)
 
     def refuse(answer: object) -> str | None:
-        offered = _listed(answer)
+        offered = _as_list(answer)
         for command in offered:
             if not isinstance(command, ChatCommand):
-                return f"brought a {type(command).__name__}; chat_commands takes ChatCommand records"
+                return f"returned a {type(command).__name__}; chat_commands takes ChatCommand records"
             if not _NAME.fullmatch(command.name):
-                return f"brought a command with the name {command.name!r}, which nobody can type"
+                return f"returned a command with the name {command.name!r}, which cannot be typed"
             if command.name in names:
-                return f"brought a command /{command.name}, which there is already"
+                return f"returned a command /{command.name}, which exists already"
         names.update(command.name for command in offered)
         return None
 
     event = ChatCommandsEvent(taken=tuple(taken))
     answers = yield Gather(hook="chat_commands", event=event, session=session, refuse=refuse)
-    return [PluginCommand(plugin, command) for plugin, answer in answers for command in _listed(answer)]
+    return [PluginCommand(plugin, command) for plugin, answer in answers for command in _as_list(answer)]
 
 
-def run_chat_command(session: LiveSession, offered: PluginCommand, words: str) -> Flow[str | None]:
+def run_chat_command(session: LiveSession, offered: PluginCommand, arguments: str) -> Flow[str | None]:
     """Run a command and return its text for the user. Raises FlowError with the name of its plugin."""
     plugin, command = offered
     try:
-        said = yield CallPlugin(call=lambda context: command.run(context, words), session=session)
+        text = yield CallPlugin(call=lambda context: command.run(context, arguments), session=session)
     except BranchlineError:
         raise
     except Exception as problem:
         reason = str(problem) or type(problem).__name__
         raise FlowError(f"/{command.name} of the plugin {plugin} failed: {reason}") from problem
-    if said is None or isinstance(said, str):
-        return said
+    if text is None or isinstance(text, str):
+        return text
     raise FlowError(
-        f"/{command.name} of the plugin {plugin} returned a {type(said).__name__}; it takes a text or nothing"
+        f"/{command.name} of the plugin {plugin} returned a {type(text).__name__}; expected a text or None"
     )
 
 
-def _listed(answer: Any) -> Sequence[Any]:
+def _as_list(answer: Any) -> Sequence[Any]:
     return answer if isinstance(answer, list | tuple) else [answer]

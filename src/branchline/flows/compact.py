@@ -1,4 +1,4 @@
-"""Compaction: the older part of the context is summarized; nothing is removed from the log."""
+"""Compaction: summarizes the older part of the context. Nothing is removed from the log."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["CompactResult", "compact"]
 
 
 class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a compaction ended; ``entry`` is the compaction, where there is one.
+    """How a compaction ended; ``entry`` is the compaction entry if one was written.
 
     ``session`` is the fork in which the conversation continues, for formats that compact into one.
     """
@@ -65,19 +65,19 @@ def compact(
     window: int | None = None,
     abort: AbortSignal | None = None,
 ) -> Flow[CompactResult]:
-    """Sum up what the model sees but for about ``keep_recent_tokens`` at the end, which are kept verbatim.
+    """Summarize the context except for about ``keep_recent_tokens`` at the end, which are kept verbatim.
 
-    An earlier summary is brought up to date; the beginning of a turn that the cut splits is summed up on its
-    own; files that were read and changed are carried on. What is too long for a summarizer with a context
-    ``window`` of so many tokens is summed up in pieces, each as an update of the one before. A plugin may
-    cancel or bring its own compaction.
+    An earlier summary is updated. If the cut splits a turn, the beginning of that turn is summarized
+    separately. The lists of files read and modified are carried over. Text that does not fit into the
+    summarizer's context ``window`` is summarized in chunks, each updating the summary of the one before. A
+    plugin may cancel, or provide its own compaction.
 
-    A format whose files keep every message (zot) is compacted into a fork, which the result has. This session
-    does not change then.
+    A format whose files keep every message (zot) is compacted into a fork, which the result contains; this
+    session does not change.
 
-    NothingToCompact when there is nothing to sum up. ReadOnly and NotSupported, for formats that know no
-    compactions, before anybody is asked. NoSummarizer and SummaryFailed with nothing written; the plugins are
-    told that it failed.
+    Raises NothingToCompact if there is nothing to summarize; ReadOnly, and NotSupported for formats without
+    compactions, before any question is asked; NoSummarizer and SummaryFailed with nothing written. Plugins
+    are notified of failures.
     """
     abort = AbortSignal() if abort is None else abort
     session.refresh_log()
@@ -91,17 +91,18 @@ def compact(
             session.transcript, session.index.position(leaf), keep_recent_tokens=keep_recent_tokens
         )
     if leaf is None or preparation is None:
-        raise NothingToCompact(f"nothing to compact in session {session.id}: {_why(session)}")
+        raise NothingToCompact(f"nothing to compact in session {session.id}: {_nothing_reason(session)}")
     made, from_hook = None, False
+    job = _Job(session, preparation, custom_instructions, reason, will_retry, abort)
     try:
-        own = yield from _own_compaction(session, preparation, custom_instructions, reason, will_retry, abort)
+        own = yield from _plugin_compaction(job)
         from_hook = own is not None
         if own is None:
-            focus = yield from _focus(session, preparation, custom_instructions, reason, will_retry, abort)
-            own = yield from _summed_up(preparation, focus, window, abort)
+            focus = yield from _focus(job)
+            own = yield from _summarized(preparation, focus, window, abort)
         made = own
         fork, entry = yield from act(
-            "compact", lambda: _stored(session, leaf, own, into_fork=into_fork, from_hook=from_hook)
+            "compact", lambda: _store(session, leaf, own, into_fork=into_fork, from_hook=from_hook)
         )
     except _Cancelled as stopped:
         return CompactResult(status="cancelled", reason=stopped.reason)
@@ -130,33 +131,38 @@ def compact(
     )
 
 
-def _own_compaction(
-    session: LiveSession,
-    preparation: CompactionPreparation,
-    custom_instructions: str | None,
-    reason: CompactionReason,
-    will_retry: bool,  # noqa: FBT001
-    abort: AbortSignal,
-) -> Flow[SessionBeforeCompactResult | None]:
-    """The compaction that a plugin brings, complete, or None."""
-    path = session.path()
+class _Job(NamedTuple):
+    session: LiveSession
+    preparation: CompactionPreparation
+    custom_instructions: str | None
+    reason: CompactionReason
+    will_retry: bool
+    abort: AbortSignal
+
+
+def _plugin_compaction(job: _Job) -> Flow[SessionBeforeCompactResult | None]:
+    """Return the compaction of a plugin with its defaults filled in, or None."""
+    preparation = job.preparation
+    path = job.session.path()
     request = SessionBeforeCompactEvent(
         preparation=preparation,
         entries=tuple(path),
-        custom_instructions=custom_instructions,
-        reason=reason,
-        will_retry=will_retry,
-        abort=abort,
+        custom_instructions=job.custom_instructions,
+        reason=job.reason,
+        will_retry=job.will_retry,
+        abort=job.abort,
     )
 
-    def wrong(answer: SessionBeforeCompactResult) -> str | None:
+    def problem(answer: SessionBeforeCompactResult) -> str | None:
         if not answer.summary.strip():
             return "returned a compaction with an empty summary"
         if answer.first_kept is not None and answer.first_kept not in path:
             return f"keeps entries from {answer.first_kept} on, which is not on the path"
         return None
 
-    own = yield from ask("session_before_compact", request, session, SessionBeforeCompactResult, abort, wrong)
+    own = yield from ask(
+        "session_before_compact", request, job.session, SessionBeforeCompactResult, job.abort, problem
+    )
     if own is None:
         return None
     return msgspec.structs.replace(
@@ -166,7 +172,7 @@ def _own_compaction(
     )
 
 
-def _summed_up(
+def _summarized(
     preparation: CompactionPreparation, focus: str | None, window: int | None, abort: AbortSignal
 ) -> Flow[SessionBeforeCompactResult]:
     budget = summary_budget(window)
@@ -194,30 +200,25 @@ def _summed_up(
     )
 
 
-def _focus(
-    session: LiveSession,
-    preparation: CompactionPreparation,
-    custom_instructions: str | None,
-    reason: CompactionReason,
-    will_retry: bool,  # noqa: FBT001
-    abort: AbortSignal,
-) -> Flow[str | None]:
-    """What the summary pays attention to: what the caller says, and what a plugin adds."""
+def _focus(job: _Job) -> Flow[str | None]:
+    """Return the focus of the summary: the caller's instructions and those that a plugin adds."""
     event = SessionCompactingEvent(
-        preparation=preparation,
-        custom_instructions=custom_instructions,
-        reason=reason,
-        will_retry=will_retry,
-        abort=abort,
+        preparation=job.preparation,
+        custom_instructions=job.custom_instructions,
+        reason=job.reason,
+        will_retry=job.will_retry,
+        abort=job.abort,
     )
 
-    def wrong(answer: SessionCompactingResult) -> str | None:
-        return None if answer.instructions.strip() else "added instructions without words"
+    def problem(answer: SessionCompactingResult) -> str | None:
+        return None if answer.instructions.strip() else "returned empty instructions"
 
-    more = yield from ask("session_compacting", event, session, SessionCompactingResult, abort, wrong)
+    more = yield from ask(
+        "session_compacting", event, job.session, SessionCompactingResult, job.abort, problem
+    )
     if more is None:
-        return custom_instructions
-    return "\n\n".join(filter(None, (custom_instructions, more.instructions)))
+        return job.custom_instructions
+    return "\n\n".join(filter(None, (job.custom_instructions, more.instructions)))
 
 
 class _Stored(NamedTuple):
@@ -225,24 +226,19 @@ class _Stored(NamedTuple):
     entry: str
 
 
-def _stored(
+def _store(
     session: LiveSession, leaf: str, made: SessionBeforeCompactResult, *, into_fork: bool, from_hook: bool
 ) -> _Stored:
-    """Write it, if what was summed up is still what the path says."""
+    """Write the compaction, unless the path has changed since the summary was requested."""
     session.refresh_log()
     _require_on_path(session, leaf)
     if into_fork:
         fork = session.fork_compacted(made.summary, made.first_kept, made.tokens_before)
         if made.usage is not None:
             fork.append_usage("compaction", made.usage)
-        return _Stored(
-            fork, fork.index.keys[fork.index.types.index("message")]
-        )  # a model change may precede it
-    return _Stored(None, _append(session, made, from_hook=from_hook))
-
-
-def _append(session: LiveSession, made: SessionBeforeCompactResult, *, from_hook: bool) -> str:
-    return session.append_compaction(
+        first_message = fork.index.types.index("message")  # a model change may precede it
+        return _Stored(fork, fork.index.keys[first_message])
+    entry = session.append_compaction(
         made.summary,
         made.first_kept,
         made.tokens_before,
@@ -250,10 +246,11 @@ def _append(session: LiveSession, made: SessionBeforeCompactResult, *, from_hook
         usage=made.usage,
         from_hook=from_hook or None,
     )
+    return _Stored(None, entry)
 
 
 def _require_on_path(session: LiveSession, leaf: str) -> None:
-    """Messages may have come since, under the old leaf; another branch or another compaction may not."""
+    """Raise SessionMoved unless only messages were appended below the old leaf."""
     tree = session.index
     position = ROOT if session.leaf is None else tree.position(session.leaf)
     while position != ROOT and tree.keys[position] != leaf:
@@ -267,7 +264,7 @@ def _require_on_path(session: LiveSession, leaf: str) -> None:
         )
 
 
-def _why(session: LiveSession) -> str:
+def _nothing_reason(session: LiveSession) -> str:
     leaf = session.leaf
     if leaf is None:
         return "no messages yet"

@@ -1,10 +1,9 @@
-"""Running a flow: its steps become calls of the functions that the caller brings.
+"""Run flows: every step becomes a call of a function that the caller provides.
 
-``run`` blocks, ``arun`` awaits; what a step means is written once, in :func:`_calls`. Every function may be
-plain or a coroutine function. ``run`` gives a coroutine an event loop of its own, and refuses inside of a
-running one, which it would block. ``arun`` calls plain functions, and does the flow's own work, in worker
-threads, so that nothing is held up, and stops waiting when the flow is aborted; what a thread still brings
-then is not used.
+``run`` blocks, ``arun`` awaits; both share one interpretation of the steps. Every function may be plain or a
+coroutine function. ``run`` runs a coroutine in a new event loop, and refuses to do so inside a running loop,
+which it would block. ``arun`` runs plain functions and the flow itself in worker threads, so that the event
+loop stays free. When the flow is aborted, ``arun`` stops waiting and ignores the result of the thread.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ __all__ = ["Chooser", "ModelCaller", "Summarizer", "arun", "run"]
 T = TypeVar("T")
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
-"""Writes a summary."""
+"""Returns a summary."""
 Chooser = Callable[[Choose], Chosen | Awaitable[Chosen | None] | None]
-"""Asks the user to choose; None cancels."""
+"""Returns the user's choice; None cancels."""
 ModelCaller = Callable[[Attempt], AttemptResult | Awaitable[AttemptResult]]
-"""Asks the model for an answer."""
+"""Requests an answer from the model."""
 
-_DEEPEST = 4
+_MAX_DEPTH = 4
 
 
 def run(
@@ -58,12 +57,12 @@ def run(
     choose: Chooser | None = None,
     attempt: ModelCaller | None = None,
 ) -> T:
-    """Run a flow to its end and give its result.
+    """Run a flow and return its result.
 
-    Without ``summarizer`` a summary that is wanted is a NoSummarizer error, before anything is written.
-    Without ``choose`` a question to the user takes its default.
+    Without ``summarizer``, a flow that needs a summary raises NoSummarizer before it writes anything.
+    Without ``choose``, questions to the user take their defaults.
     """
-    return _Helpers(hooks, summarizer, choose, attempt).run(flow)
+    return _Runner(hooks, summarizer, choose, attempt).run(flow)
 
 
 async def arun(
@@ -75,13 +74,14 @@ async def arun(
     attempt: ModelCaller | None = None,
 ) -> T:
     """:func:`run` for code that awaits."""
-    return await _Helpers(hooks, summarizer, choose, attempt).arun(flow)
+    return await _Runner(hooks, summarizer, choose, attempt).arun(flow)
 
 
 class _Call(NamedTuple):
-    """A function that the driver calls; ``abort`` ends the waiting for it.
+    """A function that the driver calls; it stops waiting on ``abort``.
 
-    What ``acts`` is never left alone. A ``foreign`` function is that of a plugin, and cannot end the program.
+    If it ``acts``, the driver waits for it even when cancelled. A ``foreign`` function belongs to a plugin,
+    and its SystemExit does not end the program.
     """
 
     function: Callable[[], Any]
@@ -91,7 +91,7 @@ class _Call(NamedTuple):
 
 
 class _Done(NamedTuple):
-    """What a flow ended with: a StopIteration cannot come out of a thread."""
+    """The result of a flow: a StopIteration cannot be raised out of a thread."""
 
     value: Any
 
@@ -99,8 +99,8 @@ class _Done(NamedTuple):
 _Calls = Generator[_Call, Any, T]
 
 
-class _Helpers:
-    """What a flow is run with; also what a plugin runs its own flows with."""
+class _Runner:
+    """Runs flows with the caller's functions; plugins run their own flows with it too."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class _Helpers:
                 call = advance()
                 try:
                     answer = _settled(call.function())
-                except BaseException as problem:  # noqa: BLE001  the flow decides what it means
+                except BaseException as problem:  # noqa: BLE001  thrown into the flow
                     advance = partial(calls.throw, problem)
                 else:
                     advance = partial(calls.send, answer)
@@ -150,10 +150,10 @@ class _Helpers:
         finally:
             calls.close()
 
-    # -- what steps mean ------------------------------------------------------------------------------
+    # -- steps ----------------------------------------------------------------------------------------
 
     def _calls(self, flow: Flow[T]) -> _Calls[T]:
-        """The calls that a flow needs, one after the other; what goes wrong in one is thrown into it."""
+        """Yield the calls that a flow needs, in order; exceptions of a call are thrown into the flow."""
         advance: Callable[[], Step] = partial(next, flow)
         try:
             while True:
@@ -162,7 +162,7 @@ class _Helpers:
                 except StopIteration as done:
                     return cast("T", done.value)
                 try:
-                    answer = yield from self._answered(step)
+                    answer = yield from self._perform(step)
                 except GeneratorExit:
                     raise
                 except BaseException as problem:  # noqa: BLE001
@@ -172,16 +172,15 @@ class _Helpers:
         finally:
             flow.close()
 
-    def _answered(self, step: Step) -> _Calls[Any]:
+    def _perform(self, step: Step) -> _Calls[Any]:
         match step:
             case AskHook():
-                return (yield from self._asked(step))
-            case Notify():
-                return (yield from self._told(step))
-            case Gather():
-                return (yield from self._gathered(step))
+                answers = yield from self._hook_answers(step)
+                return answers[0][1] if answers else None
+            case Notify() | Gather():
+                return (yield from self._hook_answers(step))
             case CallPlugin():
-                context = HookContext(step.session, self._deeper(), leave="act")
+                context = HookContext(step.session, self._nested(), leave="act")
                 return (yield _Call(partial(step.call, context), foreign=True))
             case Summarize():
                 if self._summarizer is None:
@@ -203,74 +202,54 @@ class _Helpers:
             case _:
                 raise TypeError(f"a flow yielded {step!r}, which is not a step")
 
-    def _asked(self, step: AskHook) -> _Calls[Any]:
-        """One no is a no; else the first plugin that brought something is heard."""
-        context = HookContext(step.session, self._deeper(), leave="look")
-        found: object = None
-        for plugin, call in self._hooks.implementations(step.hook):
-            step.abort.check()
-            try:
-                answer = yield _Call(partial(call, step.event, context), step.abort, foreign=True)
-            except (Exception, SystemExit) as problem:  # noqa: BLE001  a plugin that fails has no opinion
-                step.abort.check()  # an error caused by the abort is not a failure
-                self._report(plugin, step.hook, problem)
-                continue
-            if isinstance(answer, Cancel):
-                return answer
-            if answer is None:
-                continue
-            if wrong := step.refuse(answer):
-                self._hooks.report(PluginProblem(plugin=plugin, hook=step.hook, message=wrong))
-            elif found is None:
-                found = answer
-        return found
+    def _hook_answers(self, step: AskHook | Gather | Notify) -> _Calls[list[tuple[str, Any]]]:
+        """Call all implementations of a hook and return the usable answers with the names of their plugins.
 
-    def _gathered(self, step: Gather) -> _Calls[list[tuple[str, Any]]]:
-        context = HookContext(step.session, self._deeper(), leave="look")
-        found: list[tuple[str, Any]] = []
+        A Cancel in answer to AskHook is returned alone. A plugin that fails counts as one without an answer.
+        """
+        context = HookContext(
+            step.session, self._nested(), leave="act" if isinstance(step, Notify) else "look"
+        )
+        abort = step.abort if isinstance(step, AskHook) else AbortSignal()
+        answers: list[tuple[str, Any]] = []
         for plugin, call in self._hooks.implementations(step.hook):
+            abort.check()
             try:
-                answer = yield _Call(partial(call, step.event, context), foreign=True)
+                answer = yield _Call(partial(call, step.event, context), abort, foreign=True)
             except (Exception, SystemExit) as problem:  # noqa: BLE001
-                self._report(plugin, step.hook, problem)
+                abort.check()  # an error caused by the abort is not a failure
+                self._report(plugin, step.hook, f"{type(problem).__name__}: {problem}".removesuffix(": "))
                 continue
-            if answer is None:
+            if answer is None or isinstance(step, Notify):
                 continue
-            if wrong := step.refuse(answer):
-                self._hooks.report(PluginProblem(plugin=plugin, hook=step.hook, message=wrong))
+            if isinstance(answer, Cancel) and isinstance(step, AskHook):
+                return [(plugin, answer)]
+            if refusal := step.refuse(answer):
+                self._report(plugin, step.hook, refusal)
             else:
-                found.append((plugin, answer))
-        return found
+                answers.append((plugin, answer))
+        return answers
 
-    def _told(self, step: Notify) -> _Calls[None]:
-        context = HookContext(step.session, self._deeper(), leave="act")
-        for plugin, call in self._hooks.implementations(step.hook):
-            try:
-                yield _Call(partial(call, step.event, context), foreign=True)
-            except (Exception, SystemExit) as problem:  # noqa: BLE001
-                self._report(plugin, step.hook, problem)
-
-    def _report(self, plugin: str, hook: str, problem: BaseException) -> None:
-        message = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    def _report(self, plugin: str, hook: str, message: str) -> None:
         self._hooks.report(PluginProblem(plugin=plugin, hook=hook, message=message))
 
-    def _deeper(self) -> _Helpers:
-        """For the flows that a plugin starts from its hook; plugins that answer each other come to an end."""
-        if self._depth >= _DEEPEST:
-            return _Refusing(self._depth)
-        return _Helpers(self._hooks, self._summarizer, self._choose, self._attempt, self._depth + 1)
+    def _nested(self) -> _Runner:
+        """Return a runner for flows that a plugin starts from its hook; the nesting depth is limited."""
+        if self._depth >= _MAX_DEPTH:
+            return _RefusingRunner(self._depth)
+        return _Runner(self._hooks, self._summarizer, self._choose, self._attempt, self._depth + 1)
 
 
-class _Refusing(_Helpers):
+class _RefusingRunner(_Runner):
     def __init__(self, depth: int) -> None:
         super().__init__(NO_HOOKS, None, None, None, depth)
 
     def _calls(self, flow: Flow[T]) -> _Calls[T]:
         flow.close()
         raise FlowError(
-            f"plugins have started flows from the hooks of flows {self._depth} deep; this one is not run"
+            f"cannot run this flow: plugins have started flows from hooks {self._depth} levels deep"
         )
-        yield  # a generator, as the others are
+        yield  # makes this a generator, like the overridden method
 
 
 def _settled(answer: Any) -> Any:
@@ -293,7 +272,7 @@ async def _wrapped(answer: Awaitable[Any]) -> Any:
 
 
 async def _awaited(call: _Call) -> Any:
-    """What a call gives: awaited here, or made in a worker thread."""
+    """Return the result of a call: awaited here, or made in a worker thread."""
     import asyncio  # noqa: PLC0415
 
     if call.acts:
@@ -304,7 +283,7 @@ async def _awaited(call: _Call) -> Any:
     loop = asyncio.get_running_loop()
 
     def cancel() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile, and the work with it
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and the work has ended with it
             loop.call_soon_threadsafe(work.cancel)
 
     undo = call.abort.on_abort(cancel)
@@ -320,7 +299,7 @@ async def _awaited(call: _Call) -> Any:
 
 
 def _threaded(function: Callable[[], Any]) -> Any:
-    """A StopIteration cannot be raised out of a thread: the awaiting task would never finish."""
+    """Convert a StopIteration: raised out of a thread, it would block the awaiting task forever."""
     try:
         return function()
     except StopIteration as problem:
@@ -344,7 +323,7 @@ async def _called(function: Callable[[], Any]) -> Any:
 
 
 async def _contained(function: Callable[[], Any]) -> Any:
-    """What a function of a plugin gives; a SystemExit in a task would end the event loop."""
+    """Call a plugin function; its SystemExit would end the event loop."""
     try:
         return await _called(function)
     except SystemExit as problem:

@@ -1,4 +1,4 @@
-"""Going on in a new session: a fork at any entry, and a prompt continued in a session of its own."""
+"""Continue in a new session: fork at any entry, or branch at a prompt."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def fork(
     switch: bool = False,
     abort: AbortSignal | None = None,
 ) -> Flow[ForkResult[S]]:
-    """Copy the path to an entry (default: the leaf) into a new, linked session, of the program ``to``.
+    """Copy the path to an entry (default: the leaf) into a new, linked session in the format ``to``.
 
     ``position="before"`` leaves the entry itself out and returns its text if it is a prompt.
-    ``scope="tree"`` copies all branches and makes the entry the leaf. ``switch`` says that the user continues
-    in the fork: plugins are then notified that this session ends and the fork starts. This session does not
+    ``scope="tree"`` copies all branches and makes the entry the leaf. With ``switch`` the user continues in
+    the fork, and plugins are notified that this session ends and the fork starts. This session does not
     change.
     """
     abort = AbortSignal() if abort is None else abort
     session.refresh_log()
     entry = session.leaf if entry is None else entry
-    given = None
+    prompt = None
     if entry is not None:
         record = session.entry(entry)
-        given = editable_prompt(record) if position == "before" else None
+        prompt = editable_prompt(record) if position == "before" else None
     request = SessionBeforeForkEvent(entry=entry, position=position, scope=scope, abort=abort)
     try:
         yield from permit("session_before_fork", request, session, abort)
@@ -83,21 +83,21 @@ def fork(
     return ForkResult(
         status="done",
         session=made,
-        text=None if given is None else given.text,
-        images=() if given is None else given.images,
+        text=None if prompt is None else prompt.text,
+        images=() if prompt is None else prompt.images,
     )
 
 
 def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None = None) -> Flow[ForkResult[S]]:
     """Continue a prompt in a new session: everything before it is copied, and its text is returned.
 
-    The first prompt gives a new, empty session that is linked to this one. The user continues there: this
-    session is left, and does not change. ValueError for an entry that is no prompt.
+    At the first prompt, the new session is empty and linked to this one. The user continues there; this
+    session does not change. Raises ValueError if the entry is not a prompt.
     """
     abort = AbortSignal() if abort is None else abort
     session.refresh_log()
-    given = editable_prompt(session.entry(entry), custom=False)
-    if given is None:
+    prompt = editable_prompt(session.entry(entry), custom=False)
+    if prompt is None:
         raise ValueError(
             f"cannot branch at {entry}: it is not a prompt; "
             "pick a user message, or fork at this entry instead"
@@ -119,4 +119,4 @@ def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None =
         previous_file=session.file,
     )
     yield from notify("session_branch", event, made)
-    return ForkResult(status="done", session=made, text=given.text, images=given.images)
+    return ForkResult(status="done", session=made, text=prompt.text, images=prompt.images)

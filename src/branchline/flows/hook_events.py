@@ -54,20 +54,20 @@ ShutdownReason = Literal["quit", "new", "resume", "fork", "branch"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What all payloads of hooks are."""
+    """Base class of the hook events."""
 
 
 # -- answers ----------------------------------------------------------------------------------------------
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """Cancel. The reason is shown to the user."""
+    """Cancels the operation. The reason is shown to the user."""
 
     reason: str = ""
 
 
 class HookSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary that a plugin wrote itself; no summarizer is asked."""
+    """A summary that a plugin provides; the summarizer is not called."""
 
     text: str
     details: Any = None
@@ -75,9 +75,9 @@ class HookSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionBeforeTreeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer to ``session_before_tree``: a summary, or other wishes than the caller's.
+    """Result of ``session_before_tree``: a summary, or changes to the caller's options.
 
-    The summary is used only if one was wanted. What is left out stays as the caller has it.
+    The summary is used only if one was requested. Fields that are not set leave the option unchanged.
     """
 
     summary: HookSummary | None = None
@@ -87,9 +87,9 @@ class SessionBeforeTreeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionBeforeCompactResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer to ``session_before_compact``: a compaction of one's own.
+    """Result of ``session_before_compact``: a compaction made by the plugin.
 
-    Without ``first_kept`` and ``tokens_before`` those of the preparation are stored.
+    ``first_kept`` and ``tokens_before`` default to the values of the preparation.
     """
 
     summary: str
@@ -100,7 +100,7 @@ class SessionBeforeCompactResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionCompactingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer to ``session_compacting``: what the summary shall pay attention to as well."""
+    """Result of ``session_compacting``: additional instructions for the summary."""
 
     instructions: str
 
@@ -108,8 +108,8 @@ class SessionCompactingResult(msgspec.Struct, frozen=True, kw_only=True):
 class ChatCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A command that a plugin adds to the chat, as ``/name``.
 
-    ``run`` gets the context of the session and the words behind the command. It may be a coroutine function.
-    A text that it returns is shown to the user.
+    ``run`` receives the hook context and the text after the command. It may be a coroutine function. The text
+    that it returns is shown to the user.
     """
 
     name: str
@@ -140,7 +140,7 @@ class SessionBeforeTreeEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionTreeEvent(Event, frozen=True, kw_only=True):
-    """``session_tree``: the leaf has moved. ``from_hook`` says that a plugin wrote the summary."""
+    """``session_tree``: the leaf has moved. ``from_hook`` means that a plugin provided the summary."""
 
     new_leaf: str | None
     old_leaf: str | None
@@ -159,7 +159,7 @@ class SessionBeforeBranchEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionBranchEvent(Event, frozen=True, kw_only=True):
-    """``session_branch``: the new session is there; the context of the hook is the new session's."""
+    """``session_branch``: the new session exists; the hook context holds the new session."""
 
     entry: str
     session: str
@@ -178,7 +178,7 @@ class SessionBeforeForkEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionForkEvent(Event, frozen=True, kw_only=True):
-    """``session_fork``: the fork is there; the context of the hook is the fork's."""
+    """``session_fork``: the fork exists; the hook context holds the fork."""
 
     entry: str | None
     position: ForkAt
@@ -198,7 +198,7 @@ class SessionBeforeSwitchEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionSwitchEvent(Event, frozen=True, kw_only=True):
-    """``session_switch``: another session is the current one; the context of the hook is the new one's."""
+    """``session_switch``: another session is the current one; the hook context holds it."""
 
     reason: SwitchReason
     previous_session: str | None
@@ -213,7 +213,7 @@ class SessionStartEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionShutdownEvent(Event, frozen=True, kw_only=True):
-    """``session_shutdown``: a session is the current one no longer, or the program ends."""
+    """``session_shutdown``: a session is no longer the current one, or the program ends."""
 
     reason: ShutdownReason
     target_file: str | None = None
@@ -223,7 +223,7 @@ class SessionShutdownEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionBeforeCompactEvent(Event, frozen=True, kw_only=True):
-    """``session_before_compact``: what would be summed up. ``entries`` are those of the context now."""
+    """``session_before_compact``: what would be summarized. ``entries`` is the active path."""
 
     preparation: CompactionPreparation
     entries: tuple[str, ...]
@@ -234,7 +234,7 @@ class SessionBeforeCompactEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionCompactingEvent(Event, frozen=True, kw_only=True):
-    """``session_compacting``: the summary is about to be written, and no plugin has brought its own."""
+    """``session_compacting``: the summary is about to be requested; no plugin has provided one."""
 
     preparation: CompactionPreparation
     custom_instructions: str | None
@@ -246,8 +246,8 @@ class SessionCompactingEvent(Event, frozen=True, kw_only=True):
 class SessionCompactEvent(Event, frozen=True, kw_only=True):
     """``session_compact``: the compaction is in the log.
 
-    In a format that compacts into a fork, ``entry`` is the summary at the beginning of the fork, and the
-    context of the hook is the fork's.
+    In a format that compacts into a fork, ``entry`` is the summary at the start of the fork, and the hook
+    context holds the fork.
     """
 
     entry: str
@@ -257,7 +257,7 @@ class SessionCompactEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionCompactFailedEvent(Event, frozen=True, kw_only=True):
-    """``session_compact_failed``: nothing was written, because of this."""
+    """``session_compact_failed``: nothing was written; ``message`` is the reason."""
 
     reason: CompactionReason
     message: str
@@ -267,7 +267,7 @@ class SessionCompactFailedEvent(Event, frozen=True, kw_only=True):
 
 
 class ChatCommandsEvent(Event, frozen=True, kw_only=True):
-    """``chat_commands``: a chat begins. ``taken`` are the names that it has already."""
+    """``chat_commands``: a chat starts. ``taken`` are the names of the existing commands."""
 
     taken: tuple[str, ...]
 

@@ -5,7 +5,7 @@ This module does not need pluggy: :mod:`branchline.plugins` makes its specificat
 
 An implementation takes either or both of two arguments by name: ``event``, the record that the specification
 names, and ``context``, a :class:`~branchline.flows.hook_context.HookContext`. It may be a plain function or a
-coroutine function, except ``entry_appended``, which is called while an append returns and is plain.
+coroutine function, except ``entry_appended``, which is called during an append and must be plain.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class HookSpecs:
     def session_before_tree(
         self, event: SessionBeforeTreeEvent, context: HookContext
     ) -> Cancel | SessionBeforeTreeResult | None:
-        """Before the leaf moves: cancel, bring a summary, or change the wishes of the caller."""
+        """Before the leaf moves: cancel, provide a summary, or change the caller's options."""
 
     def session_tree(self, event: SessionTreeEvent, context: HookContext) -> None:
         """The leaf has moved."""
@@ -71,18 +71,18 @@ class HookSpecs:
     def session_before_compact(
         self, event: SessionBeforeCompactEvent, context: HookContext
     ) -> Cancel | SessionBeforeCompactResult | None:
-        """Before the context is summed up: cancel, or bring a compaction."""
+        """Before a compaction: cancel, or provide a compaction."""
 
     def session_compacting(
         self, event: SessionCompactingEvent, context: HookContext
     ) -> Cancel | SessionCompactingResult | None:
-        """While the context is being summed up, before the model is asked: cancel, or add instructions."""
+        """During a compaction, before the model is called: cancel, or add instructions."""
 
     def session_compact(self, event: SessionCompactEvent, context: HookContext) -> None:
-        """The context was summed up."""
+        """The context was compacted."""
 
     def session_compact_failed(self, event: SessionCompactFailedEvent, context: HookContext) -> None:
-        """The context could not be summed up; nothing was written."""
+        """The compaction failed; nothing was written."""
 
     def session_start(self, event: SessionStartEvent, context: HookContext) -> None:
         """A session becomes the current one."""
@@ -94,15 +94,15 @@ class HookSpecs:
         """Another session is the current one."""
 
     def session_shutdown(self, event: SessionShutdownEvent, context: HookContext) -> None:
-        """A session is the current one no longer, or the program ends."""
+        """A session is no longer the current one, or the program ends."""
 
     def chat_commands(
         self, event: ChatCommandsEvent, context: HookContext
     ) -> ChatCommand | Sequence[ChatCommand] | None:
-        """When a chat begins: the commands that this plugin adds to it."""
+        """When a chat starts: return the commands that this plugin adds."""
 
     def entry_appended(self, event: EntryAppendedEvent, context: HookContext) -> None:
-        """The session appended an entry. A plain function: it is called while the append returns."""
+        """The session appended an entry. Must be a plain function: it is called during the append."""
 
 
 HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
@@ -125,14 +125,14 @@ class Implementation(NamedTuple):
 
 
 class Hooks(Protocol):
-    """Where flows find what plugins have to say."""
+    """Gives flows access to the hook implementations of plugins."""
 
     def implementations(self, hook: str, /) -> Sequence[Implementation]:
-        """The functions for a hook, in the order in which they are asked."""
+        """Return the functions for a hook, in call order."""
         ...
 
     def report(self, problem: PluginProblem, /) -> None:
-        """Take note of what went wrong in a plugin."""
+        """Record the failure of a plugin."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Going to another place in the same session, with a summary of what is left behind if one is wanted."""
+"""Move to another entry of the same session, optionally summarizing the abandoned branch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NavigateResult(msgspec.Struct, frozen=True, kw_only=True):
     """How navigating ended.
 
     ``text`` and ``images`` are those of the prompt that was picked, for editing; None and empty for any
-    other entry. ``reason`` says why it was cancelled or aborted.
+    other entry. ``reason`` is why it was cancelled or aborted.
     """
 
     status: Status
@@ -53,8 +53,8 @@ class NavigateResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class _Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What shall become of the branch that is left."""
+class _Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How to treat the abandoned branch, and the label to set."""
 
     summary: bool
     instructions: str | None
@@ -77,10 +77,10 @@ def navigate(
 
     If the target is a prompt (or a message of an extension), its parent becomes the leaf and its text is
     returned; any other entry becomes the leaf itself. Going to the current leaf does nothing.
-    ``summarize=None`` asks the user whether to summarize the branch that is left. The summary covers what
-    fits into ``window`` tokens and is appended at the new leaf. ``custom_instructions`` are its focus; with
-    ``replace_instructions`` they replace its task. ``label`` labels the summary, or the target if there is
-    none.
+    ``summarize=None`` asks the user whether to summarize the abandoned branch. The summary covers the part
+    that fits into ``window`` tokens and is appended at the new leaf. ``custom_instructions`` are its focus;
+    with ``replace_instructions`` they replace the default instructions. ``label`` labels the summary, or the
+    target if there is none.
 
     Raises EntryNotFound for an unknown target, ReadOnly and NotSupported before any question, NoSummarizer
     and SummaryFailed before the leaf moves, and SessionMoved if the session moved while the questions were
@@ -90,27 +90,29 @@ def navigate(
     session.refresh_log()
     tree, old_leaf = session.index, session.leaf
     position = tree.position(target)
-    given = editable_prompt(session.entry(target))
-    here = tree.nearest_conversation_entry(position if given is None else tree.parents[position])
+    prompt = editable_prompt(session.entry(target))
+    here = tree.nearest_conversation_entry(position if prompt is None else tree.parents[position])
     new_leaf = None if here == ROOT else tree.keys[here]
-    if target == old_leaf or (given is None and new_leaf == old_leaf):
+    if target == old_leaf or (prompt is None and new_leaf == old_leaf):
         return NavigateResult(status="unchanged", old_leaf=old_leaf, new_leaf=old_leaf)
-    left = collect_branch(session.transcript, ROOT if old_leaf is None else tree.position(old_leaf), position)
-    wish = _Wish(
+    abandoned = collect_branch(
+        session.transcript, ROOT if old_leaf is None else tree.position(old_leaf), position
+    )
+    options = _Options(
         summary=bool(summarize),
         instructions=custom_instructions,
         replace=replace_instructions,
         label=label,
     )
-    _require_places(session, new_leaf, left, wish)
+    _require_supported(session, new_leaf, abandoned, options)
     try:
-        if summarize is None and left.entries:
-            wish = yield from _asked_for(wish, abort)
-        wish, own = yield from _heard(session, target, old_leaf, left, wish, abort)
-        _require_places(session, new_leaf, left, wish)
+        if summarize is None and abandoned.entries:
+            options = yield from _ask_user(options, abort)
+        options, own = yield from _ask_plugins(session, target, old_leaf, abandoned, options, abort)
+        _require_supported(session, new_leaf, abandoned, options)
         from_hook = own is not None
-        if own is None and wish.summary and left.entries:
-            own = yield from _summed_up(session, left, wish, window, abort)
+        if own is None and options.summary and abandoned.entries:
+            own = yield from _summarize_branch(session, abandoned, options, window, abort)
     except _Cancelled as stopped:
         return NavigateResult(status="cancelled", old_leaf=old_leaf, new_leaf=old_leaf, reason=stopped.reason)
     except Aborted as aborted:
@@ -127,11 +129,11 @@ def navigate(
             made = session.branch_with_summary(
                 new_leaf, own.text, details=own.details, usage=own.usage, from_hook=from_hook or None
             )
-            if wish.label:
-                session.append_label(made, wish.label)
+            if options.label:
+                session.append_label(made, options.label)
             return made
-        if wish.label:  # first, so that a label that cannot be written leaves the leaf where it is
-            session.append_label(target, wish.label)
+        if options.label:  # first: if the label cannot be written, the leaf does not move
+            session.append_label(target, options.label)
         if new_leaf is None:
             session.reset()
         else:
@@ -147,72 +149,80 @@ def navigate(
         status="done",
         old_leaf=old_leaf,
         new_leaf=moved.new_leaf,
-        text=None if given is None else given.text,
-        images=() if given is None else given.images,
+        text=None if prompt is None else prompt.text,
+        images=() if prompt is None else prompt.images,
         summary_entry=summary_entry,
         from_hook=from_hook,
     )
 
 
-def _require_places(session: LiveSession, new_leaf: str | None, left: BranchCollection, wish: _Wish) -> None:
-    """Refuse what the format of the file cannot hold."""
-    summary = wish.summary and bool(left.entries)
+def _require_supported(
+    session: LiveSession, new_leaf: str | None, abandoned: BranchCollection, options: _Options
+) -> None:
+    """Raise NotSupported for entries that the file format cannot hold."""
+    summary = options.summary and bool(abandoned.entries)
     require_writable(session, "branch_summary" if summary else "reset" if new_leaf is None else "branch")
-    if wish.label:
+    if options.label:
         require_writable(session, "label")
 
 
-def _asked_for(wish: _Wish, abort: AbortSignal) -> Flow[_Wish]:
-    """Ask the user, if the caller left it open."""
+def _ask_user(options: _Options, abort: AbortSignal) -> Flow[_Options]:
+    """Ask the user whether to summarize."""
     chosen = yield from choose("Summarize the abandoned branch?", _CHOICES, NO_SUMMARY, abort)
-    instructions = chosen.text if chosen.key == SUMMARY_WITH_INSTRUCTIONS else wish.instructions
-    return msgspec.structs.replace(wish, summary=chosen.key != NO_SUMMARY, instructions=instructions)
+    instructions = chosen.text if chosen.key == SUMMARY_WITH_INSTRUCTIONS else options.instructions
+    return msgspec.structs.replace(options, summary=chosen.key != NO_SUMMARY, instructions=instructions)
 
 
-def _heard(
+def _ask_plugins(
     session: LiveSession,
     target: str,
     old_leaf: str | None,
-    left: BranchCollection,
-    wish: _Wish,
+    abandoned: BranchCollection,
+    options: _Options,
     abort: AbortSignal,
-) -> Flow[tuple[_Wish, HookSummary | None]]:
-    """The wishes and the summary after the plugins were heard."""
+) -> Flow[tuple[_Options, HookSummary | None]]:
+    """Return the options as changed by plugins, and the summary that a plugin provided."""
     preparation = SessionBeforeTreeEvent(
         target=target,
         old_leaf=old_leaf,
-        common_ancestor=left.common_ancestor,
-        entries_to_summarize=left.entries,
-        wants_summary=wish.summary,
-        custom_instructions=wish.instructions,
-        replace_instructions=wish.replace,
-        label=wish.label,
+        common_ancestor=abandoned.common_ancestor,
+        entries_to_summarize=abandoned.entries,
+        wants_summary=options.summary,
+        custom_instructions=options.instructions,
+        replace_instructions=options.replace,
+        label=options.label,
         abort=abort,
     )
     answer = yield from ask(
-        "session_before_tree", preparation, session, SessionBeforeTreeResult, abort, _wrong
+        "session_before_tree", preparation, session, SessionBeforeTreeResult, abort, _summary_problem
     )
     if answer is None:
-        return wish, None
+        return options, None
     unset = msgspec.UNSET
-    return _Wish(
-        summary=wish.summary,
-        instructions=wish.instructions if answer.custom_instructions is unset else answer.custom_instructions,
-        replace=wish.replace if answer.replace_instructions is unset else answer.replace_instructions,
-        label=wish.label if answer.label is unset else answer.label,
-    ), answer.summary if wish.summary else None
+    return _Options(
+        summary=options.summary,
+        instructions=options.instructions
+        if answer.custom_instructions is unset
+        else answer.custom_instructions,
+        replace=options.replace if answer.replace_instructions is unset else answer.replace_instructions,
+        label=options.label if answer.label is unset else answer.label,
+    ), answer.summary if options.summary else None
 
 
-def _wrong(answer: SessionBeforeTreeResult) -> str | None:
+def _summary_problem(answer: SessionBeforeTreeResult) -> str | None:
     own = answer.summary
     return None if own is None or own.text.strip() else "returned an empty summary"
 
 
-def _summed_up(
-    session: LiveSession, left: BranchCollection, wish: _Wish, window: int | None, abort: AbortSignal
+def _summarize_branch(
+    session: LiveSession,
+    abandoned: BranchCollection,
+    options: _Options,
+    window: int | None,
+    abort: AbortSignal,
 ) -> Flow[HookSummary]:
-    preparation = prepare_branch_summary(session.transcript, left, branch_budget(window))
-    request = branch_request(preparation, wish.instructions, replace=wish.replace)
+    preparation = prepare_branch_summary(session.transcript, abandoned, branch_budget(window))
+    request = branch_request(preparation, options.instructions, replace=options.replace)
     if request is None:
         return HookSummary(text=branch_summary(preparation), details=preparation.files.details())
     summary = yield from summarize(request, abort)

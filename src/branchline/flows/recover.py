@@ -1,8 +1,8 @@
-"""When an answer fails: the attempt leaves the context; an overflow gets one compaction and one retry.
+"""Recovery from failed answers: they leave the context; an overflow gets one compaction and one retry.
 
-The record of a failed attempt stays in the tree. For a plain retry the leaf moves to before it, so that the
-new answer becomes its sibling. Before a compaction it is taken out by context edits instead, where the
-format has them: only then can a prompt that is too long itself be summed up.
+The failed answer stays in the tree. For a plain retry the leaf moves back to its parent, so that the new
+answer becomes its sibling. Before a compaction a context edit removes it instead, if the format has context
+edits: only then can an overlong prompt itself be summarized.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rewind_failed(session: LiveSession, failed: str | None = None) -> Flow[str | None]:
-    """Go back to before a failed answer (default: the leaf), so that it is not sent again; gives the leaf.
+    """Move the leaf to the parent of a failed answer (default: the leaf) and return the new leaf.
 
-    ValueError when the entry is no answer; NotSupported in a format whose files are one line.
+    Raises ValueError if the entry is not an answer; NotSupported in a linear format.
     """
     session.refresh_log()
     failed = session.leaf if failed is None else failed
@@ -63,18 +63,18 @@ def turn(
     custom_instructions: str | None = None,
     abort: AbortSignal | None = None,
 ) -> Flow[TurnResult]:
-    """Get an answer from the model; if the context is too long for it, compact once and try once more.
+    """Get an answer from the model; if the context is too long, compact once and retry once.
 
-    Each :class:`~branchline.flows.steps.Attempt` is one request to the model with everything that belongs to
-    it. Errors of the compaction (NothingToCompact, SummaryFailed …) come out as they are: the attempt that
-    failed has left the context by then, and its record is in the tree.
+    Each :class:`~branchline.flows.steps.Attempt` is one request to the model, including its tool calls.
+    Compaction errors (NothingToCompact, SummaryFailed …) propagate: by then the failed answer has left the
+    context, and its record is in the tree.
     """
     abort = AbortSignal() if abort is None else abort
     first = yield from attempt(1, session, abort)
     if not first.overflow:
         return TurnResult(outcome=first)
     if first.failed is not None:
-        yield from _taken_out(session, first.failed)
+        yield from _omit(session, first.failed)
     compacted = yield from compact(
         session,
         custom_instructions=custom_instructions,
@@ -90,8 +90,8 @@ def turn(
     return TurnResult(outcome=second, attempts=2, compacted=compacted)
 
 
-def _taken_out(session: LiveSession, failed: str) -> Flow[None]:
-    """The model sees a failed answer no more."""
+def _omit(session: LiveSession, failed: str) -> Flow[None]:
+    """Remove a failed answer from the context."""
     if "context_edit" in session.transcript.format.traits.unsupported:
         yield from rewind_failed(session, failed)
     else:

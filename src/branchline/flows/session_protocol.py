@@ -1,7 +1,7 @@
-"""What flows ask of a session and do to it: the protocol that :class:`branchline.Session` meets.
+"""The session protocol that flows use; :class:`branchline.Session` implements it.
 
-Flows are a layer below the session and never import it. They read the tree through these names, and what they
-write they hand out as a step; nothing here is called before every question has its answer.
+Flows are a layer below the session and never import it. They read the tree through this protocol, and write
+in a single :class:`~branchline.flows.steps.Act` step, after every question has been answered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ForkScope = Literal["path", "tree"]
 
 
 class ReadableSession(Protocol):
-    """What can be asked of a live conversation."""
+    """The read side of a session."""
 
     @property
     def id(self) -> str: ...
@@ -47,7 +47,7 @@ class ReadableSession(Protocol):
 
 
 class BranchingSession(ReadableSession, Protocol):
-    """A conversation whose leaf can be moved, and which can be forked."""
+    """A session whose leaf can be moved, and which can be forked."""
 
     def refresh_log(self) -> int: ...
     def branch(self, entry_id: str, /) -> None: ...
@@ -78,7 +78,7 @@ class BranchingSession(ReadableSession, Protocol):
 
 
 class AppendableSession(Protocol):
-    """A conversation to which more than messages can be appended."""
+    """A session to which entries other than messages can be appended."""
 
     def append_compaction(
         self,
@@ -107,13 +107,13 @@ class AppendableSession(Protocol):
 
 
 class LiveSession(BranchingSession, AppendableSession, Protocol):
-    """Everything that flows do to a conversation."""
+    """Everything that flows need from a session."""
 
 
 def require_writable(session: ReadableSession, *kinds: str) -> None:
-    """Refuse what could not be written at the end, before plugins, a model or the user are asked.
+    """Raise early, before any question is asked, if entries of these kinds could not be written.
 
-    ReadOnly, or NotSupported when the format of the file cannot hold one of these.
+    Raises ReadOnly, or NotSupported if the file format cannot hold one of the kinds.
     """
     transcript = session.transcript
     if (reason := transcript.reading.read_only) is not None:

@@ -1,9 +1,9 @@
 """The steps of a flow: its questions, and the single change that it makes at the end.
 
-A flow is a generator. It yields steps and is sent their answers; :mod:`branchline.flows.driver` does that
-for code that blocks and for code that awaits. All questions come first. Then comes one :class:`Act`, which
-changes something, and after it only :class:`Notify`. So a flow that is stopped at a question (by an
-answer, an abort or an exception) has changed nothing.
+A flow is a generator. It yields steps and receives their answers from :mod:`branchline.flows.driver`, which
+has a blocking and an asynchronous form. All questions come first, then one :class:`Act`, which makes the
+change, and after it only :class:`Notify`. So a flow that is stopped at a question (by an answer, an abort or
+an exception) has changed nothing.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ Status = Literal["done", "unchanged", "cancelled", "aborted"]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a flow wants from the world."""
+    """Base class of the requests that a flow yields."""
 
 
 class AskHook(Step, frozen=True, kw_only=True):
-    """Ask the plugins before something happens. Answer: None, :class:`Cancel`, or a result of their own.
+    """Call a hook before an operation. Answer: None, :class:`Cancel`, or a result of a plugin.
 
-    ``refuse`` says what is wrong with an answer, or None; a wrong answer is a problem of its plugin.
+    ``refuse`` returns what is wrong with an answer, or None; invalid answers are reported as plugin problems.
     """
 
     hook: str
@@ -67,7 +67,7 @@ class AskHook(Step, frozen=True, kw_only=True):
 
 
 class Notify(Step, frozen=True, kw_only=True):
-    """Tell the plugins what has happened. The answer does not count."""
+    """Notify plugins after an operation. The answer is ignored."""
 
     hook: str
     event: Event
@@ -75,7 +75,7 @@ class Notify(Step, frozen=True, kw_only=True):
 
 
 class Gather(Step, frozen=True, kw_only=True):
-    """Ask all plugins. Answer: what each of them brought, with its name; ``refuse`` is as for AskHook."""
+    """Collect the results of all plugins. Answer: (plugin, result) pairs; ``refuse`` is as for AskHook."""
 
     hook: str
     event: Event
@@ -84,14 +84,14 @@ class Gather(Step, frozen=True, kw_only=True):
 
 
 class CallPlugin(Step, frozen=True, kw_only=True):
-    """Call a function of a plugin with a context that may write. Answer: its return value."""
+    """Call a plugin function with a context that may write. Answer: its return value."""
 
     call: Callable[[Any], Any]
     session: LiveSession
 
 
 class Summarize(Step, frozen=True, kw_only=True):
-    """Have something summed up. Answer: a text or a :class:`~branchline.compaction.Summary`."""
+    """Request a summary. Answer: a text or a :class:`~branchline.compaction.Summary`."""
 
     request: SummaryRequest
     abort: AbortSignal
@@ -125,9 +125,9 @@ class Choose(Step, frozen=True, kw_only=True):
 
 
 class Attempt(Step, frozen=True, kw_only=True):
-    """Try to get an answer from the model (see :mod:`branchline.flows.recover`). Answer: AttemptResult.
+    """Request an answer from the model (see :mod:`branchline.flows.recover`). Answer: AttemptResult.
 
-    ``session`` is another one than before if the conversation continues in a fork.
+    ``session`` differs from the previous attempt if the conversation continues in a fork.
     """
 
     number: int
@@ -136,7 +136,7 @@ class Attempt(Step, frozen=True, kw_only=True):
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended. ``failed`` is the entry of an answer that failed and was recorded."""
+    """How an attempt ended. ``failed`` is the entry of a recorded failed answer."""
 
     overflow: bool = False
     failed: str | None = None
@@ -155,7 +155,7 @@ Flow = Generator[Step, Any, T]
 
 
 class _Cancelled(Exception):
-    """Inside a flow: a question was answered with no. The flow turns it into its result."""
+    """Raised inside a flow when a question is answered with a cancellation; becomes the flow's result."""
 
     def __init__(self, cancel: Cancel) -> None:
         super().__init__(cancel.reason)
@@ -168,33 +168,33 @@ def ask(
     session: LiveSession,
     kind: type[T],
     abort: AbortSignal,
-    wrong: Callable[[T], str | None],
+    problem: Callable[[T], str | None],
 ) -> Flow[T | None]:
-    """What the plugins bring, of the kind that this hook takes; Stopped when one of them says no.
+    """Call a hook and return its result of type ``kind``, or None. Raises _Cancelled if a plugin cancels.
 
-    ``wrong`` says why an answer of that kind cannot be used.
+    ``problem`` returns why a result cannot be used, or None.
     """
 
     def refuse(answer: object) -> str | None:
         if isinstance(answer, kind):
-            return wrong(answer)
+            return problem(answer)
         return f"answered with a {type(answer).__name__}; {hook} takes a {kind.__name__}, a Cancel or nothing"
 
-    answer = yield from _asked(hook, event, session, refuse, abort)
+    answer = yield from _ask(hook, event, session, refuse, abort)
     assert answer is None or isinstance(answer, kind)
     return answer
 
 
 def permit(hook: str, event: Event, session: LiveSession, abort: AbortSignal) -> Flow[None]:
-    """Ask the plugins whether something may happen; Stopped when one of them says no."""
+    """Call a hook that may only cancel. Raises _Cancelled if a plugin cancels."""
 
     def refuse(answer: object) -> str:
         return f"answered with a {type(answer).__name__}; {hook} takes a Cancel or nothing"
 
-    yield from _asked(hook, event, session, refuse, abort)
+    yield from _ask(hook, event, session, refuse, abort)
 
 
-def _asked(
+def _ask(
     hook: str, event: Event, session: LiveSession, refuse: Callable[[object], str | None], abort: AbortSignal
 ) -> Flow[object]:
     abort.check()
@@ -210,7 +210,7 @@ def notify(hook: str, event: Event, session: LiveSession) -> Flow[None]:
 
 
 def summarize(request: SummaryRequest, abort: AbortSignal) -> Flow[Summary]:
-    """A summary that can be used. SummaryFailed when it is empty, was cut off, or did not come."""
+    """Request a summary. Raises SummaryFailed if it is empty, truncated or missing."""
     abort.check()
     try:
         answer = yield Summarize(request=request, abort=abort)
@@ -229,7 +229,7 @@ def summarize(request: SummaryRequest, abort: AbortSignal) -> Flow[Summary]:
 def choose(
     question: str, choices: tuple[Choice, ...], default: str | None, abort: AbortSignal
 ) -> Flow[Chosen]:
-    """The user's choice; raises Stopped if there is none."""
+    """Return the user's choice. Raises _Cancelled if there is none."""
     abort.check()
     answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
     abort.check()
@@ -242,13 +242,13 @@ def choose(
 
 
 def attempt(number: int, session: LiveSession, abort: AbortSignal) -> Flow[AttemptResult]:
-    """How an attempt ended. Who makes it looks at the abort itself, and records what came until then."""
+    """Request an answer. The attempt itself watches the abort signal and records partial output."""
     answer = yield Attempt(number=number, session=session, abort=abort)
     assert isinstance(answer, AttemptResult)
     return answer
 
 
 def act(verb: str, call: Callable[[], T]) -> Flow[T]:
-    """What the function returns that changes something."""
+    """Make the change and return the function's result."""
     answer: T = yield Act(verb=verb, call=call)
     return answer

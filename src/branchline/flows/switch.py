@@ -1,4 +1,4 @@
-"""Which session is the current one: it starts, is left for another one, and ends."""
+"""Changes of the current session: start, switch, resume, shut down."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ S = TypeVar("S", bound=LiveSession)
 
 
 class SwitchResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
-    """How a switch ended; ``session`` is the current one now, also when it is the old one."""
+    """How a switch ended; ``session`` is the current session, even if it did not change."""
 
     status: Status
     session: S | None
@@ -34,12 +34,12 @@ class SwitchResult(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
 
 
 def start(session: LiveSession, reason: StartReason = "startup") -> Flow[None]:
-    """Tell the plugins that a session is the current one, when a program begins."""
+    """Notify plugins, at program start, that a session is the current one."""
     yield from notify("session_start", SessionStartEvent(reason=reason), session)
 
 
 def shut_down(session: LiveSession, reason: ShutdownReason = "quit") -> Flow[None]:
-    """Tell the plugins that a session is left, when a program ends."""
+    """Notify plugins, at program exit, that a session ends."""
     yield from notify("session_shutdown", SessionShutdownEvent(reason=reason), session)
 
 
@@ -51,9 +51,9 @@ def switch(
     target: str | None = None,
     abort: AbortSignal | None = None,
 ) -> Flow[SwitchResult[S]]:
-    """Leave a session (None at the beginning) for the one that ``make`` opens or creates.
+    """Switch from a session (None at program start) to the one that ``make`` opens or creates.
 
-    ``target`` says which one, for the plugins: a file or an id. The old session is not closed.
+    ``target`` names it for the plugins: a file or an id. The previous session is not closed.
     """
     abort = AbortSignal() if abort is None else abort
     if previous is not None:
@@ -83,9 +83,9 @@ def resume(
     new_session: Callable[[], S],
     abort: AbortSignal | None = None,
 ) -> Flow[SwitchResult[S]]:
-    """Let the user pick one of these sessions (by the keys of the choices) and continue in it.
+    """Let the user pick a session, identified by the key of its choice, and continue in it.
 
-    Who picks nothing stays in the session that they are in, or starts a fresh one at the beginning.
+    Picking nothing keeps the current session; without one it starts a new session.
     """
     abort = AbortSignal() if abort is None else abort
     try:
@@ -105,7 +105,7 @@ def hand_over(
     made: LiveSession,
     reason: Literal["new", "resume", "fork", "branch"],
 ) -> Flow[None]:
-    """Tell the plugins that one session is left and that another one starts."""
+    """Notify plugins that one session ends and another one starts."""
     if previous is not None:
         event = SessionShutdownEvent(reason=reason, target_file=made.file)
         yield from notify("session_shutdown", event, previous)

@@ -1,4 +1,4 @@
-"""Sessions of Google's Agent Development Kit in any store (extra ``adk``)::
+"""Session service for Google's Agent Development Kit (extra ``adk``)::
 
     from branchline.integrations.adk import BranchlineSessionService
     service = BranchlineSessionService("app.db")               # or a directory, or postgresql://…
@@ -6,9 +6,9 @@
     await service.create_session(app_name="shop", user_id="ada", session_id="s1")
     await service.fork_session(app_name="shop", user_id="ada", session_id="s1", at=event_id)
 
-An event is an entry with the id of the event. The state of a session follows its path, so that going back to
-an entry also brings back the state of that moment. Two processes that append to one session neither crash nor
-hide each other's events; ``on_conflict`` says what happens instead.
+An event is stored as an entry with the id of the event. The state of a session follows its path, so going
+back to an entry also restores the state at that entry. Two processes can append to one session without losing
+events; ``on_conflict`` controls where they are appended.
 """
 
 from __future__ import annotations
@@ -38,9 +38,15 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError("the session service for ADK needs it: pip install 'branchline[adk]'") from problem
 
 from branchline.entries import CustomMessage
-from branchline.integrations.event_messages import native_entries, native_forms, new_entries, tool_result
+from branchline.integrations.event_messages import (
+    assistant_message,
+    native_entries,
+    native_forms,
+    new_entries,
+    tool_result,
+)
 from branchline.integrations.open_sessions import OpenSessions, Slot
-from branchline.integrations.threads import ClosableAdapter, run_to_end
+from branchline.integrations.threads import LibraryAdapter, run_to_end
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store, key_for, parts_of, trash_of
@@ -53,12 +59,12 @@ _SPACE = "adk"
 Fields = dict[str, Any]
 
 
-class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ignore[misc]  # not in the locked environment
-    """The sessions of one store, of any number of apps and users.
+class BranchlineSessionService(BaseSessionService, LibraryAdapter):  # type: ignore[misc]  # not in the locked environment
+    """The sessions of one store, for any number of apps and users.
 
-    ``on_conflict``: an event of a session object that is behind the store follows what is stored
-    (``"append"``), or what that object has seen, on a branch of its own (``"branch"``), or is refused with
-    StaleSessionError (``"raise"``).
+    ``on_conflict`` applies to events of a session object that is older than the store: ``"append"`` appends
+    after the stored events, ``"branch"`` continues from the last event the object has seen, on its own
+    branch, and ``"raise"`` raises StaleSessionError.
     """
 
     def __init__(
@@ -68,18 +74,17 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
         on_conflict: OnConflict = "append",
     ) -> None:
         super().__init__()
-        self._owns = not isinstance(where, SessionLibrary)
-        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._open_library(where)
         (self._store,) = self._library.stores
         self._on_conflict: OnConflict = on_conflict
         self._sessions: OpenSessions[tuple[str, ...]] = OpenSessions()
 
-    # -- the interface of ADK ---------------------------------------------------------------------------
+    # -- ADK's interface --------------------------------------------------------------------------------
 
     async def create_session(
         self, *, app_name: str, user_id: str, state: Fields | None = None, session_id: str | None = None
     ) -> AdkSession:
-        """Create a session. AlreadyExistsError if its id is taken."""
+        """Create a session. Raises AlreadyExistsError if its id is taken."""
         name = (session_id or "").strip() or str(uuid.uuid4())
         app, user, own = _scopes(state or {})
 
@@ -96,7 +101,7 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
                 slot.session = made
                 made.on_conflict = "append"
                 if own:
-                    made.write(functools.partial(_given, [_state_entry(own)]))
+                    made.write(functools.partial(_fixed_entries, [_state_entry(own)]))
                 self._change_shared(app_name, user_id, app, user)
                 return self._read(app_name, user_id, name, made, None)
 
@@ -105,7 +110,7 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> AdkSession | None:
-        """The session with the events of its active path; None if there is none."""
+        """Return the session with the events of its active path; None if there is none."""
         name = session_id.strip()
 
         def read() -> AdkSession | None:
@@ -120,7 +125,7 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
         return await run_to_end(read)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """The sessions of an app or of a user, oldest change first, without events and state."""
+        """List the sessions of an app or user, oldest change first, without events and state."""
         begin = (_SPACE, app_name) if user_id is None else (_SPACE, app_name, user_id)
 
         def read() -> list[AdkSession]:
@@ -146,11 +151,11 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
         await run_to_end(remove)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> Fields:
-        """What all sessions of a user share, without the prefix ``user:``."""
+        """Return the state shared by all sessions of a user, without the prefix ``user:``."""
         return await run_to_end(lambda: self._shared(_parts(app_name, user_id, "")))
 
     async def append_event(self, session: AdkSession, event: Event) -> Event:
-        """Append an event in one write, and apply what it changes in the state. Again, it is no change."""
+        """Append an event in one write and apply its state changes. Appending it again changes nothing."""
         if event.partial:
             return event
         self._apply_temp_state(session, event)
@@ -160,10 +165,10 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
             return event
         self._commit_event_to_session(session, event)
         session.last_update_time = event.timestamp
-        session._storage_update_marker = leaf  # noqa: SLF001  what the session object has seen
+        session._storage_update_marker = leaf  # noqa: SLF001  the newest event it has seen
         return event
 
-    # -- more than ADK asks for -------------------------------------------------------------------------
+    # -- beyond ADK's interface -------------------------------------------------------------------------
 
     async def fork_session(
         self,
@@ -174,9 +179,9 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
         at: str | None = None,
         new_session_id: str | None = None,
     ) -> AdkSession:
-        """A new session with the events up to one (default: all), which names the old one as its parent.
+        """Create a session with the events up to ``at`` (default: all), linked to its parent session.
 
-        SessionNotFoundError if there is no such session, EntryNotFound for an event that is not in it,
+        Raises SessionNotFoundError if there is no such session, EntryNotFound if the event is not in it, and
         AlreadyExistsError if the new id is taken.
         """
         name = new_session_id or str(uuid.uuid4())
@@ -197,20 +202,13 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
 
         return await run_to_end(fork)
 
-    async def close(self) -> None:
-        """Close the sessions, and the store if this object opened it."""
-
-        def close() -> None:
-            self._sessions.close()
-            if self._owns:
-                self._library.close()
-
-        await run_to_end(close)
-
     # -- inside, in a thread ----------------------------------------------------------------------------
 
+    def _close_sessions(self) -> None:
+        self._sessions.close()
+
     def _opened(self, slot: Slot, parts: tuple[str, ...]) -> Session | None:
-        """The session of these parts, as it was when it was last used; None if there is none."""
+        """Return the session of these parts, without refreshing it; None if there is none."""
         if self._store.stat(key_for(*parts)) is None:
             slot.close()
         elif slot.session is None:
@@ -227,7 +225,7 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
         ]
         if config is not None and config.after_timestamp is not None:
             events = [event for event in events if event.timestamp >= config.after_timestamp]
-        state = _folded(session)
+        state = _state_of(session)
         for prefix, parts in (
             (State.APP_PREFIX, _parts(app, "", "")),
             (State.USER_PREFIX, _parts(app, user, "")),
@@ -238,11 +236,11 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
         found = AdkSession(
             app_name=app, user_id=user, id=name, state=state, events=events, last_update_time=changed
         )
-        found._storage_update_marker = session.leaf or ""  # noqa: SLF001  what the session object has seen
+        found._storage_update_marker = session.leaf or ""  # noqa: SLF001  the newest event it has seen
         return found
 
     def _append(self, seen: AdkSession, event: Event) -> str | None:
-        """The entry of an event that was written; None if the store has it already."""
+        """Append an event and return its entry; None if the store has it already."""
         parts = _parts(seen.app_name, seen.user_id, seen.id)
         data = event.model_dump_json(exclude_none=True).encode()
         marker = seen._storage_update_marker  # noqa: SLF001
@@ -279,7 +277,7 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
             if session is None:
                 return {}
             session.refresh()
-            return _folded(session)
+            return _state_of(session)
 
     def _change_shared(self, app_name: str, user_id: str, app: Fields, user: Fields) -> None:
         for parts, delta in ((_parts(app_name, "", ""), app), (_parts(app_name, user_id, ""), user)):
@@ -290,10 +288,10 @@ class BranchlineSessionService(BaseSessionService, ClosableAdapter):  # type: ig
                             *parts, title="State of ADK", on_conflict="append"
                         )
                     assert slot.session is not None
-                    slot.session.write(functools.partial(_given, [_state_entry(delta)]))
+                    slot.session.write(functools.partial(_fixed_entries, [_state_entry(delta)]))
 
 
-def _given(entries: list[NewEntry], session: Session) -> list[NewEntry]:
+def _fixed_entries(entries: list[NewEntry], session: Session) -> list[NewEntry]:
     del session
     return entries
 
@@ -306,7 +304,7 @@ def _parts(app: str, user: str, name: str) -> tuple[str, ...]:
 
 
 def _scopes(state: Fields) -> tuple[Fields, Fields, Fields]:
-    """The parts of a change for the app, for the user and for the session; what is temporary is in none."""
+    """Split a state change into the parts for app, user and session; temporary keys are dropped."""
     app = {
         key[len(State.APP_PREFIX) :]: value
         for key, value in state.items()
@@ -322,7 +320,7 @@ def _scopes(state: Fields) -> tuple[Fields, Fields, Fields]:
 
 
 def _state_entry(delta: Fields) -> NewEntry:
-    """A change of the state, as an entry of the path that no model needs to see."""
+    """Return a state change as an entry on the path, hidden from models."""
     values = to_jsonable_python(delta, fallback=str)
     fields = {"custom_type": _STATE, "content": "", "display": False, "details": {"delta": values}}
     return NewEntry(kind=CustomMessage, fields=fields)
@@ -340,7 +338,7 @@ class _Native(msgspec.Struct):
     event: _StoredEvent | None = None
 
 
-class _Said(msgspec.Struct):
+class _Message(msgspec.Struct):
     native: _Native | None = None
 
 
@@ -349,22 +347,22 @@ class _Details(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    customType: str = ""  # noqa: N815  as it is written
+    customType: str = ""  # noqa: N815  the name in the file
     details: _Details | None = None
-    message: _Said | None = None
+    message: _Message | None = None
 
 
 _decoder = msgspec.json.Decoder(_Line)
 
 
-def _folded(session: Session) -> Fields:
-    """The state of a session at its leaf: all changes on the path, in order."""
+def _state_of(session: Session) -> Fields:
+    """Return the state of a session at its leaf: all changes on the path, applied in order."""
     state: Fields = {}
     for line in session.raws(session.path()):
         try:
             found = _decoder.decode(line)
         except msgspec.ValidationError:
-            continue  # of another interface
+            continue  # not written by this adapter
         if found.customType == _STATE and found.details is not None:
             state |= found.details.delta
         elif found.message is not None and found.message.native is not None:
@@ -380,14 +378,14 @@ def _is_same(session: Session, entry: str, data: bytes) -> bool:
 
 
 def _messages(event: Event) -> list[Fields]:
-    """What people and other models see of an event."""
-    said: list[Fields] = []
+    """Convert an event to messages for display and for other models."""
+    converted: list[Fields] = []
     blocks: list[Fields] = []
     for part in (event.content.parts or []) if event.content else []:
         if part.function_response is not None:
             answer = part.function_response
             text = msgspec.json.encode(to_jsonable_python(answer.response, fallback=str)).decode()
-            said.append(tool_result(answer.id or "", answer.name or "", text))
+            converted.append(tool_result(answer.id or "", answer.name or "", text))
         elif part.function_call is not None:
             call = part.function_call
             arguments = to_jsonable_python(call.args or {}, fallback=str)
@@ -401,11 +399,10 @@ def _messages(event: Event) -> list[Fields]:
                 else {"type": "text", "text": part.text}
             )
         elif part.inline_data is not None and (part.inline_data.mime_type or "").startswith("image/"):
-            picture = base64.b64encode(part.inline_data.data or b"").decode()
-            blocks.append({"type": "image", "data": picture, "mimeType": part.inline_data.mime_type})
+            encoded = base64.b64encode(part.inline_data.data or b"").decode()
+            blocks.append({"type": "image", "data": encoded, "mimeType": part.inline_data.mime_type})
     if blocks and event.author == "user":
-        said.append({"role": "user", "content": blocks})
+        converted.append({"role": "user", "content": blocks})
     elif blocks:
-        called = any(block["type"] == "toolCall" for block in blocks)
-        said.append({"role": "assistant", "content": blocks, "stopReason": "toolUse" if called else "stop"})
-    return said or [{"role": "custom", "customType": _FORMAT, "content": "", "display": False}]
+        converted.append(assistant_message(blocks))
+    return converted or [{"role": "custom", "customType": _FORMAT, "content": "", "display": False}]

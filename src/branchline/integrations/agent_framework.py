@@ -1,4 +1,4 @@
-"""History for the Microsoft Agent Framework in any store (extra ``agent-framework``)::
+"""Chat history for the Microsoft Agent Framework (extra ``agent-framework``)::
 
     from branchline.integrations.agent_framework import BranchlineHistory
     history = BranchlineHistory("app.db")                      # or a directory, or postgresql://…
@@ -6,7 +6,7 @@
     session = agent.create_session(session_id="user:42")
     await agent.run("hello", session=session)                  # and in a shell: branchline show …
 
-Messages come back equal to what was saved. A save that repeats the whole history adds only what is new.
+Loaded messages equal the saved ones. Saving the whole history again appends only the new messages.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
         "the history for the Agent Framework needs it: pip install 'branchline[agent-framework]'"
     ) from problem
 
-from branchline.integrations.event_messages import native_forms, new_entries, tool_result
+from branchline.integrations.event_messages import assistant_message, native_forms, new_entries, tool_result
 from branchline.integrations.open_sessions import OpenSessions
-from branchline.integrations.threads import ClosableAdapter, run_to_end
+from branchline.integrations.threads import LibraryAdapter, run_to_end
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, OnConflict, Session
 from branchline.stores import Store
@@ -39,12 +39,12 @@ _FORMAT = "maf.message"
 Fields = dict[str, Any]
 
 
-class BranchlineHistory(HistoryProvider, ClosableAdapter):  # type: ignore[misc]  # not in the locked environment
+class BranchlineHistory(HistoryProvider, LibraryAdapter):  # type: ignore[misc]  # not in the locked environment
     """The history of every session id, each a session of one store.
 
-    ``on_conflict`` is as for sessions: what is saved follows what other processes saved (``"append"``), or
-    what this one has read (``"branch"``), or is refused with SessionMoved (``"raise"``). Further options are
-    those of ``HistoryProvider``.
+    ``on_conflict`` is as for sessions: if another process has saved messages, new ones are appended after
+    them (``"append"``) or after the last message read here (``"branch"``), or SessionMoved is raised
+    (``"raise"``). Further options are those of ``HistoryProvider``.
     """
 
     def __init__(
@@ -56,15 +56,14 @@ class BranchlineHistory(HistoryProvider, ClosableAdapter):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         super().__init__(source_id, **options)
-        self._owns = not isinstance(where, SessionLibrary)
-        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._open_library(where)
         self._on_conflict: OnConflict = on_conflict
         self._sessions: OpenSessions[str] = OpenSessions()
 
     async def get_messages(
         self, session_id: str | None, *, state: Fields | None = None, **_more: Any
     ) -> list[Message]:
-        """The messages of the active path, oldest first."""
+        """Return the messages of the active path, oldest first."""
         del state
         return await run_to_end(lambda: [Message.from_dict(one) for one in self._stored(session_id)])
 
@@ -91,15 +90,8 @@ class BranchlineHistory(HistoryProvider, ClosableAdapter):  # type: ignore[misc]
         if given:
             await run_to_end(lambda: self._write(session_id, build))
 
-    async def close(self) -> None:
-        """Close the sessions, and the store if this object opened it."""
-
-        def close() -> None:
-            self._sessions.close()
-            if self._owns:
-                self._library.close()
-
-        await run_to_end(close)
+    def _close_sessions(self) -> None:
+        self._sessions.close()
 
     @contextmanager
     def _session(self, session_id: str | None) -> Iterator[Session]:
@@ -128,7 +120,7 @@ def _decoded(session: Session) -> list[Fields]:
 
 
 def _without_replay(given: list[Fields], stored: list[Fields]) -> list[Fields]:
-    """What is new if the messages begin with the whole history; the same again is new if it has no ids."""
+    """Drop the stored history from the start of the messages, unless it could be a repetition without ids."""
     size = len(stored)
     if not size or given[:size] != stored:
         return given
@@ -137,15 +129,15 @@ def _without_replay(given: list[Fields], stored: list[Fields]) -> list[Fields]:
 
 
 def _messages(message: Fields) -> list[Fields]:
-    """What people and other models see of a message."""
+    """Convert a message to messages for display and for other models."""
     role = message.get("role")
-    said: list[Fields] = []
+    converted: list[Fields] = []
     blocks: list[Fields] = []
     for content in message.get("contents") or ():
         kind = content.get("type")
         if kind == "function_result":
             failed = bool(content.get("exception"))
-            said.append(tool_result(str(content.get("call_id")), "", _text(content), failed=failed))
+            converted.append(tool_result(str(content.get("call_id")), "", _text(content), failed=failed))
         elif kind == "text":
             blocks.append({"type": "text", "text": content.get("text") or ""})
         elif kind == "text_reasoning":
@@ -155,12 +147,11 @@ def _messages(message: Fields) -> list[Fields]:
         else:
             blocks.append({"type": "text", "text": f"[{kind}]"})
     if role == "assistant":
-        called = any(block["type"] == "toolCall" for block in blocks)
-        said.append({"role": role, "content": blocks, "stopReason": "toolUse" if called else "stop"})
-    elif blocks or not said:
+        converted.append(assistant_message(blocks))
+    elif blocks or not converted:
         texts = [block for block in blocks if block["type"] == "text"]
-        said.append({"role": "developer" if role == "system" else "user", "content": texts})
-    return said
+        converted.append({"role": "developer" if role == "system" else "user", "content": texts})
+    return converted
 
 
 def _call(content: Fields) -> Fields:

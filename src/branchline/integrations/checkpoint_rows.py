@@ -1,6 +1,6 @@
-"""The tables of the LangGraph saver, beside the sessions: in a SQLite file of ours, or in PostgreSQL.
+"""The tables of the LangGraph saver, in a branchline database: a SQLite file or PostgreSQL.
 
-The statements are the same for both. ``?`` stands for a value.
+Both use the same statements, with ``?`` as the placeholder of a value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["CheckpointRows", "Run", "markers", "open_rows"]
 Run = Callable[..., list[tuple[Any, ...]]]
 """``run(statement, *values)`` in a transaction."""
 
-# A table with rows in order of insertion and an index: half the size of one that is the index.
+# A row-id table with an index takes half the space of a table WITHOUT ROWID.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS {lg}checkpoint (
   space TEXT NOT NULL, thread TEXT NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, parent TEXT, run TEXT,
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS {lg}value (
   PRIMARY KEY (space, thread, hash))
 """
 
-# Rows are those of a tenant if ``space`` is its name, a slash and a store, which has no slash in it.
+# ``space`` is the name of the tenant, a slash and a store, which contains no slash.
 _NAMES = ("checkpoint", "write", "segment", "value")
 _LOCK = 0x424C4E32
 _SECURED = """
@@ -52,30 +52,30 @@ CREATE POLICY tenant ON {table}
 
 
 class CheckpointRows(Protocol):
-    """Tables, read by single statements and written in transactions."""
+    """The tables: read with single statements, written in transactions."""
 
     space: str
-    """Which rows are ours, where several stores share a database."""
+    """Selects the rows of this store, if several stores share a database."""
 
     def read(self, statement: str, *values: Any) -> list[tuple[Any, ...]]: ...
 
     def write_one(self, statement: str, *values: Any) -> None:
-        """One statement that is a transaction by itself."""
+        """Run one statement in its own transaction."""
         ...
 
     def write(self, thread: str) -> contextlib.AbstractContextManager[Run]:
-        """A transaction, committed at its end; for one thread only one at a time."""
+        """Run a ``with`` block in a transaction; transactions of one thread are serialized."""
         ...
 
     def setup(self) -> None:
-        """Create the tables if they are not there."""
+        """Create the tables if they do not exist."""
         ...
 
     def close(self) -> None: ...
 
 
 def open_rows(where: str | os.PathLike[str]) -> CheckpointRows:
-    """The tables in a database. NotSupported for anything but an SQLite file or PostgreSQL."""
+    """Open the tables of a database. Raises NotSupported unless it is a SQLite file or PostgreSQL."""
     text = os.fspath(where)
     if text.startswith(("postgresql://", "postgres://")):
         return _PostgresRows(text)
@@ -109,7 +109,7 @@ class _SqliteRows:
 
     @contextlib.contextmanager
     def write(self, thread: str) -> Iterator[Run]:
-        del thread  # one transaction writes at a time
+        del thread  # all transactions are serialized
         self.setup()
         with self._turn, self._store.writing(self._doing("save")) as connection:
             yield lambda statement, *values: connection.execute(_sqlite(statement), values).fetchall()
@@ -170,7 +170,7 @@ class _PostgresRows:
             )
             missing = [name for name in _NAMES if (f"lg_{name}",) not in secured]
             if not missing:
-                return  # nothing is locked: graphs may be running
+                return  # avoid locking the tables: graphs may be running
             for statement in tables.split(";"):
                 connection.execute(statement)
             for name in missing:
@@ -192,5 +192,5 @@ def _postgres(statement: str) -> str:
 
 
 def markers(values: Sequence[Any]) -> str:
-    """As many placeholders as there are values."""
+    """Return a list of placeholders for the values."""
     return ", ".join("?" * len(values))

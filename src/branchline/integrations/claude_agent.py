@@ -1,4 +1,4 @@
-"""Sessions of the Claude Agent SDK in any store (duck-typed: needs no package)::
+"""Session store for the Claude Agent SDK (duck-typed: needs no extra package)::
 
     from branchline.integrations.claude_agent import BranchlineSessionStore
     store = BranchlineSessionStore("postgresql://localhost/app")          # or a directory, or app.db
@@ -6,9 +6,9 @@
     async for message in query(prompt="hi", options=options): ...
     # on another machine: ClaudeAgentOptions(resume=session_id, session_store=store)
 
-The SDK mirrors what Claude Code writes. Each transcript is one log with Claude's own lines, so that it opens
-as a session of Claude Code in every interface: read it, search it, fork it, convert it. An entry that arrives
-twice, which happens after a timeout, is stored once.
+The SDK mirrors the lines that Claude Code writes. Each transcript is one log with these lines, so every
+interface can open it as a Claude Code session, to read, search, fork or convert it. An entry that arrives
+twice, for example after a timeout, is stored once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NotRequired, TypedDict
 import msgspec
 
 from branchline.errors import NotSupported, SessionNotFound
-from branchline.integrations.threads import ClosableAdapter, Worker
+from branchline.integrations.threads import LibraryAdapter, Worker
 from branchline.library import SessionLibrary
 from branchline.log import Log
 from branchline.stores import Store, StoredLog, key_for, parts_of, trash_of
@@ -29,8 +29,8 @@ from branchline.stores import Store, StoredLog, key_for, parts_of, trash_of
 __all__ = ["BranchlineSessionStore", "ClaudeSessionKey"]
 
 _SPACE = "claude"
-_LONGEST_PROJECT = 80
-"""Characters of a project that are part of a key; a longer one is named by its hash."""
+_MAX_PROJECT = 80
+"""Maximum characters of a project in a key; longer names are replaced by their hash."""
 _BLOCK = 4 << 20
 
 Entry = dict[str, Any]
@@ -38,15 +38,15 @@ Summary = dict[str, Any]
 
 
 class ClaudeSessionKey(TypedDict):
-    """What the SDK calls a transcript: of a session, or with ``subpath`` of one of its sub-agents."""
+    """The SDK's name of a transcript: of a session, or with ``subpath`` of one of its sub-agents."""
 
     project_key: str
     session_id: str
     subpath: NotRequired[str]
 
 
-class _Known:
-    """The ids in a log, as far as it was read."""
+class _KnownLog:
+    """The entry ids in a log, up to ``end``."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -54,36 +54,35 @@ class _Known:
         self.ids: set[str] = set()
 
 
-class _Folded:
-    """The summary of a session, as far as its log was read."""
+class _CachedSummary:
+    """The summary of a session, up to ``end`` of its log."""
 
     def __init__(self) -> None:
         self.end = 0
         self.value: Summary | None = None
 
 
-class BranchlineSessionStore(ClosableAdapter):
+class BranchlineSessionStore(LibraryAdapter):
     """A ``SessionStore`` with all optional methods. Tasks and processes may share it."""
 
     def __init__(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
-        self._owns = not isinstance(where, SessionLibrary)
-        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._open_library(where)
         (self._store,) = self._library.stores
         self._worker = Worker()
-        self._known: dict[str, _Known] = {}
-        self._summaries: dict[str, _Folded] = {}
+        self._known: dict[str, _KnownLog] = {}
+        self._summaries: dict[str, _CachedSummary] = {}
 
     async def append(self, key: ClaudeSessionKey, entries: Sequence[Entry]) -> None:
-        """Append entries in one write. Those with a ``uuid`` that is stored already are left out."""
+        """Append entries in one write. Entries whose ``uuid`` is already stored are skipped."""
         if entries:
             await self._worker.run(lambda: self._append(_key(key), list(entries)))
 
     async def load(self, key: ClaudeSessionKey) -> list[Entry] | None:
-        """The entries of a transcript in order; None if there is none."""
+        """Return the entries of a transcript in order; None if there is none."""
         return await self._worker.run(lambda: self._load(_key(key)))
 
     async def list_sessions(self, project_key: str) -> list[dict[str, Any]]:
-        """The sessions of a project with the time of their last change in Unix milliseconds."""
+        """List the sessions of a project with their modification time in Unix milliseconds."""
 
         def read() -> list[dict[str, Any]]:
             return [
@@ -95,10 +94,9 @@ class BranchlineSessionStore(ClosableAdapter):
         return await self._worker.run(read)
 
     async def list_session_summaries(self, project_key: str) -> list[dict[str, Any]]:
-        """The sessions of a project with what the SDK's ``fold_session_summary`` makes of them.
+        """List the sessions of a project with the summaries of the SDK's ``fold_session_summary``.
 
-        Summaries are kept in memory: after a start the first call reads the logs. NotSupported without the
-        SDK.
+        Summaries are cached in memory: the first call reads the logs. Raises NotSupported without the SDK.
         """
         fold = _fold_function()
 
@@ -115,7 +113,7 @@ class BranchlineSessionStore(ClosableAdapter):
         return await self._worker.run(read)
 
     async def delete(self, key: ClaudeSessionKey) -> None:
-        """Move a transcript to the trash of the store; a session with the transcripts of its sub-agents."""
+        """Move a transcript to the trash; for a session, including the transcripts of its sub-agents."""
 
         def remove() -> None:
             name = _key(key)
@@ -131,22 +129,18 @@ class BranchlineSessionStore(ClosableAdapter):
         await self._worker.run(remove)
 
     async def list_subkeys(self, key: ClaudeSessionKey) -> list[str]:
-        """The subpaths of a session."""
+        """List the subpaths of a session."""
         name = _key({"project_key": key["project_key"], "session_id": key["session_id"]})
         return await self._worker.run(
             lambda: [parts[3] for _log, parts in self._logs(*parts_of(name)) if len(parts) == 4]
         )
 
     async def close(self) -> None:
-        """Close the logs, and the store if this object opened it."""
+        await self._worker.run(self._close)
 
-        def close() -> None:
-            while self._known:
-                self._known.popitem()[1].log.close()
-            if self._owns:
-                self._library.close()
-
-        await self._worker.run(close)
+    def _close_sessions(self) -> None:
+        while self._known:
+            self._known.popitem()[1].log.close()
 
     # -- inside, in a thread ----------------------------------------------------------------------------
 
@@ -170,25 +164,25 @@ class BranchlineSessionStore(ClosableAdapter):
                         known.ids.update(filter(None, map(_identity, fresh)))
             except SessionNotFound:
                 self._known.pop(name).log.close()
-                continue  # deleted by another process: begin anew
+                continue  # deleted by another process: start again
             return
         raise SessionNotFound(
-            f"cannot append to {name} in {self._store.name}: it is created and deleted all the time"
+            f"cannot append to {name} in {self._store.name}: other processes keep deleting it"
         )
 
-    def _opened(self, name: str) -> _Known | None:
-        """The log of a transcript; None if there is none."""
+    def _opened(self, name: str) -> _KnownLog | None:
+        """Open the log of a transcript; None if there is none."""
         known = self._known.get(name)
         if self._store.stat(name) is None:
             if known is not None:
                 self._known.pop(name).log.close()
             return None
         if known is None:
-            known = self._known[name] = _Known(self._store.open(name))
+            known = self._known[name] = _KnownLog(self._store.open(name))
         return known
 
-    def _catch_up(self, known: _Known, end: int) -> None:
-        """Take in the ids of entries that others appended."""
+    def _catch_up(self, known: _KnownLog, end: int) -> None:
+        """Read the ids of entries that other writers appended."""
         for entry in _decoded(known.log.read, known.end, end):
             if (identity := _identity(entry)) is not None:
                 known.ids.add(identity)
@@ -205,7 +199,7 @@ class BranchlineSessionStore(ClosableAdapter):
             return None
 
     def _summary(self, log: StoredLog, key: ClaudeSessionKey, fold: Callable[..., Summary]) -> Summary | None:
-        folded = self._summaries.setdefault(log.key, _Folded())
+        folded = self._summaries.setdefault(log.key, _CachedSummary())
         if log.size > folded.end:
             with self._store.snapshot(log.key) as read:
                 entries = _decoded(read, folded.end, log.size)
@@ -214,13 +208,13 @@ class BranchlineSessionStore(ClosableAdapter):
         return folded.value
 
     def _logs(self, *parts: str) -> list[tuple[StoredLog, tuple[str, ...]]]:
-        """The logs whose keys begin with these parts, each with its parts."""
+        """Return the logs whose keys start with these parts, each with its parts."""
         found = self._store.scan(prefix=key_for(*parts) + "~").found
         return [(log, parts_of(log.key)) for log in found]
 
 
 def _project(name: str) -> str:
-    return name if len(name) <= _LONGEST_PROJECT else hashlib.sha256(name.encode()).hexdigest()[:32]
+    return name if len(name) <= _MAX_PROJECT else hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _key(key: ClaudeSessionKey) -> str:
@@ -239,7 +233,7 @@ def _identity(entry: Entry) -> str | None:
 
 
 def _unseen(entries: list[Entry], seen: set[str]) -> list[Entry]:
-    """The entries whose id is new; those without one are always new."""
+    """Return the entries with a new id; entries without an id are always new."""
     fresh: list[Entry] = []
     here: set[str] = set()
     for entry in entries:
@@ -256,7 +250,7 @@ def _line(entry: Entry) -> bytes:
 
 
 def _decoded(read: Callable[[int, int], bytes], start: int, end: int) -> list[Entry]:
-    """The entries between two offsets; a line that is no object is not one of Claude's."""
+    """Decode the entries between two offsets; lines that are not objects are skipped."""
     pieces = [read(at, min(_BLOCK, end - at)) for at in range(start, end, _BLOCK)]
     entries = (_object(line) for line in b"".join(pieces).split(b"\n") if line.strip())
     return [entry for entry in entries if entry is not None]
@@ -272,7 +266,7 @@ def _object(line: bytes) -> Entry | None:
 
 def _fold_function() -> Callable[..., Summary]:
     try:
-        from claude_agent_sdk import fold_session_summary  # noqa: PLC0415  not needed for anything else
+        from claude_agent_sdk import fold_session_summary  # noqa: PLC0415  optional
     except ImportError:
         raise NotSupported(
             "summaries of Claude sessions need the SDK: pip install 'claude-agent-sdk>=0.2.182'"

@@ -1,8 +1,8 @@
-"""Messages of frameworks that are one entry here: the canonical form, with the original beside it.
+"""Framework messages as entries: a canonical form for display, with the original form attached.
 
-A framework's message may hold several things that are messages of their own in a session: results of tools,
-words. Then it becomes several entries, of which the last one has the original form and, if there is one, its
-id; the others are there for people and other models.
+A framework message may contain several session messages, such as tool results and text. It becomes several
+entries then. The last one has the original form and its id, if any; the others are for display and for other
+models.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from branchline.entries import UnknownMessage
 from branchline.session import NewEntry, Session
 
-__all__ = ["NativeForm", "native_entries", "native_forms", "new_entries", "tool_result"]
+__all__ = ["NativeForm", "assistant_message", "native_entries", "native_forms", "new_entries", "tool_result"]
 
 Fields = dict[str, Any]
 
@@ -29,20 +29,20 @@ class NativeForm(msgspec.Struct):
     message: msgspec.Raw = msgspec.Raw(b"")
 
 
-class _Said(msgspec.Struct):
+class _Message(msgspec.Struct):
     native: NativeForm | None = None
 
 
 class _Line(msgspec.Struct):
     id: str = ""
-    message: _Said | None = None
+    message: _Message | None = None
 
 
 _decoder = msgspec.json.Decoder(_Line)
 
 
 def new_entries(messages: Sequence[Fields], native: Fields, **options: Any) -> list[NewEntry]:
-    """The entries of a message; ``options`` are the id of the last one and the parent of the first one."""
+    """Return the entries of a message; ``options`` are the id of the last and the parent of the first."""
     made = []
     for number, message in enumerate(messages):
         last = number == len(messages) - 1
@@ -57,19 +57,19 @@ def new_entries(messages: Sequence[Fields], native: Fields, **options: Any) -> l
 
 
 def native_entries(session: Session, path: Sequence[str], form: str) -> Iterator[tuple[str, NativeForm]]:
-    """The original forms on a path, each with the id of its entry."""
+    """Yield the original forms on a path, each with the id of its entry."""
     for line in session.raws(path):
         try:
-            said = _decoder.decode(line)
+            decoded = _decoder.decode(line)
         except msgspec.ValidationError:
             continue
-        native = None if said.message is None else said.message.native
+        native = None if decoded.message is None else decoded.message.native
         if native is not None and native.format == form and native.v == 1:
-            yield said.id, native
+            yield decoded.id, native
 
 
 def native_forms(session: Session, form: str, *, limit: int | None = None) -> list[NativeForm]:
-    """The original forms on the active path, oldest first; with a limit the last ones."""
+    """Return the original forms on the active path, oldest first; ``limit`` selects the last ones."""
     if limit is None:
         return [native for _id, native in native_entries(session, session.path(), form)]
     size = 2 * limit + 1
@@ -81,8 +81,14 @@ def native_forms(session: Session, form: str, *, limit: int | None = None) -> li
         size *= 2
 
 
+def assistant_message(blocks: list[Fields]) -> Fields:
+    """Return an assistant message with these blocks."""
+    called = any(block["type"] == "toolCall" for block in blocks)
+    return {"role": "assistant", "content": blocks, "stopReason": "toolUse" if called else "stop"}
+
+
 def tool_result(call: str, name: str, text: str, *, failed: bool = False) -> Fields:
-    """The result of a tool as a message."""
+    """Return a tool result message."""
     return {
         "role": "toolResult",
         "toolCallId": call,

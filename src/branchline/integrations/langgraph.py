@@ -1,4 +1,4 @@
-"""Checkpoints of LangGraph in an SQLite file or in PostgreSQL (extra ``langgraph``)::
+"""Checkpoint saver for LangGraph, in a SQLite file or PostgreSQL (extra ``langgraph``)::
 
     from branchline.integrations.langgraph import BranchlineSaver
     saver = BranchlineSaver("agents.db")                       # or postgresql://…
@@ -6,9 +6,9 @@
     app.invoke({"messages": [("user", "hi")]}, {"configurable": {"thread_id": "t"}})
     saver.copy_thread("t", "experiment"); saver.prune(["t"])   # also with DeltaChannel
 
-A checkpoint holds what changed. A channel that is a list, such as ``messages``, is a path in a tree: a put
-writes the items that are new, and a fork shares what came before. Large values that do not change are stored
-once. Small checkpoints are one row.
+A checkpoint stores only changes. A list channel, such as ``messages``, is a path in a tree: a put writes the
+new items, and a fork shares the items before it. Large values that do not change are stored once. Small
+checkpoints are one row.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from branchline.integrations.threads import Worker
 __all__ = ["BranchlineSaver"]
 
 _INLINE = 4 << 10
-"""Bytes of a checkpoint that is kept as it is, in one row."""
+"""Maximum bytes of a checkpoint that is stored in one row."""
 _LARGE = 1 << 10
-"""Bytes of a value that is stored by itself, once."""
+"""Minimum bytes of a value that is stored separately, and only once."""
 _SMALL_TYPES = (type(None), bool, int, float)
-_REMEMBERED = 32
-"""Lists whose items are kept in memory, so that the next put need not read them."""
+_CACHED_LISTS = 32
+"""Number of lists cached in memory, so that the next put need not read them."""
 _PUT = (
     "INSERT INTO {lg}checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (space, thread, ns, id) DO UPDATE SET parent = excluded.parent, run = excluded.run, "
@@ -71,7 +71,7 @@ class _KnownList(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """A checkpoint as it is stored: a head, and what lies beside it."""
+    """A checkpoint as stored: a head, and the separately stored parts."""
 
     kind: str
     head: bytes
@@ -82,10 +82,10 @@ class _Parts(NamedTuple):
 
 
 class BranchlineSaver(BaseCheckpointSaver[Any]):
-    """A checkpointer with every method that LangGraph knows, blocking and async. Threads may share it.
+    """A checkpointer with all methods of LangGraph's interface, blocking and async. Threads may share it.
 
-    In PostgreSQL call :meth:`setup` once, as for LangGraph's own saver; a file is set up by itself. With
-    ``mirror=True`` the messages of each thread are also a session of the same database, for people.
+    For PostgreSQL call :meth:`setup` once, as for LangGraph's own saver; a file is set up automatically. With
+    ``mirror=True`` the messages of each thread are also stored as a session in the same database.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         self._guard = threading.Lock()
 
     def setup(self) -> None:
-        """Create the tables if they are not there."""
+        """Create the tables if they do not exist."""
         self._rows.setup()
 
     def close(self) -> None:
@@ -123,9 +123,9 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint and return the config that names it."""
-        del new_versions  # what changed is told by the values
-        thread, ns = _place(config)
+        """Store a checkpoint and return its config."""
+        del new_versions  # changes are detected from the values
+        thread, ns = _thread_and_namespace(config)
         stored = self._put(config, thread, ns, checkpoint, metadata)
         if self._mirror is not None and not ns:
             with self._guard:
@@ -141,9 +141,9 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         metadata: CheckpointMetadata,
     ) -> RunnableConfig:
         parent = get_checkpoint_id(config)
-        about = get_checkpoint_metadata(config, metadata)
-        encoded = _dump_json(about).encode("utf-8", "ignore")
-        place = (self._space, thread, ns, checkpoint["id"], parent, about.get("run_id"))
+        metadata_fields = get_checkpoint_metadata(config, metadata)
+        encoded = _dump_json(metadata_fields).encode("utf-8", "ignore")
+        place = (self._space, thread, ns, checkpoint["id"], parent, metadata_fields.get("run_id"))
         if (thread, ns) not in self._long:
             kind, head = self.serde.dumps_typed(checkpoint)
             if len(head) <= _INLINE:
@@ -153,7 +153,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         parts = self._parts(thread, ns, parent, checkpoint)
         with self._rows.write(thread) as run:
             if parts.segments and not self._parents_exist(run, thread, parts.segments):
-                self._forget(thread)  # somebody pruned the thread meanwhile
+                self._forget(thread)  # the thread was pruned concurrently
                 parts = self._parts(thread, ns, None, checkpoint)
             for segment in parts.segments:
                 run("INSERT INTO {lg}segment VALUES (?, ?, ?, ?, ?, ?, ?)", self._space, thread, *segment)
@@ -170,8 +170,11 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task wrote after a checkpoint. Errors, interrupts and resumes replace earlier ones."""
-        thread, ns = _place(config)
+        """Store the writes of a task after a checkpoint.
+
+        Errors, interrupts and resumes replace earlier ones.
+        """
+        thread, ns = _thread_and_namespace(config)
         conflict = "DO NOTHING"
         if all(channel in WRITES_IDX_MAP for channel, _value in writes):
             conflict = (
@@ -191,8 +194,11 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     # -- reading ----------------------------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that a config names, or the latest one of its thread; None if there is none."""
-        thread, ns = _place(config)
+        """Return the checkpoint that a config names, or the latest one of its thread.
+
+        None if there is none.
+        """
+        thread, ns = _thread_and_namespace(config)
         wanted, values = "space = ? AND thread = ? AND ns = ?", [self._space, thread, ns]
         if (named := get_checkpoint_id(config)) is not None:
             wanted, values = f"{wanted} AND id = ?", [*values, named]
@@ -209,7 +215,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """The checkpoints of a thread, or of all threads, newest first."""
+        """Yield the checkpoints of a thread, or of all threads, newest first."""
         wanted, values = ["space = ?"], [self._space]
         if config is not None:
             named = {"thread": str(config["configurable"]["thread_id"])}
@@ -229,13 +235,13 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
                 yield found
 
     def _matching(
-        self, wanted: str, values: Sequence[Any], about: dict[str, Any] | None, limit: int | None
+        self, wanted: str, values: Sequence[Any], metadata_fields: dict[str, Any] | None, limit: int | None
     ) -> Iterator[tuple[Any, ...]]:
-        """Rows in pages: by id, and by what their metadata says."""
+        """Yield the rows that match a condition and metadata, read in pages."""
         left = limit
         last: tuple[str, ...] = ()
         while left is None or left > 0:
-            size = 100 if left is None or about else min(left, 100)
+            size = 100 if left is None or metadata_fields else min(left, 100)
             after = "AND (id < ? OR (id = ? AND (thread > ? OR (thread = ? AND ns > ?))))" if last else ""
             page = self._rows.read(
                 f"SELECT {_COLUMNS} FROM {{lg}}checkpoint WHERE {wanted} {after} "
@@ -244,7 +250,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
                 *last,
             )
             for row in page:
-                if about and not _matches(json.loads(row[7]), about):
+                if metadata_fields and not _matches(json.loads(row[7]), metadata_fields):
                     continue
                 yield row
                 if left is not None:
@@ -259,7 +265,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     # -- deleting and copying ---------------------------------------------------------------------------
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete everything of a thread."""
+        """Delete a thread."""
         thread = str(thread_id)
         with self._rows.write(thread) as run:
             for table in ("checkpoint", "write", "segment", "value"):
@@ -270,7 +276,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
                 self._mirror.remove(thread)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints of some runs, and what only they needed."""
+        """Delete the checkpoints of some runs, and the data that only they used."""
         if not run_ids:
             return
         found = self._rows.read(
@@ -278,16 +284,16 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
             self._space,
             *run_ids,
         )
-        doomed: dict[str, builtins.list[tuple[str, str]]] = {}
+        deleted: dict[str, builtins.list[tuple[str, str]]] = {}
         for thread, ns, checkpoint in found:
-            doomed.setdefault(thread, []).append((ns, checkpoint))
-        for thread, checkpoints in doomed.items():
+            deleted.setdefault(thread, []).append((ns, checkpoint))
+        for thread, checkpoints in deleted.items():
             with self._rows.write(thread) as run:
                 self._delete(run, thread, checkpoints)
             self._forget(thread)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy everything of a thread; what the target has under the same ids stays."""
+        """Copy a thread; existing checkpoints of the target with the same ids are kept."""
         source, target = str(source_thread_id), str(target_thread_id)
         columns = {
             "segment": "id, parent, base, sizes, data",
@@ -308,10 +314,10 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete all but the latest checkpoint of each namespace, or with ``"delete"`` everything.
 
-        With DeltaChannel, the ancestors stay that are needed to rebuild the state of the latest one.
+        With DeltaChannel, ancestors that are needed to rebuild the latest state are kept.
         """
         if strategy not in ("keep_latest", "delete"):
-            raise ValueError(f"there is no strategy {strategy!r}: it is 'keep_latest' or 'delete'")
+            raise ValueError(f"unknown strategy {strategy!r}: use 'keep_latest' or 'delete'")
         for thread in map(str, thread_ids):
             if strategy == "delete":
                 self.delete_thread(thread)
@@ -327,7 +333,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
             self._forget(thread)
 
     def _needed(self, rows: Sequence[tuple[Any, ...]]) -> set[tuple[str, str]]:
-        """The latest checkpoint of each namespace, and the ancestors that its delta channels come from."""
+        """Return the latest checkpoint of each namespace, and the ancestors of its delta channels."""
         by_id = {(row[1], row[2]): row for row in rows}
         kept: set[tuple[str, str]] = set()
         for row in {row[1]: row for row in reversed(rows)}.values():
@@ -341,7 +347,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         return kept
 
     def _delete(self, run: Run, thread: str, checkpoints: Iterable[tuple[str, str]]) -> None:
-        """Delete checkpoints, their writes, and the segments and values that no other one needs."""
+        """Delete checkpoints, their writes, and segments and values that are no longer used."""
         for ns, checkpoint in checkpoints:
             place = (self._space, thread, ns, checkpoint)
             run("DELETE FROM {lg}checkpoint WHERE space = ? AND thread = ? AND ns = ? AND id = ?", *place)
@@ -389,9 +395,9 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         return parts._replace(kind=kind, head=head)
 
     def _items(self, value: builtins.list[Any]) -> builtins.list[bytes] | None:
-        """The items of a list, serialized one by one; None if the list is better stored as a whole."""
+        """Serialize the items of a list one by one; None if the list should be stored as a whole."""
         if not isinstance(self.serde, JsonPlusSerializer):
-            return None  # encrypted, the same item is different each time
+            return None  # encryption gives different bytes for the same item
         items = []
         total = 0
         for item in value:
@@ -409,7 +415,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         items: builtins.list[bytes],
         segments: builtins.list[Segment],
     ) -> ListPath:
-        """The path of a list; what is new in it goes to ``segments``."""
+        """Return the path of a list; new items are added to ``segments``."""
         known = self._known_list(place, parent)
         common = 0
         if known is not None:
@@ -426,7 +432,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         return ListPath(segment.id, len(items))
 
     def _known_list(self, place: tuple[str, str, str], parent: str | None) -> _KnownList | None:
-        """The list that a channel held in the parent checkpoint."""
+        """Return the list of a channel in the parent checkpoint."""
         if parent is None:
             return None
         with self._guard:
@@ -461,7 +467,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
             for channel, (path, items) in parts.lists.items():
                 self._known[thread, ns, channel] = _KnownList(checkpoint, path, items)
                 self._known.move_to_end((thread, ns, channel))
-            while len(self._known) > _REMEMBERED:
+            while len(self._known) > _CACHED_LISTS:
                 self._known.popitem(last=False)
 
     def _forget(self, thread: str) -> None:
@@ -472,7 +478,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     def _tuple(
         self, row: tuple[Any, ...], segments: dict[tuple[str, int], Segment]
     ) -> CheckpointTuple | None:
-        """A checkpoint as LangGraph wants it; ``segments`` are those that were read before."""
+        """Build LangGraph's checkpoint from a row; ``segments`` is a cache."""
         thread, ns, checkpoint, parent, kind, head, refs, metadata = row
         found: Checkpoint = self.serde.loads_typed((kind, head))
         for channel, ref in json.loads(refs or "{}").items():
@@ -482,14 +488,14 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
                     self._space, thread, ref,
                 )  # fmt: skip
                 if not stored:
-                    return None  # deleted in this moment
+                    return None  # deleted concurrently
                 found["channel_values"][channel] = self.serde.loads_typed(stored[0])
             else:
                 path = ListPath(*ref)
                 try:
                     data = joined(path, self._segments(thread, path, segments))
                 except KeyError:
-                    return None  # deleted in this moment
+                    return None  # deleted concurrently
                 found["channel_values"][channel] = self.serde.loads_typed(("msgpack", data))
         writes = self._rows.read(
             "SELECT path, task, idx, channel, kind, data FROM {lg}write "
@@ -511,7 +517,7 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     def _segments(
         self, thread: str, path: ListPath, known: dict[tuple[str, int], Segment]
     ) -> dict[int, Segment]:
-        """The segments of a path; those that are not known yet are read in one statement."""
+        """Return the segments of a path; missing ones are read in one statement."""
         found: dict[int, Segment] = {}
         here: int | None = path.segment
         while here is not None:
@@ -578,13 +584,13 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         await self._worker.run(lambda: self.prune(thread_ids, strategy=strategy))
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """Whole numbers; a version that another saver made as text is continued as text."""
+        """Return the next version: an integer, or text if another saver wrote the current one as text."""
         if isinstance(current, str):
             return f"{int(current.partition('.')[0]) + 1:032}"
         return super().get_next_version(current, channel)
 
 
-def _place(config: RunnableConfig) -> tuple[str, str]:
+def _thread_and_namespace(config: RunnableConfig) -> tuple[str, str]:
     named = config["configurable"]
     return str(named["thread_id"]), str(named.get("checkpoint_ns", ""))
 

@@ -1,7 +1,7 @@
-"""The messages of LangGraph threads as sessions, for people: shown, searched and exported like any other.
+"""Mirrors the messages of LangGraph threads as sessions, which can be shown, searched and exported.
 
-A mirror only looks. Each message of a thread is an entry; a thread that goes back, forks or rewrites its
-messages gets a branch. What goes wrong in a mirror is logged and never stops a run.
+A mirror never affects the graph. Each message of a thread is an entry; a thread that goes back, forks or
+rewrites its messages gets a branch. Errors of the mirror are logged and never stop a run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Fields = dict[str, Any]
 
 
 class _MirroredThread:
-    """A session, and which of its entries stands for which message after which entry."""
+    """A session, and its entries by parent entry and message digest."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -52,7 +52,7 @@ class _MirroredThread:
 
 
 class ThreadMirror:
-    """Sessions for the threads of one saver, in the store that a text names."""
+    """The sessions of the threads of one saver."""
 
     def __init__(self, where: str | os.PathLike[str], channel: str = "messages") -> None:
         self._library = SessionLibrary(where)
@@ -60,7 +60,7 @@ class ThreadMirror:
         self._threads: dict[str, _MirroredThread] = {}
 
     def show(self, thread: str, values: dict[str, Any]) -> None:
-        """Let the session of a thread end with the messages of a checkpoint. Never raises."""
+        """Update the session of a thread to the messages of a checkpoint. Logs errors instead of raising."""
         messages = values.get(self._channel)
         if not isinstance(messages, list) or not all(isinstance(one, BaseMessage) for one in messages):
             return
@@ -92,17 +92,19 @@ class ThreadMirror:
             session = self._library.get_or_create(_SPACE, thread, on_conflict="append")
             mirrored = self._threads[thread] = _MirroredThread(session)
         mirrored.catch_up()
-        said = [_canonical(message) for message in messages]
-        marks = [_mark(message, fields) for message, fields in zip(messages, said, strict=True)]
+        messages_fields = [_canonical(message) for message in messages]
+        digests = [
+            _digest(message, fields) for message, fields in zip(messages, messages_fields, strict=True)
+        ]
 
         def build(session: Session) -> list[NewEntry]:
             parent: str | None = None
-            for number, mark in enumerate(marks):
-                known = mirrored.known.get((parent, mark))
+            for number, digest in enumerate(digests):
+                known = mirrored.known.get((parent, digest))
                 if known is None:
                     return [
-                        _entry(said[at], marks[at], {"parent": parent} if at == number else {})
-                        for at in range(number, len(marks))
+                        _entry(messages_fields[at], digests[at], {"parent": parent} if at == number else {})
+                        for at in range(number, len(digests))
                     ]
                 parent = known
             return [NewEntry.move(parent)] if session.leaf != parent else []
@@ -111,15 +113,15 @@ class ThreadMirror:
         mirrored.catch_up()
 
 
-def _entry(fields: Fields, mark: str, options: Fields) -> NewEntry:
-    native = {"format": _FORMAT, "v": 1, "message": mark}
+def _entry(fields: Fields, digest: str, options: Fields) -> NewEntry:
+    native = {"format": _FORMAT, "v": 1, "message": digest}
     return NewEntry.message(
         UnknownMessage(role=fields["role"], fields={**fields, "native": native}), **options
     )
 
 
-def _mark(message: BaseMessage, fields: Fields) -> str:
-    """What tells a message from every other, also from an earlier form of itself."""
+def _digest(message: BaseMessage, fields: Fields) -> str:
+    """Return a digest of a message, which changes if the message is rewritten."""
     whole = json.dumps([message.id, fields], sort_keys=True, default=str)
     return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
@@ -128,9 +130,9 @@ def _canonical(message: BaseMessage) -> Fields:
     match message:
         case ToolMessage():
             failed = message.status == "error"
-            return tool_result(message.tool_call_id, message.name or "", _words(message), failed=failed)
+            return tool_result(message.tool_call_id, message.name or "", _text(message), failed=failed)
         case AIMessage():
-            blocks: list[Fields] = [{"type": "text", "text": _words(message)}] if _words(message) else []
+            blocks: list[Fields] = [{"type": "text", "text": _text(message)}] if _text(message) else []
             blocks += [
                 {"type": "toolCall", "id": call["id"] or "", "name": call["name"], "arguments": call["args"]}
                 for call in message.tool_calls
@@ -147,10 +149,10 @@ def _canonical(message: BaseMessage) -> Fields:
                 }
             return answer
         case SystemMessage():
-            return {"role": "developer", "content": _words(message)}
+            return {"role": "developer", "content": _text(message)}
         case _:
-            return {"role": "user", "content": _words(message)}
+            return {"role": "user", "content": _text(message)}
 
 
-def _words(message: BaseMessage) -> str:
-    return str(message.text)  # a subclass of str there
+def _text(message: BaseMessage) -> str:
+    return str(message.text)  # LangChain returns a subclass of str

@@ -1,6 +1,6 @@
-"""The sessions that a service has open: each is used by one thread at a time, different ones at once.
+"""A pool of open sessions: threads use a session one at a time, and different sessions concurrently.
 
-Opening a session costs more than appending to it, so those that were used last stay open.
+Opening a session costs more than appending to it, so the limit recently used ones stay open.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from branchline.session import Session
 
 __all__ = ["OpenSessions", "Slot"]
 
-_MOST = 256
+_MAX_OPEN = 256
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Slot:
-    """The place of one session; None if it is not open."""
+    """One session of the pool; None if it is not open."""
 
     def __init__(self) -> None:
         self.session: Session | None = None
@@ -36,16 +36,16 @@ class Slot:
 
 
 class OpenSessions(Generic[K]):
-    """Slots by name. Threads may share it."""
+    """An LRU pool of sessions. Threads may share it."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = most
+    def __init__(self, limit: int = _MAX_OPEN) -> None:
+        self._limit = limit
         self._slots: OrderedDict[K, Slot] = OrderedDict()
         self._guard = threading.Lock()
 
     @contextmanager
     def hold(self, name: K) -> Iterator[Slot]:
-        """The slot of a session for a ``with`` block, which no other thread enters meanwhile."""
+        """Hold the slot of a session exclusively for a ``with`` block."""
         with self._guard:
             slot = self._slots.setdefault(name, Slot())
             self._slots.move_to_end(name)
@@ -61,15 +61,15 @@ class OpenSessions(Generic[K]):
                 one.close()
 
     def _surplus(self) -> list[Slot]:
-        """Take out the slots that are too many, those that were not used for longest first."""
-        more = len(self._slots) - self._most
+        """Remove the least recently used slots beyond the limit."""
+        more = len(self._slots) - self._limit
         if more <= 0:
             return []
         idle = [name for name, slot in self._slots.items() if not slot.users][:more]
         return [self._slots.pop(name) for name in idle]
 
     def close(self) -> None:
-        """Close all sessions; nobody must use one any more."""
+        """Close all sessions, which must no longer be in use."""
         with self._guard:
             slots, self._slots = list(self._slots.values()), OrderedDict()
         for slot in slots:

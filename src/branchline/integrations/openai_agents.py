@@ -3,11 +3,11 @@
     from branchline.integrations.openai_agents import BranchlineSession
     session = BranchlineSession("user:42", "app.db")       # or a directory, or postgresql://…
     await Runner.run(agent, "2+3?", session=session)
-    await session.branch_from(turn=1)                      # ask the first question in another way
+    await session.branch_from(turn=1)                      # rephrase the first question
     print(await session.list_branches())                   # and in a shell: branchline tree …
 
-Items come back deep-equal to what was added. Nothing is deleted: popping moves the leaf, clearing starts a
-new root, and branches share what they have in common. Branches and their names survive a restart.
+Loaded items equal the added ones. Nothing is deleted: popping moves the leaf, clearing starts a new root, and
+branches share their common prefix. Branches and their names are persistent.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = ["BranchInfo", "BranchlineSession", "TurnInfo"]
 
 _BRANCH = "openai-agents.branch"
 _MAIN = "main"
-_AT_ONCE = 64
-"""Entries that are read together when only the last items are wanted."""
+_READ_SIZE = 64
+"""Entries per read if only the last items are requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BranchInfo:
-    """One branch: a path from the beginning to ``leaf``."""
+    """A branch: the path from the root to ``leaf``."""
 
     name: str
     leaf: str | None
@@ -55,7 +55,7 @@ class BranchInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnInfo:
-    """A prompt of the current branch; ``turn`` counts from 1."""
+    """A prompt on the current branch; ``turn`` counts from 1."""
 
     turn: int
     entry: str
@@ -64,7 +64,7 @@ class TurnInfo:
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What compaction reads and replaces; the shape of the SDK's own record."""
+    """The input of the SDK's compaction, in the shape of the SDK's own record."""
 
     items: list[Any]
     complete: bool
@@ -72,11 +72,11 @@ class _Snapshot:
 
 
 class BranchlineSession(ClosableAdapter):
-    """The conversation of one id, in any store.
+    """The conversation with one id, in any store.
 
-    ``on_conflict`` says what happens if another process added items meanwhile: ``"append"`` continues behind
-    them, as the SDK's own sessions do; ``"branch"`` continues where this session stands, beside them;
-    ``"raise"`` raises SessionMoved and adds nothing, until :meth:`refresh` takes them in.
+    ``on_conflict`` applies if another process has added items: ``"append"`` continues after them, like the
+    SDK's own sessions; ``"branch"`` continues from the current position, on another branch; ``"raise"``
+    raises SessionMoved and adds nothing until :meth:`refresh` is called.
     """
 
     session_settings: SessionSettings | None
@@ -97,24 +97,24 @@ class BranchlineSession(ClosableAdapter):
         self._library: SessionLibrary | None = None
         self._session: Session | None = None
         self._names: dict[str, str] = {}
-        """The tools of calls that wait for their results."""
+        """Tool names of calls without a result yet, by call id."""
 
-    # -- the protocol of the SDK ------------------------------------------------------------------------
+    # -- the SDK's protocol -----------------------------------------------------------------------------
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The items of the current branch, oldest first; with a limit the latest ones."""
+        """Return the items of the current branch, oldest first; ``limit`` selects the latest ones."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         return await self._worker.run(lambda: _items(self._current(), limit))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items in one write, all of them or none."""
+        """Append items in one atomic write."""
         if items:
             messages = messages_of(items, self._names)
             await self._write(lambda _session: [NewEntry.message(message) for message in messages])
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the latest item off the current branch and return it. It stays in the tree."""
+        """Remove the latest item from the current branch and return it. It stays in the tree."""
         popped: list[Any] = []
 
         def build(session: Session) -> list[NewEntry]:
@@ -131,35 +131,38 @@ class BranchlineSession(ClosableAdapter):
         return popped[0] if popped else None
 
     async def clear_session(self) -> None:
-        """Begin anew. What was said stays in the tree; removing the session from its store erases it."""
+        """Start a new root.
+
+        The old items stay in the tree; remove the session from its store to erase them.
+        """
         await self._write(lambda session: [NewEntry.move(None)] if session.leaf is not None else [])
 
     async def _get_compaction_snapshot(self, limit: int, **_options: Any) -> _Snapshot | None:
-        """What OpenAIResponsesCompactionSession reads; it replaces items only if nothing moved since."""
+        """Return the input of OpenAIResponsesCompactionSession, which replaces items if nothing changed."""
 
         def read() -> tuple[list[Any], bool, list[tuple[str, int]], str | None]:
             session = self._current()
             path = session.path()
             items: list[Any] = []
-            placed: list[tuple[str, int]] = []
+            positions: list[tuple[str, int]] = []
             for key, line in zip(reversed(path), reversed(session.raws(path)), strict=True):
                 found = decode_items(line)
                 items += reversed(found)
-                placed += [(key, number) for number in reversed(range(len(found)))]
+                positions += [(key, number) for number in reversed(range(len(found)))]
             complete = len(items) <= limit
-            return items[:limit][::-1], complete, placed[:limit][::-1], session.leaf
+            return items[:limit][::-1], complete, positions[:limit][::-1], session.leaf
 
-        items, complete, placed, leaf = await self._worker.run(read)
+        items, complete, positions, leaf = await self._worker.run(read)
 
         async def replace_suffix(start: int, output: list[Any]) -> bool:
             done = False
 
             def build(session: Session) -> list[NewEntry]:
                 nonlocal done
-                done = session.leaf == leaf and start < len(placed)
+                done = session.leaf == leaf and start < len(positions)
                 if not done:
                     return []
-                key, number = placed[start]
+                key, number = positions[start]
                 path = session.path()
                 kept = decode_items(session.raw(key))[:number]
                 return _replaced(path, path.index(key), [*kept, *output])
@@ -174,12 +177,12 @@ class BranchlineSession(ClosableAdapter):
     async def branch_from(
         self, *, turn: int | None = None, entry: str | None = None, name: str | None = None
     ) -> str:
-        """Continue before a turn (1 is the first prompt) or after any entry, on a new branch; its name.
+        """Continue before a turn (1 is the first prompt) or after an entry, on a new branch; return its name.
 
-        ValueError for a turn that is not there and for a name that is taken, EntryNotFound for an entry.
+        Raises ValueError for an unknown turn or a taken name, EntryNotFound for an unknown entry.
         """
         if (turn is None) == (entry is None):
-            raise TypeError("name one place: turn=… or entry=…")
+            raise TypeError("give either turn=… or entry=…")
         chosen: list[str] = []
 
         def build(session: Session) -> list[NewEntry]:
@@ -194,13 +197,17 @@ class BranchlineSession(ClosableAdapter):
             if not fresh.strip() or fresh in taken or fresh == _current_name(session):
                 raise ValueError(f"cannot name a branch {fresh!r}: the name is empty or taken")
             chosen.append(fresh)
-            return [*_left(session), NewEntry.custom(_BRANCH, {"name": fresh}), NewEntry.move(target)]
+            return [
+                *_label_current(session),
+                NewEntry.custom(_BRANCH, {"name": fresh}),
+                NewEntry.move(target),
+            ]
 
         await self._write(build)
         return chosen[0]
 
     async def switch_to_branch(self, name: str) -> None:
-        """Continue at the end of a branch of :meth:`list_branches`. ValueError for an unknown one."""
+        """Continue at the end of a branch. Raises ValueError for an unknown name."""
 
         def build(session: Session) -> list[NewEntry]:
             if name == _current_name(session):
@@ -209,12 +216,12 @@ class BranchlineSession(ClosableAdapter):
             if name not in names:
                 raise ValueError(f"no branch named {name!r}; there are {', '.join(sorted(names)) or 'none'}")
             record = NewEntry.custom(_BRANCH, {"name": name})
-            return [*_left(session), record, NewEntry.move(names[name])]
+            return [*_label_current(session), record, NewEntry.move(names[name])]
 
         await self._write(build)
 
     async def delete_branch(self, name: str) -> None:
-        """Forget the name of a branch; its entries stay. ValueError for the current or an unknown one."""
+        """Remove the name of a branch; its entries stay. Raises ValueError if it is current or unknown."""
 
         def build(session: Session) -> list[NewEntry]:
             names = _names(session)
@@ -225,7 +232,7 @@ class BranchlineSession(ClosableAdapter):
         await self._write(build)
 
     async def list_branches(self) -> list[BranchInfo]:
-        """The current branch first, then the others by name."""
+        """Return the branches: the current one first, then the others by name."""
 
         def read() -> list[BranchInfo]:
             session = self._current()
@@ -239,7 +246,7 @@ class BranchlineSession(ClosableAdapter):
         return await self._worker.run(read)
 
     async def turns(self) -> list[TurnInfo]:
-        """The prompts of the current branch."""
+        """Return the prompts of the current branch."""
 
         def read() -> list[TurnInfo]:
             session = self._current()
@@ -269,7 +276,7 @@ class BranchlineSession(ClosableAdapter):
     # -- life -------------------------------------------------------------------------------------------
 
     async def refresh(self) -> None:
-        """Continue where the session stands now, with what other processes added."""
+        """Read items that other processes added, and continue after them."""
         await self._worker.run(lambda: self._opened().refresh())
 
     async def close(self) -> None:
@@ -292,7 +299,7 @@ class BranchlineSession(ClosableAdapter):
         return self._session
 
     def _current(self) -> Session:
-        """The session with what others added, standing where its ``on_conflict`` says."""
+        """Return the session, refreshed according to ``on_conflict``."""
         session = self._opened()
         if self._on_conflict == "append":
             session.refresh()
@@ -311,7 +318,7 @@ def _items(session: Session, limit: int | None) -> list[Any]:
     if limit <= 0:
         return []
     newest_first: list[Any] = []
-    size = _AT_ONCE
+    size = _READ_SIZE
     seen = 0
     while True:
         path = session.path(limit=size)
@@ -323,7 +330,7 @@ def _items(session: Session, limit: int | None) -> list[Any]:
 
 
 def _items_of(session: Session, path: list[str], edits: dict[str, Content | None]) -> list[list[Any]]:
-    """The items of each entry. ``edits`` are those nearer to the leaf; those on this part are added to it."""
+    """Return the items of each entry. ``edits`` has the edits nearer to the leaf, and collects those here."""
     index = session.index
     for key in reversed(path) if "context_edit" in index.types else ():
         if index.types[position := index.position(key)] == "context_edit":
@@ -341,7 +348,7 @@ def _items_of(session: Session, path: list[str], edits: dict[str, Content | None
 
 
 def _replaced(path: list[str], at: int, items: list[Any]) -> list[NewEntry]:
-    """Entries after which the branch ends with ``items`` in place of what it has from a position on."""
+    """Return entries that replace the branch from position ``at`` on by ``items``."""
     moved = NewEntry.move(path[at - 1] if at else None)
     return [moved, *map(NewEntry.message, messages_of(items))]
 
@@ -355,18 +362,18 @@ def _before_turn(session: Session, turn: int) -> str | None:
     path = session.path()
     prompts = _prompts(session, path)
     if not 1 <= turn <= len(prompts):
-        raise ValueError(f"there is no turn {turn}: this branch has {len(prompts)}")
+        raise ValueError(f"no turn {turn}: this branch has {len(prompts)}")
     at = path.index(prompts[turn - 1])
     return path[at - 1] if at else None
 
 
 def _names(session: Session) -> dict[str, str]:
-    """The branches that were left, by name, each with its last entry."""
+    """Return the last entry of each branch except the current one, by name."""
     return {label: key for key, label in session.labels.items()}
 
 
 def _current_name(session: Session) -> str:
-    """The name of the branch that the session is on: of the newest record about it."""
+    """Return the name of the current branch, from the newest record."""
     types = session.index.types
     for position in range(len(types) - 1, -1, -1):
         if types[position] == "custom":
@@ -376,8 +383,8 @@ def _current_name(session: Session) -> str:
     return _MAIN
 
 
-def _left(session: Session) -> list[NewEntry]:
-    """Put the name of the current branch on its last entry, before another one is entered."""
+def _label_current(session: Session) -> list[NewEntry]:
+    """Return the entries that label the end of the current branch with its name."""
     name = _current_name(session)
     before = [NewEntry.label(key, None) for key, label in session.labels.items() if label == name]
     return before if session.leaf is None else [*before, NewEntry.label(session.leaf, name)]

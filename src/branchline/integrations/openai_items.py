@@ -1,7 +1,7 @@
-"""Items of OpenAI's Responses API as messages of a session, and back, without loss.
+"""Lossless conversion between items of OpenAI's Responses API and session messages.
 
-Consecutive items of one answer are one assistant message; an output of a tool is a tool result. A message
-keeps its items in ``native`` only if they cannot be rebuilt from its content.
+Consecutive items of one answer are one assistant message; a tool output is a tool result. A message stores
+its items in ``native`` only if they cannot be rebuilt from its content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Item = dict[str, Any]
 
 
 def messages_of(items: Iterable[Any], names: dict[str, str] | None = None) -> list[UnknownMessage]:
-    """The messages that hold some items. ``names`` remembers the tools of calls, for their results."""
+    """Convert items to messages. ``names`` maps call ids to tool names, for the results."""
     names = {} if names is None else names
     messages = []
     for group in _groups(items):
@@ -34,7 +34,7 @@ def messages_of(items: Iterable[Any], names: dict[str, str] | None = None) -> li
             names.update({call["id"]: call["name"] for call in calls})
         elif message["role"] == "toolResult" and not message["toolName"]:
             message["toolName"] = names.pop(message["toolCallId"], "")
-        # Given as it is to be written: blocks of tools that OpenAI runs are not among those that we know.
+        # An UnknownMessage is written unchanged: blocks of hosted tools have no type of their own.
         messages.append(UnknownMessage(role=message["role"], fields=message))
     return messages
 
@@ -112,7 +112,7 @@ def _answer_blocks(item: Item) -> list[dict[str, Any]]:
                 }
             ]
         case _:
-            return [dict(item)]  # a tool that OpenAI runs, a compaction: unknown blocks are kept as they are
+            return [dict(item)]  # hosted tools, compactions: unknown blocks are preserved
 
 
 def _arguments(text: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _arguments(text: Any) -> dict[str, Any]:
 
 
 def _parsed(text: Any) -> dict[str, Any]:
-    """The object that a text is in JSON; an empty one for anything else."""
+    """Parse a JSON object; empty for anything else."""
     try:
         found = json.loads(text)
     except (TypeError, ValueError):
@@ -155,15 +155,15 @@ class _Native(msgspec.Struct, gc=False):
     items: list[Any] | None = None
 
 
-class _Said(msgspec.Struct, gc=False):
+class _Message(msgspec.Struct, gc=False):
     role: str = ""
     content: Any = None
     native: _Native | None = None
-    toolCallId: str = ""  # noqa: N815  as it is written
+    toolCallId: str = ""  # noqa: N815  the name in the file
 
 
 class _Line(msgspec.Struct, gc=False):
-    message: _Said | None = None
+    message: _Message | None = None
 
 
 class _Signature(msgspec.Struct, gc=False):
@@ -175,29 +175,29 @@ _signatures = msgspec.json.Decoder(_Signature)
 
 
 def edited_items(line: bytes, replacement: Content | None) -> list[Item]:
-    """The items of a message whose content a context edit replaced; none if it removed the message."""
-    said = _decoder.decode(line).message
-    if said is None or replacement is None:
+    """Return the items of a message with edited content; none if the edit removed the message."""
+    message = _decoder.decode(line).message
+    if message is None or replacement is None:
         return []
-    return _rebuilt(said.role, msgspec.to_builtins(replacement), said.toolCallId)
+    return _rebuilt(message.role, msgspec.to_builtins(replacement), message.toolCallId)
 
 
 def decode_items(line: bytes) -> list[Item]:
-    """The items of the message in a line of a session; none for other lines."""
+    """Return the items of the message in a session line; none for other lines."""
     try:
-        said = _decoder.decode(line).message
+        message = _decoder.decode(line).message
     except msgspec.ValidationError:
         return []
-    if said is None:
+    if message is None:
         return []
-    native = said.native
+    native = message.native
     if native is not None and native.format == _FORMAT and native.v == 1 and native.items is not None:
         return native.items
-    return _rebuilt(said.role, said.content, said.toolCallId)
+    return _rebuilt(message.role, message.content, message.toolCallId)
 
 
 def _rebuilt(role: str, content: Any, call: str) -> list[Item]:
-    """The items that a message stands for, as the Runner and the models write them most of the time."""
+    """Rebuild the items of a message in the form that the Runner and the models usually write."""
     if isinstance(content, str) and role in _INPUT_ROLES:
         return [{"role": role, "content": content}]
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
@@ -205,16 +205,16 @@ def _rebuilt(role: str, content: Any, call: str) -> list[Item]:
         case "assistant":
             return [item for block in blocks for item in _answer_item(block)]
         case "toolResult":
-            return [{"call_id": call, "output": _words(blocks), "type": "function_call_output"}]
+            return [{"call_id": call, "output": _joined_text(blocks), "type": "function_call_output"}]
         case "user" | "developer" | "system":
             plain = not any(block.get("type") == "image" for block in blocks)
-            said = _words(blocks) if plain else [_input_part(part) for part in blocks]
-            return [{"role": role, "content": said}]
+            message = _joined_text(blocks) if plain else [_input_part(part) for part in blocks]
+            return [{"role": role, "content": message}]
         case _:
-            return []  # commands and notes of other interfaces are no items
+            return []  # other roles have no items
 
 
-def _words(blocks: list[dict[str, Any]]) -> str:
+def _joined_text(blocks: list[dict[str, Any]]) -> str:
     return "\n".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
 
 
@@ -226,7 +226,7 @@ def _input_part(block: dict[str, Any]) -> Item:
 
 
 def _answer_item(block: dict[str, Any]) -> tuple[Item, ...]:
-    """The item that a block of an answer stands for; none for the thoughts of other models."""
+    """Return the item of a block of an answer; none for thinking blocks of other models."""
     match block.get("type"):
         case "text":
             text, identity = block.get("text", ""), _signed_id(block.get("textSignature"))
@@ -248,7 +248,7 @@ def _answer_item(block: dict[str, Any]) -> tuple[Item, ...]:
 
 
 def _signed_id(signature: Any) -> str | None:
-    """The id of an item in the signature of its text; None if another program signed it."""
+    """Return the item id in the signature of a text; None if another program wrote it."""
     try:
         return _signatures.decode(signature).id if signature else None
     except (msgspec.MsgspecError, TypeError):

@@ -1,4 +1,4 @@
-"""Conversations of pydantic-ai in any store (extra ``pydantic-ai``)::
+"""Conversation store for pydantic-ai (extra ``pydantic-ai``)::
 
     from branchline.integrations.pydantic_ai import BranchlineConversations
     store = BranchlineConversations("app.db")                  # or a directory, or postgresql://…
@@ -6,10 +6,9 @@
     result = await agent.run("hello", conversation=conversation)
     await store.save(result, scope="user-7")
 
-A conversation is a session, and each of its messages an entry with the id that pydantic-ai gave it, so that
-what refers to the id of an entry holds in every interface. A save is one atomic write that happens only if
-the revision is the expected one. A fork holds its own copy of the path, with the same ids. Deleting moves the
-session to the trash of its store; forks are not affected.
+A conversation is a session, and each message is an entry with pydantic-ai's id, so that ids are valid in
+every interface. A save is one atomic write, conditional on the expected revision. A fork holds its own copy
+of the path, with the same ids. Deleting moves the session to the trash of its store; forks are not affected.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ except ImportError as problem:  # pragma: no cover  a test replaces the module
 
 from branchline.entries import Custom, UnknownMessage
 from branchline.errors import SessionNotFound
-from branchline.integrations.event_messages import native_entries, new_entries, tool_result
-from branchline.integrations.threads import ClosableAdapter, Worker
+from branchline.integrations.event_messages import assistant_message, native_entries, new_entries, tool_result
+from branchline.integrations.threads import LibraryAdapter, Worker
 from branchline.library import SessionLibrary
 from branchline.session import NewEntry, Session
 from branchline.stores import Store, key_for, trash_of
@@ -59,11 +58,11 @@ __all__ = ["BranchlineConversations"]
 _FORMAT = "pydantic-ai.message"
 _RECORD = "pydantic-ai.record"
 _TAIL = 1 << 16
-"""Bytes at the end of a log in which its record is looked for without opening it."""
-_OPEN = 64
-"""Sessions that are kept open."""
-_PLACES = 100_000
-"""Entries whose conversation is remembered."""
+"""Bytes at the end of a log that are searched for its record without opening it."""
+_MAX_OPEN = 64
+"""Number of sessions kept open."""
+_MAX_CACHED_ENTRIES = 100_000
+"""Number of entries whose conversation is cached."""
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _RECORDS = TypeAdapter(ConversationRecord)
@@ -71,19 +70,18 @@ _RECORDS = TypeAdapter(ConversationRecord)
 Fields = dict[str, Any]
 
 
-class BranchlineConversations(ConversationStore, ClosableAdapter):
+class BranchlineConversations(ConversationStore, LibraryAdapter):
     """The conversations of one store. Tasks and processes may share it."""
 
     def __init__(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
-        self._owns = not isinstance(where, SessionLibrary)
-        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+        self._open_library(where)
         (self._store,) = self._library.stores
         self._worker = Worker()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
-        self._places: OrderedDict[str, str] = OrderedDict()
+        self._keys_by_entry: OrderedDict[str, str] = OrderedDict()
         self._listed: dict[str, tuple[tuple[int, float], ConversationRecord | None]] = {}
 
-    # -- the primitives of pydantic-ai ------------------------------------------------------------------
+    # -- pydantic-ai's interface ------------------------------------------------------------------------
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         return await self._worker.run(lambda: self._record(key_for(conversation_id)))
@@ -113,7 +111,7 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
         return await self._worker.run(read)
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to ``head_id``, read together."""
+        """Return the entries up to ``head_id``, in one read."""
         if head_id is None or limit == 0:
             return []
 
@@ -121,11 +119,11 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
             session = self._holder(head_id)
             if limit is None:
                 return _entries(session, session.path(head_id))
-            size = 2 * limit + 1  # a message with results of several tools is several entries
+            size = 2 * limit + 1  # a message with several tool results is several entries
             while True:
                 path = session.path(head_id, limit=size)
                 found = _entries(session, path)
-                # The first one may lack its parent, which is above the part that was read.
+                # One more than needed: the parent of the first entry may not have been read.
                 if len(found) > limit or len(path) < size:
                     return found[-limit:]
                 size *= 2
@@ -135,15 +133,11 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
     # -- life -------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Close the sessions, and the store if this object opened it."""
+        await self._worker.run(self._close)
 
-        def close() -> None:
-            while self._sessions:
-                self._sessions.popitem()[1].close()
-            if self._owns:
-                self._library.close()
-
-        await self._worker.run(close)
+    def _close_sessions(self) -> None:
+        while self._sessions:
+            self._sessions.popitem()[1].close()
 
     # -- inside, in a thread ----------------------------------------------------------------------------
 
@@ -164,14 +158,14 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
             if head is not None and head not in named and head not in current:
                 copied = self._copied(record, head)
             about = NewEntry.custom(_RECORD, msgspec.Raw(_RECORDS.dump_json(record)))
-            stands = new_entries[-1].id if new_entries else current.leaf
-            return [*copied, *made, *([NewEntry.move(head)] if head != stands else []), about]
+            last_written = new_entries[-1].id if new_entries else current.leaf
+            return [*copied, *made, *([NewEntry.move(head)] if head != last_written else []), about]
 
         session.write(build)
         self._remember(key, [*named, *filter(None, (record.head_id,)), *record.branches])
 
     def _created(self, record: ConversationRecord) -> Session:
-        """A session for a new conversation; that of a fork names its parent."""
+        """Create the session of a new conversation; a fork is linked to its parent."""
         key = key_for(record.conversation_id)
         if record.forked_from is None:
             session = self._library.get_or_create(record.conversation_id)
@@ -185,7 +179,7 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
         return self._keep(key, session)
 
     def _copied(self, record: ConversationRecord, head: str) -> list[NewEntry]:
-        """The path to an entry of the conversation that a fork comes from, with the same ids."""
+        """Copy the path to an entry of the parent conversation, with the same ids."""
         source = None if record.forked_from is None else self._opened(key_for(record.forked_from))
         if source is None or head not in source:
             raise ConversationConflict(record.conversation_id)
@@ -195,8 +189,8 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
         for key, line in zip(path, source.raws(path), strict=True):
             message = msgspec.json.decode(line).get("message")
             if message is not None:
-                said = UnknownMessage(role=message["role"], fields=message)
-                copied.append(NewEntry.message(said, id=key, parent=parent))
+                copy = UnknownMessage(role=message["role"], fields=message)
+                copied.append(NewEntry.message(copy, id=key, parent=parent))
                 parent = key
         return copied
 
@@ -229,7 +223,7 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
         return [_copy(record) for record in (found if limit is None else found[:limit])]
 
     def _tail_record(self, key: str, size: int) -> ConversationRecord | None:
-        """The record of a session, which is the last line of its log as long as nobody else appends."""
+        """Return the record of a session, usually the last line of its log."""
         try:
             with self._store.snapshot(key) as read:
                 start = max(0, size - _TAIL)
@@ -250,7 +244,7 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
         return record
 
     def _opened(self, key: str) -> Session | None:
-        """The session of a key with everything that others appended; None if there is none."""
+        """Return the refreshed session of a key; None if there is none."""
         session = self._sessions.get(key)
         if session is None:
             if self._store.stat(key) is None:
@@ -269,28 +263,28 @@ class BranchlineConversations(ConversationStore, ClosableAdapter):
     def _keep(self, key: str, session: Session) -> Session:
         session.on_conflict = "append"
         self._sessions[key] = session
-        while len(self._sessions) > _OPEN:
+        while len(self._sessions) > _MAX_OPEN:
             self._sessions.popitem(last=False)[1].close()
         return session
 
     def _remember(self, key: str, entries: Sequence[str]) -> None:
         for entry in entries:
-            self._places[entry] = key
-            self._places.move_to_end(entry)
-        while len(self._places) > _PLACES:
-            self._places.popitem(last=False)
+            self._keys_by_entry[entry] = key
+            self._keys_by_entry.move_to_end(entry)
+        while len(self._keys_by_entry) > _MAX_CACHED_ENTRIES:
+            self._keys_by_entry.popitem(last=False)
 
     def _holder(self, entry: str) -> Session:
-        """The session that holds an entry. LookupError if none does."""
-        known = self._places.get(entry)
+        """Return the session that holds an entry. Raises LookupError if none does."""
+        known = self._keys_by_entry.get(entry)
         keys = [log.key for log in self._store.scan().found] if known is None else [known]
         for key in keys:
             session = self._opened(key)
             if session is not None and entry in session:
                 self._remember(key, [entry])
                 return session
-        if known is not None:  # deleted, and perhaps still in a fork
-            del self._places[entry]
+        if known is not None:  # deleted, but a fork may have it
+            del self._keys_by_entry[entry]
             return self._holder(entry)
         raise LookupError(f"no conversation of {self._library.name} holds the entry {entry!r}")
 
@@ -313,7 +307,7 @@ def _copy(record: ConversationRecord) -> ConversationRecord:
 
 
 def _entries(session: Session, path: list[str]) -> list[ConversationEntry]:
-    """The entries of a path that pydantic-ai wrote, each with the one before it."""
+    """Return the entries on a path written by pydantic-ai, each with its predecessor."""
     found: list[ConversationEntry] = []
     parent: str | None = None
     for key, native in native_entries(session, path, _FORMAT):
@@ -324,17 +318,17 @@ def _entries(session: Session, path: list[str]) -> list[ConversationEntry]:
 
 
 def _written(entry: ConversationEntry) -> list[NewEntry]:
-    """A message as entries; the last one has its id and its original form."""
+    """Convert a message to entries; the last one has its id and original form."""
     native = {"format": _FORMAT, "v": 1, "message": msgspec.Raw(_MESSAGE.dump_json(entry.message))}
     return new_entries(_messages(entry.message), native, id=entry.id, parent=entry.parent_id)
 
 
 def _messages(message: ModelMessage) -> list[Fields]:
-    """What people and other models see of a message."""
+    """Convert a message to messages for display and for other models."""
     if isinstance(message, ModelResponse):
         return [_answer(message)]
-    said = [found for part in message.parts if (found := _request(part)) is not None]
-    return said or [{"role": "user", "content": ""}]
+    requests = [found for part in message.parts if (found := _request(part)) is not None]
+    return requests or [{"role": "user", "content": ""}]
 
 
 def _request(part: Any) -> Fields | None:
@@ -383,7 +377,7 @@ def _answer(message: ModelResponse) -> Fields:
                     }
                 )
             case _:
-                pass  # tools that a provider runs, files: in the original form only
+                pass  # hosted tools and files are only in the original form
     usage = message.usage
     spent = {
         "input": usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
@@ -392,12 +386,5 @@ def _answer(message: ModelResponse) -> Fields:
         "cacheWrite": usage.cache_write_tokens,
         "totalTokens": usage.total_tokens,
     }
-    called = any(block["type"] == "toolCall" for block in blocks)
-    return {
-        "role": "assistant",
-        "content": blocks,
-        "provider": message.provider_name,
-        "model": message.model_name,
-        "usage": spent,
-        "stopReason": "toolUse" if called else "stop",
-    }
+    names = {"provider": message.provider_name, "model": message.model_name}
+    return {**assistant_message(blocks), **names, "usage": spent}

@@ -1,8 +1,8 @@
-"""Lists that grow, kept as paths in a tree of segments: each version of a list costs what is new in it.
+"""Growing lists stored as paths in a tree of segments: each version of a list stores only its new items.
 
 A segment holds serialized items. It follows the first ``base`` items of the path that ends with its parent,
-so that a list which forks in the middle shares everything before. The items are joined behind one array
-header of msgpack and decoded at once.
+so a list that forks in the middle shares everything before. The items are joined after one msgpack array
+header and decoded at once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Segment(NamedTuple):
     id: int
     parent: int | None
     base: int
-    """How many items of the parent's path come before."""
+    """The number of items of the parent's path before this segment."""
     sizes: bytes
     """The length of each item, as 32-bit numbers."""
     data: bytes
@@ -37,7 +37,7 @@ class ListPath(NamedTuple):
 
 
 def new_segment(items: Sequence[bytes], parent: ListPath | None, common: int) -> Segment:
-    """A segment for the items that are not among the first ``common`` ones of a path."""
+    """Create a segment for the items after the first ``common`` ones of a path."""
     fresh = items[common:]
     return Segment(
         new_segment_id(),
@@ -49,25 +49,25 @@ def new_segment(items: Sequence[bytes], parent: ListPath | None, common: int) ->
 
 
 def joined(path: ListPath, segments: Mapping[int, Segment]) -> bytes:
-    """A list in msgpack. KeyError if a segment of its path is missing."""
-    pieces = [piece for piece, _sizes in reversed(_pieces(path, segments))]
-    return b"".join([_array_header(path.length), *pieces])
+    """Return a list in msgpack. Raises KeyError if a segment of its path is missing."""
+    parts = [part for part, _sizes in reversed(_parts(path, segments))]
+    return b"".join([_array_header(path.length), *parts])
 
 
 def split_items(path: ListPath, segments: Mapping[int, Segment]) -> list[bytes]:
-    """The items of a list, each serialized by itself."""
+    """Return the serialized items of a list."""
     items: list[bytes] = []
-    for piece, sizes in reversed(_pieces(path, segments)):
+    for part, sizes in reversed(_parts(path, segments)):
         start = 0
         for size in sizes:
-            items.append(piece[start : start + size])
+            items.append(part[start : start + size])
             start += size
     return items
 
 
-def _pieces(path: ListPath, segments: Mapping[int, Segment]) -> list[tuple[bytes, Sequence[int]]]:
-    """What each segment gives to a path, the last one first."""
-    pieces: list[tuple[bytes, Sequence[int]]] = []
+def _parts(path: ListPath, segments: Mapping[int, Segment]) -> list[tuple[bytes, Sequence[int]]]:
+    """Return the part of each segment on a path, last segment first."""
+    parts: list[tuple[bytes, Sequence[int]]] = []
     here: int | None = path.segment
     wanted = path.length
     while here is not None and wanted:
@@ -75,10 +75,10 @@ def _pieces(path: ListPath, segments: Mapping[int, Segment]) -> list[tuple[bytes
         if wanted > segment.base:
             sizes = array("I", segment.sizes)[: wanted - segment.base]
             whole = len(sizes) * sizes.itemsize == len(segment.sizes)
-            pieces.append((segment.data if whole else segment.data[: sum(sizes)], sizes))
+            parts.append((segment.data if whole else segment.data[: sum(sizes)], sizes))
             wanted = segment.base
         here = segment.parent
-    return pieces
+    return parts
 
 
 def _array_header(count: int) -> bytes:
@@ -91,7 +91,7 @@ _last = 0
 
 
 def new_segment_id() -> int:
-    """A number that grows with time, so that rows are written in order; unique without asking a database."""
+    """Return a unique number that grows with time, so that rows are written in order."""
     global _last  # noqa: PLW0603  two in one microsecond
     made = (time.time_ns() // 1000) << 12 | random.getrandbits(12)
     _last = made if made > _last else _last + 1

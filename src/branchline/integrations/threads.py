@@ -1,14 +1,18 @@
-"""Blocking work for asynchronous adapters: in a thread, and finished once it has begun."""
+"""Runs the blocking work of async adapters in threads, to its end."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Self, TypeVar
 
-__all__ = ["ClosableAdapter", "Worker", "run_to_end"]
+from branchline.library import SessionLibrary
+from branchline.stores import Store
+
+__all__ = ["ClosableAdapter", "LibraryAdapter", "Worker", "run_to_end"]
 
 _T = TypeVar("_T")
 
@@ -16,8 +20,8 @@ _T = TypeVar("_T")
 async def run_to_end(function: Callable[[], _T]) -> _T:
     """Run a function in a thread.
 
-    A task that is cancelled while its function runs waits for the end of it: a write is stored or not, and
-    whoever comes next sees which.
+    A task that is cancelled meanwhile waits for the end of the function, so that later calls see whether its
+    write was stored.
     """
     task = asyncio.ensure_future(asyncio.to_thread(function))
     cancelled: asyncio.CancelledError | None = None
@@ -27,13 +31,13 @@ async def run_to_end(function: Callable[[], _T]) -> _T:
         except asyncio.CancelledError as problem:
             cancelled = cancelled or problem
     if cancelled is not None:
-        task.exception()  # looked at, so that nobody reports it as lost
+        task.exception()  # retrieve it, or asyncio warns that it was never retrieved
         raise cancelled
     return task.result()
 
 
 class Worker:
-    """Runs functions in threads to their end, never two at once, for any number of event loops."""
+    """Runs functions in threads to their end, one at a time, for any number of event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,20 +46,39 @@ class Worker:
         return await run_to_end(lambda: self.call(function))
 
     def call(self, function: Callable[[], _T]) -> _T:
-        """Run a function in this thread, when no other one runs."""
+        """Run a function in this thread when no other one is running."""
         with self._lock:
             return function()
 
 
 class ClosableAdapter(ABC):
-    """An adapter that is closed by its ``close``, or at the end of an ``async with`` block."""
+    """An adapter that is closed by ``close``, or at the end of an ``async with`` block."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Close what is open, and the store if this object opened it."""
+        """Close all sessions, and the store if this object opened it."""
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
+
+
+class LibraryAdapter(ClosableAdapter):
+    """An adapter over the sessions of one library."""
+
+    def _open_library(self, where: str | os.PathLike[str] | Store | SessionLibrary) -> None:
+        self._owns_library = not isinstance(where, SessionLibrary)
+        self._library = where if isinstance(where, SessionLibrary) else SessionLibrary(where)
+
+    async def close(self) -> None:
+        await run_to_end(self._close)
+
+    def _close(self) -> None:
+        self._close_sessions()
+        if self._owns_library:
+            self._library.close()
+
+    @abstractmethod
+    def _close_sessions(self) -> None: ...

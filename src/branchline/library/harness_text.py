@@ -12,7 +12,7 @@ from branchline.views.file_mentions import without_files
 __all__ = ["spoken_text"]
 
 _LOOKED_AT = 100_000
-"""Characters of a prompt that are searched for the text of the user."""
+"""Maximum characters of a prompt that are searched for the user's text."""
 _TAGS = (
     "command-name|command-message|command-args|command-contents|local-command-[a-z]+|bash-input|bash-stdout|"
     "bash-stderr|system-reminder|system_reminder|task-notification|teammate-message|user-memory-input|"

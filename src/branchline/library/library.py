@@ -58,7 +58,7 @@ __all__ = ["SessionLibrary"]
 
 _Path = str | os.PathLike[str]
 _SYSTEM_CLOCK = SystemClock()
-_WAITS = (*(0.005,) * 200, None)  # seconds between looks at a session that is being created
+_WAITS = (*(0.005,) * 200, None)  # seconds between attempts to open a session that is being created
 _TITLES_ELSEWHERE = frozenset({"codex"})
 
 
@@ -98,7 +98,7 @@ class SessionLibrary(LibraryShortcuts):
     def for_cwd(
         cls, cwd: _Path | None = None, *, clock: Clock = _SYSTEM_CLOCK, durability: Durability = "fsync"
     ) -> Self:
-        """The sessions of a working directory (default: this one) in our own layout."""
+        """The sessions of a working directory (default: the current one) in branchline's own layout."""
         return cls(places.session_directory(cwd), clock=clock, durability=durability)
 
     @classmethod

@@ -89,7 +89,7 @@ class LazyListing(Iterator[SessionRow], Generic[_T]):
         return listing
 
     def _look_at_all(self) -> None:
-        """As so many steps, in half the time."""
+        """Read all files at once, in half the time of single steps."""
         look, rows, hidden = self._look, self.rows.append, self.hidden.append
         for file in self._files[self.loaded : -1]:  # the last step says that it is done
             row = look(file)

@@ -125,19 +125,19 @@ class ComparedFiles(msgspec.Struct, Generic[_T], frozen=True):
     files: Sequence[_T]
     """Newest first."""
     numbers: Sequence[int]
-    """For each file the number that the catalog knows it by; 0 for one that is new or not as it was."""
+    """For each file its number in the catalog; 0 if it is new or changed."""
     hidden: Sequence[SkippedFile]
 
     @property
     def unchanged(self) -> dict[int, _T]:
-        """The files that are as they were, by number."""
+        """The unchanged files by number."""
         found = dict(zip(self.numbers, self.files, strict=True))
         found.pop(0, None)
         return found
 
     @property
     def changed(self) -> list[_T]:
-        """The files that are new or not as they were."""
+        """The new and changed files."""
         return [file for number, file in zip(self.numbers, self.files, strict=True) if not number]
 
 
@@ -159,7 +159,7 @@ class Scanner(Protocol[_T]):
         ...
 
     def compare(self, known: KnownStates) -> ComparedFiles[_T]:
-        """The files of a scan, told apart by whether they are as they were; nothing is opened."""
+        """Return the files of a scan and which of them are unchanged, without opening any."""
         ...
 
     def earlier_parts(self) -> Sequence[_T]:
@@ -396,7 +396,7 @@ class FoundFile(msgspec.Struct, frozen=True, gc=False):
     others: tuple[places.Place, ...] = ()
     """Session directories of other agents with the same file."""
     log: StoredLog | None = None
-    """What its store says about it, where it is more than a file: a session of a database, a document."""
+    """The stored log, if it is more than a file: a session in a database, or a document."""
 
     @property
     def path(self) -> str:
@@ -404,7 +404,7 @@ class FoundFile(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stored(self) -> StoredLog:
-        """The file as its store sees it."""
+        """The file as a stored log."""
         if self.log is not None:
             return self.log
         path, stamp = self.state.path, FileStamp.unpacked(self.state.stamp)
@@ -680,7 +680,7 @@ class MachineScanner:
         return row if isinstance(row, SessionRow) else None
 
     def _plain_row(self, place: places.Place, path: str, record: FileRecord) -> SessionRow | None:
-        """The row of a file of which the place tells only the agent and the end, as most do; else None."""
+        """Return the row of a file whose place adds only agent and expiry, as most do; None otherwise."""
         try:
             agent, lifetime_ms = self._plain[id(place)]
         except KeyError:
@@ -696,7 +696,7 @@ class MachineScanner:
         return row
 
     def _plain_facts(self, place: places.Place) -> tuple[str | None, int | None]:
-        """The agent, and how long it keeps sessions; no agent for a place that tells more than this."""
+        """Return the agent and its retention time; no agent for a place that adds other facts."""
         format_ = place.format
         if (
             self.cwd is not None
@@ -835,7 +835,7 @@ class MachineScanner:
 
 
 def _number(stored: StoredLog, known: Mapping[str, FileState]) -> int:
-    """The number of a file that is as it was; 0 for every other."""
+    """Return the number of an unchanged file; 0 for others."""
     before = known.get(stored.path or "")
     if before is None or stored.stamp is None or before.stamp != stored.stamp.packed:
         return 0
@@ -843,7 +843,7 @@ def _number(stored: StoredLog, known: Mapping[str, FileState]) -> int:
 
 
 def _logged(log: StoredLog, place: places.Place, known: Mapping[str, FileState]) -> FoundFile:
-    """What a store found in a file or beside it."""
+    """Return the file of a stored log in a database or document."""
     stamp = b"" if log.stamp is None else log.stamp.packed
     return FoundFile(FileState(log.path or "", stamp, _number(log, known)), place, log=log)
 

@@ -177,7 +177,7 @@ class _Run:
         return self._hits(len(self.covered) + len(left), at_least=at_least, total=total, unindexed=missing)
 
     def _catch_up(self, catalog: Catalog, changed: Sequence[Any]) -> tuple[list[Any], int]:
-        """Index files that changed, if that is quick: what is left to read, and how many are not indexed yet.
+        """Index changed files if that is quick; return the files left to read and the number not indexed yet.
 
         Files that the user excluded are left, too.
         """
@@ -344,7 +344,7 @@ class _Run:
         try:
             with snapshot_of(row.path) as read:
                 line = read(one.offset, min(one.length, _LONGEST_LINE))
-        except Exception:  # noqa: BLE001  gone in this moment
+        except Exception:  # noqa: BLE001  deleted meanwhile
             return Snippet(text="")
         column = self.column if one.role == "assistant" else None
         return self._snippet(*(column and line_texts(line, column)) or line_texts(line))
@@ -357,7 +357,7 @@ class _Run:
             with self.scanner.read(row) as (_stored, transcript):
                 for document in documents_of(transcript, one.position):
                     return self._snippet(document.said, document.tools)
-        except Exception:  # noqa: BLE001  gone in this moment
+        except Exception:  # noqa: BLE001  deleted meanwhile
             return Snippet(text="")
         return Snippet(text="")
 
@@ -423,7 +423,7 @@ class _Run:
         try:
             with snapshot_of(path) as read:
                 data = read(0, stored.size)
-        except Exception:  # noqa: BLE001  gone in this moment
+        except Exception:  # noqa: BLE001  deleted meanwhile
             return
         if worker is None and not may_hold(self.words, data):
             return

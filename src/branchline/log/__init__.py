@@ -1,8 +1,8 @@
-"""One append-only log: read since an offset, append whole lines, lose none.
+"""One append-only log: read from an offset, append whole lines, lose none.
 
 The package knows bytes, offsets and newlines; it does not know what a line means. It guarantees:
 
-- an append is one write and all or nothing: after `NotSaved` the log is as it was;
+- an append is one atomic write: after `NotSaved` the log is unchanged;
 - with durability "fsync" an acknowledged line survives a power cut, with "os" the death of the process;
 - one writer at a time, with a time limit, and an error that names the process holding the lock;
 - a torn tail never swallows the next line, and reading never writes.

@@ -1,11 +1,11 @@
-"""Appending to one file, all or nothing.
+"""Atomic appends to one file.
 
-The bytes go out in one write and, if so asked, to stable storage; after any failure the file is cut back
-to where it was, with a descriptor that has not failed. Where even that is impossible, the bytes in doubt
-are remembered and removed before the next append, unless another writer has appended after them.
+The bytes are written in one call and, if requested, synced to stable storage. After any failure the file is
+truncated to its previous size, through a descriptor that has not failed. If even that is impossible, the
+uncertain bytes are removed before the next append, unless another writer has appended after them.
 
-The caller holds the lock. This module trusts nothing else about other writers: it never cuts off
-a byte that is not its own, and it asks the kernel where its bytes have landed.
+The caller holds the lock. This module assumes nothing else about other writers: it never truncates bytes of
+others, and it asks the kernel where its own bytes are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _UncertainTail(msgspec.Struct, frozen=True, gc=False):
 
 
 class Appender:
-    """The writing end of the file at `path` (links resolved) with this identity; `reader` is open on it."""
+    """Appends to the file at `path` (symlinks resolved) with this identity; `reader` is open on it."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Appender:
         system: System,
     ) -> None:
         self.acknowledged = -1
-        """Where our last successful append ended; the file must never be shorter."""
+        """The end of the last successful append; the file must never be shorter."""
         self.torn: TornTail | None = None
         """The torn tail that the last append closed."""
         self._path = path
@@ -66,16 +66,16 @@ class Appender:
         self._system = system
         self._descriptor = -1
         self._line_end = -1
-        """A size of the file at which it is known to end in a newline."""
+        """A size at which the file is known to end in a newline."""
         self._doubt: _UncertainTail | None = None
         self._kept: TornTail | None = None
 
     def append(self, size: int, data: bytes) -> int:
-        """Append whole lines to a file of `size` bytes; return where the file ends then."""
+        """Append whole lines to a file of `size` bytes; return the new size."""
         system = self._system
         torn = None
         if size != self._line_end or self._doubt is not None:
-            size = self.size()  # another writer appended, or an append failed, since it was measured
+            size = self.size()  # another writer appended, or an append failed, meanwhile
         if size < self.acknowledged:
             raise LogShrank(
                 f"cannot append to {self._name}: the file ends at {size}, "
@@ -94,7 +94,7 @@ class Appender:
             write_all(system, self._descriptor, data)
             if self._sync:
                 system.fdatasync(self._descriptor)
-            # Not size + len(data): a writer that does not lock may have come in between.
+            # Not size + len(data): a writer that does not lock may have appended meanwhile.
             end = system.lseek(self._descriptor, 0, os.SEEK_CUR)
         except OSError as problem:
             raise self._failed(problem, self._roll_back()) from problem
@@ -111,17 +111,16 @@ class Appender:
         self.acknowledged = self._line_end = size
 
     def size(self) -> int:
-        """Make sure that the file is still the one to append to, and return its size.
+        """Check that the file is still the same, and return its size.
 
-        Unacknowledged bytes of an earlier append are removed here, before a caller reads
-        on from this size.
+        Unacknowledged bytes of an earlier append are removed here, before a caller uses this size.
         """
         system = self._system
         try:
             try:
                 found = system.stat(self._path)
             except FileNotFoundError:
-                # Renamed or deleted. The inode is the session: a new name leads to what we append.
+                # Renamed or deleted. The inode is the session: a renamed file is still appended to.
                 found = system.fstat(self._reader)
         except OSError as problem:
             raise self._failed(problem, UNCHANGED) from problem
@@ -144,12 +143,12 @@ class Appender:
 
     def _open(self) -> int:
         system = self._system
-        # O_NONBLOCK means nothing to a regular file, and keeps us from waiting at a pipe put in its place.
+        # O_NONBLOCK has no effect on a regular file, and avoids blocking on a pipe put in its place.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             descriptor = system.open(self._path, flags | os.O_NOFOLLOW)
         except OSError as problem:
-            # Renamed since it was opened: the same file is still behind the descriptor that reads it.
+            # Renamed since it was opened: the reading descriptor still refers to it.
             behind = f"/proc/self/fd/{self._reader}"
             if problem.errno not in (errno.ENOENT, errno.ELOOP) or not os.path.exists(behind):
                 raise
@@ -170,7 +169,7 @@ class Appender:
         if self._is_complete(tail):
             return None
         kept = self._kept
-        # After a failed append the same tail is met again; one copy of it is enough.
+        # After a failed append the same tail is found again; one copy is enough.
         if kept is None or (kept.offset, kept.size) != (size - len(tail), len(tail)):
             kept = self._kept = keep_fragment(self._path, size - len(tail), tail, self._system)
         return kept
@@ -193,8 +192,8 @@ class Appender:
     def _take_back(self, doubt: _UncertainTail) -> bool:
         """Truncate the file to where the uncertain bytes begin, unless something else follows."""
         system = self._system
-        # A descriptor that has failed is not asked again: after a failed sync the kernel may have
-        # dropped the pages, and the next sync on it would report a success that is none.
+        # A descriptor that has failed is not used again: after a failed sync the kernel may have
+        # dropped the pages, and the next sync on it would falsely report success.
         self.close()
         self._line_end = -1
         descriptor = self._open()

@@ -1,7 +1,7 @@
-"""Directories that are private and that survive a power cut, and the hidden folder for sidecars.
+"""Private, durable directories, and the hidden folder for sidecars.
 
-What accompanies a session file is stored beside it, in `.branchline/`: lock files, torn
-fragments, backups and seals. Everything that is made here is 0700, whatever the umask.
+Sidecars of a session file are stored next to it, in `.branchline/`: lock files, torn fragments, backups and
+seals. All directories are created with mode 0700, whatever the umask.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SIDECARS = ".branchline"
 Sidecar = Literal["locks", "torn", "backups", "seals"]
 
 _LONGEST_NAME = 150
-"""In bytes; a file name may have 255 of them in all."""
+"""In bytes; a file name may have 255."""
 
 
 def create_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> None:
-    """Make a directory and the parents it lacks, each 0700 and synced; those that exist stay as they are."""
+    """Create a directory and missing parents, each 0700 and synced; existing ones are not changed."""
     missing = []
     current = os.path.abspath(os.fspath(path))
     while not _is_directory(current, system):
@@ -39,7 +39,7 @@ def sync_directory(path: str | os.PathLike[str], system: System = SYSTEM) -> Non
     try:
         system.fsync(descriptor)
     except OSError as problem:
-        # Some network file systems cannot sync a directory at all; they order names by themselves.
+        # Some network file systems cannot sync a directory; they order names themselves.
         if problem.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
@@ -52,16 +52,16 @@ def sidecar_path(path: str, kind: Sidecar, name: str) -> str:
 
 
 def sidecar_name(path: str) -> str:
-    """Return the file name of a session, short enough for something to be added to it."""
+    """Return the file name of a session, truncated so that a suffix can be added."""
     name = os.path.basename(path)
     encoded = os.fsencode(name)
     if len(encoded) <= _LONGEST_NAME:
         return name
-    return encoded[:_LONGEST_NAME].decode("utf-8", "ignore")  # not half a character: macOS refuses it
+    return encoded[:_LONGEST_NAME].decode("utf-8", "ignore")  # no partial character: macOS refuses it
 
 
 def sidecar_directory(path: str, kind: Sidecar, system: System) -> str:
-    """Make the folder for one kind of sidecar of the session file at `path`, and return it."""
+    """Create the folder for one kind of sidecar of the session file at `path`, and return it."""
     hidden = os.path.join(os.path.dirname(path), SIDECARS)
     directory = os.path.join(hidden, kind)
     for each in (hidden, directory):
@@ -90,9 +90,9 @@ def _make(path: str, system: System) -> None:
     try:
         system.mkdir(path, 0o700)
     except FileExistsError:
-        # Somebody made it in this moment. Their sync may come later than our use of it, so we sync too.
+        # Another process just created it and may not have synced it yet, so sync it here too.
         if not _is_directory(path, system):
             raise
     else:
-        system.chmod(path, 0o700)  # a strict umask may have taken our own bits
+        system.chmod(path, 0o700)  # a strict umask may have removed the owner's bits
     sync_directory(os.path.dirname(path), system)

@@ -1,8 +1,8 @@
 """A log in one file: read at any offset, append under the lock.
 
-Opening reads nothing and writes nothing, and never waits: what is not a regular file is refused.
-The file is held by its inode. It may be renamed while it is open; if it is deleted, or another file
-takes its place, the next append raises instead of writing to a file without a name.
+Opening reads nothing, writes nothing and never blocks; only regular files are accepted. The file is
+identified by its inode. It may be renamed while it is open; if it is deleted or replaced, the next append
+raises instead of writing to an unlinked file.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = ["FileLog", "FileWriter"]
 class FileLog:
     """One session file.
 
-    `durability` says when an append is acknowledged, `lock_timeout` how many seconds a writer waits.
-    `writable=False` refuses writers at once, `writable=True` refuses to open what may not be written,
-    `None` leaves it to the first append. `is_complete` tells a line that lacks only its newline from
-    a torn one.
+    `durability` defines when an append is acknowledged, `lock_timeout` how many seconds a writer waits.
+    `writable=False` refuses writers immediately, `writable=True` refuses to open a file without write
+    permission, and `None` defers the check to the first append. `is_complete` returns whether a last line
+    without a newline is complete rather than torn.
     """
 
     def __init__(
@@ -94,11 +94,10 @@ class FileLog:
         system: System = SYSTEM,
         is_complete: Callable[[bytes], bool] = is_complete_json,
     ) -> Self:
-        """Make a new file that holds these lines, durable with all the directories it needed.
+        """Create a durable file with these lines, and the directories it needs.
 
-        Raises `FileExistsError` if the path exists; then and after any other failure
-        no new file remains there. A new file is synced whatever the durability of later appends. It
-        may be empty, where a format begins with its first entry.
+        Raises `FileExistsError` if the path exists; after any failure no new file remains. A new file is
+        synced whatever the durability of later appends. It may be empty, for formats without a header.
         """
         if data:
             require_lines(data)
@@ -119,14 +118,14 @@ class FileLog:
         return self.path
 
     def add_lock(self, path: str) -> None:
-        """From now on every writer also holds the lock of another program: an exclusive `flock` on this file.
+        """Make every writer also hold another program's lock: an exclusive `flock` on this file.
 
-        The file is made (mode 0600) when it is first needed, and never written to or removed.
+        The file is created (mode 0600) on first use, and never written to or removed.
         """
         self._other_lock = self._lock.of_another_program(path)
 
     def status(self) -> os.stat_result:
-        """The status of the open file."""
+        """Return the status of the open file."""
         return self._system.fstat(self._open_reader())
 
     def size(self) -> int:
@@ -144,7 +143,7 @@ class FileLog:
         return FileWriter(self.path, self._lock, self._appender, self._other_lock)
 
     def unlink(self) -> None:
-        """Delete the file, if it is still the one that was opened. Hold the lock around the call."""
+        """Delete the file, if it is still the one that was opened. The caller holds the lock."""
         status = os.lstat(self.path)
         if (status.st_dev, status.st_ino) == self.identity:
             self._system.unlink(self.path)
@@ -178,7 +177,7 @@ class FileLog:
 
 
 class FileWriter:
-    """The right to append to a `FileLog`, for the length of one `with` block."""
+    """Appends to a `FileLog` during one `with` block."""
 
     __slots__ = ("_appender", "_lock", "_name", "_other_lock", "end", "torn")
 
@@ -232,7 +231,7 @@ class FileWriter:
 def _open_regular(real_path: str, name: str, system: System) -> tuple[int, os.stat_result]:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     with opening(name):
-        # Looked at before it is opened, because opening a device can act on it, and again after.
+        # Checked before it is opened, because opening a device can have side effects, and again after.
         _require_regular(system.stat(real_path), name)
         descriptor = system.open(real_path, flags)
     try:

@@ -1,8 +1,8 @@
 """Detects file systems on which appends are not safe.
 
-Appending is atomic between the processes of one machine. Network file systems and most of those in user
-space promise less: two machines can write over each other, and locks may hold on one of them only.
-This module warns; it forbids nothing.
+Appends are atomic between the processes of one machine. Network file systems and most user-space file systems
+guarantee less: two machines can overwrite each other, and locks may apply to one machine only. This module
+only warns.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _mount_of(path: str, mounts: list[str]) -> tuple[str, str]:
             continue
         mount_point = _unescape(fields[4])
         inside = path == mount_point or path.startswith(mount_point.rstrip("/") + "/")
-        # A later mount at the same place covers the earlier one.
+        # A later mount at the same path covers the earlier one.
         if inside and len(mount_point) >= len(best):
             best, kind = mount_point, types[0]
     return best, kind

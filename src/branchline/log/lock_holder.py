@@ -1,4 +1,4 @@
-"""The holder of a lock that left no name in it, as far as the system knows (Linux only)."""
+"""Finds the holder of a lock whose file does not name it (Linux only)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def holder_of(path: str, processes: str = "/proc") -> str | None:
             locks = [line.split() for line in file]
     except OSError:
         return None
-    # Device numbers in this list are the kernel's own and need not be those of stat; the inode decides.
+    # Device numbers in this list may differ from those of stat; the inode decides.
     place = f":{status.st_ino}"
     for fields in locks:
         if "FLOCK" in fields and "->" not in fields and any(field.endswith(place) for field in fields):

@@ -1,11 +1,11 @@
 """The write lock of one session file: at most one writer, a time limit, and a record of the holder.
 
-The lock is `flock` on a file of its own, so the kernel releases it when its holder dies. The lock file
-is named after the inode of the session file, so that renaming a session in its folder keeps the lock,
-and it is never removed or replaced by us. Holding the lock does not touch the session file.
+The lock is a `flock` on a separate file, so the kernel releases it when its holder exits. The lock file is
+named after the inode of the session file, so that renaming a session in its folder keeps the lock; it is
+never removed or replaced here. Holding the lock does not touch the session file.
 
-Another program may have a lock file of its own beside its sessions. It is locked in the same way, but no
-name is written into it; who holds it, the system may know.
+Another program may have its own lock file next to its sessions. It is locked in the same way, but nothing is
+written into it; the system may know its holder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from branchline.log.system import SYSTEM, UNCHANGED, System, close_quietly, prob
 __all__ = ["FileLock", "is_locked"]
 
 _RECORD = 256
-"""Size of what a holder says about itself: fixed, so that one write covers the previous holder's words."""
+"""Size of the holder's record: fixed, so that one write covers the previous one."""
 
 _FIRST_SLEEP = 0.001
 _LONGEST_SLEEP = 0.05
@@ -63,12 +63,12 @@ class FileLock:
         self._descriptor = -1
         self._threads = threading.Lock()
         self._who = _who()
-        self._signed = -1  # when the lock file was changed by us, as the file system says
+        self._signed = -1  # modification time of the lock file after our last write
         self._since = 0.0
         _living.add(self)
 
     def of_another_program(self, path: str) -> FileLock:
-        """A lock for the same session file on the lock file of the program that it belongs to."""
+        """Return a lock for the same session file on the lock file of the agent that owns it."""
         return FileLock(
             self._session_path,
             (0, 0),
@@ -79,11 +79,11 @@ class FileLock:
         )
 
     def acquire(self, owner: object) -> None:
-        """Take the lock for `owner`, waiting at most as long as the time limit."""
+        """Acquire the lock for `owner`, waiting at most for the timeout."""
         started = 0.0
         if not self._threads.acquire(blocking=False):
             started = self._system.monotonic()
-            # flock cannot tell the threads of one process apart when they share a descriptor.
+            # flock does not distinguish threads that share a descriptor.
             if not self._threads.acquire(timeout=min(self._timeout, threading.TIMEOUT_MAX)):
                 raise self._timed_out(f"another thread of this program (pid {os.getpid()})")
         try:
@@ -104,7 +104,7 @@ class FileLock:
         try:
             self._system.flock(self._descriptor, fcntl.LOCK_UN)
         except OSError:
-            # What was appended is saved; only the lock must not stay. Closing its descriptor frees it.
+            # The append is saved; closing the descriptor releases the lock.
             self._close()
         except BaseException:
             self._close()
@@ -117,9 +117,9 @@ class FileLock:
         self._close()
 
     def forked(self) -> None:
-        """Forget, in a child process, what the parent holds: the descriptor is shared with it.
+        """Reset the state in a forked child process, which shares the descriptor with its parent.
 
-        The child must neither release the parent's lock nor keep it alive after the parent's death.
+        The child must neither release the parent's lock nor keep it alive after the parent exits.
         """
         self._close()
         self.owner = None
@@ -148,12 +148,12 @@ class FileLock:
             found = system.fstat(descriptor)
             if found.st_nlink:
                 break
-            # Somebody deleted the lock file, and others lock a new one by now.
+            # The lock file was deleted, and other processes may lock a new one.
             self._close()
         if self._foreign:
             return
         now = system.time()
-        # The file still names us unless another holder signed it; a second more or less does not matter.
+        # The file still names this process unless another holder wrote it; one second of error is fine.
         if found.st_mtime_ns != self._signed or not 0 <= now - self._since < 1:
             self._sign(descriptor, now)
 
@@ -165,7 +165,7 @@ class FileLock:
             self._signed = self._system.fstat(descriptor).st_mtime_ns
             self._since = now
         except OSError:
-            # The name is a courtesy to those who wait (a full disk cannot take it); the lock is ours.
+            # The record is only informative (a full disk prevents it); the lock is held.
             self._signed = -1
 
     def _open(self) -> int:
@@ -188,7 +188,7 @@ class FileLock:
         return descriptor
 
     def _abandon(self) -> None:
-        # Whether the lock was taken is unknown here; closing the descriptor is right in both cases.
+        # It is unknown whether the lock was acquired; closing the descriptor is right in both cases.
         self.owner = None
         try:
             self._close()
@@ -224,7 +224,7 @@ def is_locked(path: str, identity: tuple[int, int], system: System = SYSTEM) -> 
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = system.open(_lock_path(path, identity), flags)
     except OSError:
-        return False  # it was never locked, or its lock file cannot be opened
+        return False  # never locked, or its lock file cannot be opened
     try:
         system.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -239,12 +239,12 @@ def _lock_path(path: str, identity: tuple[int, int]) -> str:
 
 
 def _who() -> bytes:
-    """Return the beginning of what a holder writes into the lock file; the time is added on each occasion."""
+    """Return the start of the holder's record; the time is added at each write."""
     # Only the program's name: its arguments may hold secrets.
     program = os.path.basename(sys.argv[0] if sys.argv else "") or "python"
     host = os.uname().nodename
     who = json_codec.dumps({"pid": os.getpid(), "host": host[:60], "program": program[:60]})
-    if len(who) > _RECORD - 40:  # names in other scripts take several bytes for each character
+    if len(who) > _RECORD - 40:  # non-ASCII characters take several bytes
         who = json_codec.dumps({"pid": os.getpid(), "host": host[:12], "program": program[:12]})
     return who[:-1]
 

@@ -14,7 +14,7 @@ __all__ = ["MemoryLog", "MemoryWriter"]
 
 
 class MemoryLog:
-    """Lines that live as long as this object. Threads may share it."""
+    """Lines in memory. Threads may share it."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class MemoryLog:
 
 
 class MemoryWriter:
-    """The right to append to a `MemoryLog`, for the length of one `with` block."""
+    """Appends to a `MemoryLog` during one `with` block."""
 
     def __init__(self, data: bytearray, name: str, is_complete: Callable[[bytes], bool]) -> None:
         self.torn: TornTail | None = None
@@ -90,5 +90,5 @@ class MemoryWriter:
         return offset
 
     def close(self) -> None:
-        """End the right to append."""
+        """Reject further appends."""
         self._open = False

@@ -15,7 +15,7 @@ __all__ = ["OpenFile", "Overwriter", "find_overwriter", "open_files"]
 
 
 class OpenFile(msgspec.Struct, frozen=True):
-    """A descriptor of some process: the file that it refers to, and where ``/proc`` describes it."""
+    """An open descriptor of a process: its file, and the path that describes it in ``/proc``."""
 
     identity: tuple[int, int]
     """Device and inode."""
@@ -31,7 +31,7 @@ class Overwriter(msgspec.Struct, frozen=True):
 
 
 def open_files(suffixes: tuple[str, ...], processes: str = "/proc") -> Iterator[OpenFile]:
-    """Yield every open file whose name ends in one of these, as far as this person may know."""
+    """Yield every open file with one of these suffixes that this user may see."""
     for name in _names(processes):
         if not name.isdigit():
             continue
@@ -43,13 +43,13 @@ def open_files(suffixes: tuple[str, ...], processes: str = "/proc") -> Iterator[
                     status = os.stat(link)
                     yield OpenFile((status.st_dev, status.st_ino), process, descriptor)
             except OSError:
-                continue  # closed in this moment
+                continue  # closed meanwhile
 
 
 def find_overwriter(path: str, identity: tuple[int, int], processes: str = "/proc") -> Overwriter | None:
-    """The process, if any, that has this file open for writing without append mode.
+    """Return the process, if any, that has this file open for writing without append mode.
 
-    Its next write lands where its last one ended, over whatever others have appended since.
+    Its next write continues at its own offset and overwrites what others have appended since.
     """
     for found in open_files((os.path.splitext(path)[1],), processes):
         if found.identity == identity and _writes_at_offset(found):
@@ -62,7 +62,7 @@ def _writes_at_offset(found: OpenFile) -> bool:
         with open(os.path.join(found.process, "fdinfo", found.descriptor), encoding="ascii") as file:
             flags = next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
     except (OSError, ValueError, StopIteration):
-        return False  # closed in this moment
+        return False  # closed meanwhile
     return flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_APPEND
 
 
@@ -78,4 +78,4 @@ def _names(directory: str) -> list[str]:
     try:
         return os.listdir(directory)
     except OSError:
-        return []  # not Linux, another person's process, or one that has just ended
+        return []  # not Linux, another user's process, or one that has just ended

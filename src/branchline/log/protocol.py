@@ -33,7 +33,7 @@ class TornTail(msgspec.Struct, frozen=True):
     offset: int
     size: int
     kept_at: str | None
-    """Path of a copy of the fragment; None where a log keeps no copies."""
+    """Path of a copy of the fragment; None if the log keeps no copies."""
 
 
 class Writer(Protocol):
@@ -41,9 +41,9 @@ class Writer(Protocol):
 
     @property
     def end(self) -> int:
-        """Size of the log: as found when the lock was taken, then after each append of this writer.
+        """Size of the log when the lock was acquired, then after each append of this writer.
 
-        Compare it with the end you know: in between are lines that another writer appended.
+        If it differs from the end you know, another writer has appended the lines in between.
         """
 
     @property
@@ -67,16 +67,16 @@ class Log(Protocol):
         """The name used in messages: a path or a key."""
 
     def size(self) -> int:
-        """How many bytes there are now."""
+        """Return the current size in bytes."""
 
     def read(self, offset: int, size: int) -> bytes:
-        """Bytes from `offset`; fewer than `size` only at the end, none beyond it."""
+        """Return bytes from `offset`; fewer than `size` only at the end, none beyond it."""
 
     def exclusive(self) -> AbstractContextManager[Writer]:
-        """Take the lock (with a time limit) for the length of a `with` block."""
+        """Hold the lock (acquired with a timeout) during a `with` block."""
 
     def close(self) -> None:
-        """Let go of descriptors. Closing twice is harmless."""
+        """Close descriptors. Closing twice is harmless."""
 
 
 @runtime_checkable
@@ -84,20 +84,20 @@ class CompareAndAppendLog(Log, Protocol):
     """A log that can append without a lock, as long as no other writer has appended."""
 
     def try_append(self, expected_end: int, data: bytes) -> int | None:
-        """Append whole lines if the log ends at ``expected_end``, in a newline; return where they begin.
+        """Append whole lines if the log ends at ``expected_end`` in a newline; return their offset.
 
-        None, and nothing written, if another writer was faster or the last line is torn: take the lock then.
-        Raises what :meth:`Writer.append` raises.
+        Returns None, with nothing written, if another writer was faster or the last line is torn: use the
+        lock then. Raises the same errors as :meth:`Writer.append`.
         """
         ...
 
 
 @runtime_checkable
 class LinesLog(Log, Protocol):
-    """A log that finds many lines in one step, wherever they are."""
+    """A log that reads many lines in one step."""
 
     def read_lines(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes from the first offset of each range up to its second one."""
+        """Return the bytes of each range, from its first offset up to its second."""
         ...
 
 
@@ -107,44 +107,44 @@ class RemovableLog(Log, Protocol):
 
     @property
     def identity(self) -> object:
-        """What two handles of one log have in common, whatever its key."""
+        """Equal for two handles of the same log, whatever its key."""
         ...
 
     def unlink(self) -> None:
-        """Delete the log for good. Hold the lock around the call."""
+        """Delete the log permanently. The caller holds the lock."""
         ...
 
 
 @runtime_checkable
 class IndexedLog(Log, Protocol):
-    """A log that keeps the index of its lines beside them, so that opening need not read them all.
+    """A log that stores an index of its lines, so that opening need not read all of them.
 
-    The index is derived: it may be lost, and keeping it may fail without harm.
+    The index is derived data: it may be lost, and saving it may fail without harm.
     """
 
     def saved_index(self) -> tuple[int, bytes] | None:
-        """How many bytes of the log the kept index covers, and the index; None if there is none."""
+        """Return how many bytes of the log the saved index covers, and the index; None if there is none."""
         ...
 
     def save_index(self, covered: int, index: bytes) -> None:
-        """Keep an index, in place of an older one."""
+        """Save an index, replacing an older one."""
         ...
 
 
 @runtime_checkable
 class FollowableLog(Log, Protocol):
-    """A log that knows by itself when it grows."""
+    """A log that is notified when it grows."""
 
     def follow(self, after: int, *, timeout: float | None = None) -> Iterator[int]:
-        """The size of the log each time it has grown beyond the last size given, which begins with ``after``.
+        """Yield the size of the log each time it grows beyond the last size, starting with ``after``.
 
-        Ends when it has not grown for ``timeout`` seconds; never without one.
+        Ends if it has not grown for ``timeout`` seconds (None: never).
         """
         ...
 
 
 def follow(log: Log, after: int, *, timeout: float | None = None, interval: float = 0.25) -> Iterator[int]:
-    """As :meth:`FollowableLog.follow`, for every log: one without notifications is polled."""
+    """Follow any log like :meth:`FollowableLog.follow`; logs without notifications are polled."""
     if isinstance(log, FollowableLog):
         yield from log.follow(after, timeout=timeout)
         return
@@ -160,6 +160,6 @@ def follow(log: Log, after: int, *, timeout: float | None = None, interval: floa
 
 
 def require_lines(data: bytes) -> None:
-    """Refuse what would leave the log without a newline at its end."""
+    """Raise ValueError unless the data ends in a newline."""
     if not data or data[-1] != 0x0A:
         raise ValueError("a log is appended in whole lines: the data must end in a newline")

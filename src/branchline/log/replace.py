@@ -1,7 +1,7 @@
-"""Putting a whole new file in place of an old one, and giving a draft its final name.
+"""Replace a file atomically, and give a draft its final name.
 
-Neither ever leaves a moment, nor a crash, in which the old words are gone and the new ones not yet there.
-What is replaced stays reachable as a backup; what exists is never overwritten by publishing.
+At every moment, even after a crash, either the old or the new content is there. A replaced file is kept as a
+backup; publishing never overwrites an existing file.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def replace_file(
     check: Callable[[str], None] | None = None,
     system: System = SYSTEM,
 ) -> str | None:
-    """Replace the file at `path` by one that holds `data`; return the path of the backup, if any.
+    """Replace the file at `path` by one with `data`; return the path of the backup, if any.
 
-    `check` is given the path of the finished new file before it takes its place, and raises to refuse it;
-    then nothing has changed. Hold the log's lock around the call. A writer that waits for it, or has the
-    old file open, gets `LogReplaced` from its next append.
+    `check` receives the path of the finished new file and may raise to refuse it; then nothing has changed.
+    The caller holds the log's lock. A writer that waits for it, or has the old file open, gets `LogReplaced`
+    from its next append.
     """
     given = os.path.abspath(os.fspath(path))
-    path = os.path.realpath(given)  # a link stays a link to the new file
+    path = os.path.realpath(given)  # a symlink then points to the new file
     doing = f"replace {given}"
     outcome = "the file is unchanged"
     try:
@@ -64,7 +64,7 @@ def replace_file(
         outcome = "the new file is in place, but a power failure may restore the old one"
         raise problem_with(doing, problem, outcome) from problem
     if kept_at is not None:
-        with contextlib.suppress(OSError):  # the folder is private in any case
+        with contextlib.suppress(OSError):  # the folder is private anyway
             system.chmod(kept_at, 0o600)
     return kept_at
 
@@ -72,11 +72,11 @@ def replace_file(
 def publish_file(
     source: str | os.PathLike[str], target: str | os.PathLike[str], *, system: System = SYSTEM
 ) -> None:
-    """Give the file at `source` (a draft) the name `target`, for good.
+    """Rename the file at `source` (a draft) to `target` durably.
 
-    The file is synced first. Raises `FileExistsError` if another file is there. A crash in between
-    leaves both names on one file; publishing again finishes the work. Locks are stored beside a file: a log
-    that is open on the draft must be opened anew at the target if that is in another directory.
+    The file is synced first. Raises `FileExistsError` if the target exists. A crash in between leaves both
+    names on one file; publishing again completes the operation. Locks are stored next to a file: a log that
+    is open on the draft must be reopened at the target if that is in another directory.
     """
     source = os.path.abspath(os.fspath(source))
     target = os.path.abspath(os.fspath(target))
@@ -97,7 +97,7 @@ def publish_file(
             if source_directory != target_directory:
                 sync_directory(source_directory, system)
             return
-        # The new name must be durable before the old one goes, or a power cut could take both.
+        # The new name must be durable before the old one is removed, or a power cut could lose both.
         sync_directory(target_directory, system)
         system.unlink(source)
         sync_directory(source_directory, system)
@@ -110,9 +110,9 @@ def publish_file(
 
 
 def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], *, system: System = SYSTEM) -> None:
-    """Make a new file of exactly these bytes, which becomes visible once all of them are durable.
+    """Create a file of exactly these bytes, which becomes visible when all of them are durable.
 
-    Raises `FileExistsError` if something is at the path; then and after any other failure nothing remains.
+    Raises `FileExistsError` if the path exists; after any failure nothing remains.
     """
     path = os.path.abspath(os.fspath(path))
     try:
@@ -129,7 +129,7 @@ def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], *, system:
 
 
 def _write_beside(path: str, data: bytes | Iterable[bytes], system: System) -> str:
-    # Hidden, and not ending like a session, so that no listing takes it for one.
+    # Hidden, and without a session suffix, so that listings ignore it.
     temporary = os.path.join(os.path.dirname(path), f".{sidecar_name(path)}.{random_name()}.tmp")
     descriptor = system.open(temporary, _NEW, 0o600)
     try:
@@ -167,7 +167,7 @@ def _keep_owner(path: str, descriptor: int, system: System) -> None:
 
 def _back_up(path: str, system: System) -> str | None:
     try:
-        # Whoever wrote the old file may not have synced it, and from now on it is only a backup.
+        # The old file may not have been synced, and from now on it is only a backup.
         _sync_file(path, system)
         directory = sidecar_directory(path, "backups", system)
         kept_at = os.path.join(directory, f"{sidecar_name(path)}.{random_name()}")
@@ -178,7 +178,7 @@ def _back_up(path: str, system: System) -> str | None:
                 raise
             _copy(path, kept_at, system)
     except FileNotFoundError:
-        return None  # nothing is at the path, so there is nothing to keep
+        return None  # there is no file to back up
     sync_directory(directory, system)
     return kept_at
 
@@ -188,7 +188,7 @@ def _sync_file(path: str, system: System) -> None:
         descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as problem:
         if problem.errno in (errno.ELOOP, errno.EACCES):
-            return  # a link, or nothing that we may read: its name can be moved anyway
+            return  # a symlink or an unreadable file: it can be renamed anyway
         raise
     try:
         system.fsync(descriptor)
@@ -214,7 +214,7 @@ def _copy(source: str, target: str, system: System) -> None:
 
 
 def _rename_into_nothing(source: str, target: str, system: System) -> None:
-    # Not one step: without hard links there is no portable way to rename without replacing.
+    # Not atomic: without hard links there is no portable rename that does not replace.
     with contextlib.suppress(FileNotFoundError):
         system.lstat(target)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)

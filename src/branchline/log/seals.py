@@ -1,12 +1,11 @@
-"""A seal records the first bytes of a log, so that a silent change of them is noticed.
+"""A seal records checksums of the first bytes of a log, to detect silent changes.
 
-A log only grows, so a seal of its first bytes stays valid. It is stored beside the log, in
-`.branchline/seals/`, never in it, and holds checksums of runs of whole lines: where one differs, the place is
-known. The log is read in chunks, so memory use does not grow with it, and a seal
-has at most about two thousand checksums, however long the log.
+A log only grows, so a seal of its first bytes stays valid. It is stored next to the log, in
+`.branchline/seals/`, and holds checksums of runs of whole lines, which locate a difference. The log is read
+in chunks, so memory use does not grow with it, and a seal has at most about two thousand checksums.
 
-Only whole lines are sealed: what follows the last newline may still be being written. This module does
-not know what a line means: the caller says whose log it is, and which bytes at its start may change.
+Only whole lines are sealed: the bytes after the last newline may still be being written. This module does not
+interpret lines: the caller provides the session id, and how many bytes at the start may change.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = [
 ]
 
 Read = Callable[[int, int], bytes]
-"""`read(offset, size)`, which gives fewer bytes only at the end of the log."""
+"""`read(offset, size)`: returns fewer bytes only at the end of the log."""
 
 _VERSION = 1
 _PIECE = 1 << 20
@@ -64,10 +63,10 @@ class SealedBlock(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bytes from `start` to `size` of a log were at a time.
+    """Checksums of the bytes from `start` to `size` of a log at one time.
 
-    The blocks follow each other from `start`. The first of them is one line, the header, so that a damaged
-    header differs from another session's. `checksum` is that of the seal, which may be damaged too.
+    The blocks are contiguous from `start`. The first is one line, the header, so that a damaged header can be
+    distinguished from another session's. `checksum` is that of the seal itself.
     """
 
     seal: int
@@ -79,27 +78,27 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
     sealed_at: str
     blocks: list[SealedBlock]
     prefix: str | msgspec.UnsetType = msgspec.UNSET
-    """The SHA-256 of what is before `start`, which the program itself may replace; older seals have none."""
+    """The SHA-256 of the bytes before `start`, which the agent itself may replace; older seals have none."""
     checksum: str = ""
 
 
 class Difference(NamedTuple):
-    """How a log is not what was sealed: the first place, and how much more there is."""
+    """How a log differs from its seal: the first difference, and its extent."""
 
     line: int
-    """Counted from 1; where the log ends too early, the first line that is cut or missing."""
+    """Counted from 1; if the log was truncated, the first line that is cut or missing."""
     offset: int
-    """Where that line begins."""
+    """The offset of that line."""
     size: int
-    """How many bytes from there on differ from the seal, to the precision of a block."""
+    """The number of bytes from there that differ from the seal, to the precision of a block."""
     lines: int = 0
-    """How many lines end in these bytes now."""
+    """The number of lines that end in these bytes now."""
     blocks: int = 0
-    """How many blocks are not as sealed, the missing ones not counted."""
+    """The number of changed blocks, without missing ones."""
     missing: int = 0
-    """How many sealed bytes the log has no more."""
+    """The number of sealed bytes that are missing."""
     same_log: bool = False
-    """Whether something behind the first line is as it was sealed, so that it cannot be another log."""
+    """Whether anything after the first line matches, so that it cannot be another log."""
 
 
 # -- where ------------------------------------------------------------------------------------------------
@@ -107,7 +106,7 @@ class Difference(NamedTuple):
 
 def seal_path(path: str | os.PathLike[str]) -> str:
     """Return the path of the seal of the session file at `path`, whether it exists or not."""
-    path = os.path.realpath(os.fspath(path))  # all who come by a link find one seal
+    path = os.path.realpath(os.fspath(path))  # all symlinks to a file share one seal
     name = f"{os.path.basename(path)}.json"
     if len(encoded := os.fsencode(name)) > _LONGEST_NAME:
         name = f"{sidecar_name(path)}.{sha256(encoded).hexdigest()[:16]}.json"
@@ -115,14 +114,14 @@ def seal_path(path: str | os.PathLike[str]) -> str:
 
 
 def session_name(session: str) -> str:
-    """Return an id as seals hold it: short, and as text that can be written."""
+    """Return an id as stored in seals: truncated, and valid text."""
     return session[:_LONGEST_SESSION].encode("utf-8", "backslashreplace").decode()
 
 
 def orphaned_seals(directory: str) -> Iterator[str]:
-    """Yield the path of each session file of a directory that has a seal and is not there any more.
+    """Yield the path of each session file of a directory that has a seal but no longer exists.
 
-    Names that are too long for a seal to be named after are given as far as the seal has them.
+    Names that were truncated in the seal's file name are returned truncated.
     """
     place = os.path.join(directory, SIDECARS, "seals")
     try:
@@ -137,13 +136,13 @@ def orphaned_seals(directory: str) -> Iterator[str]:
 
 
 def move_seal(path: str, target: str, system: System = SYSTEM) -> None:
-    """Let the seal of a session file follow it to its new name."""
+    """Rename the seal of a renamed session file."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         system.rename(seal_path(path), seal_path(target))
 
 
 def read_seal(path: str | os.PathLike[str], system: System = SYSTEM) -> Seal | None:
-    """Return the seal of the session file at `path`, if there is one. `LogError` when it cannot be used."""
+    """Return the seal of the session file at `path`, if any. Raises LogError if it cannot be used."""
     place = seal_path(path)
     try:
         data = _read_small(place, system)
@@ -177,10 +176,10 @@ def seal_log(
     matching: Seal | None = None,
     system: System = SYSTEM,
 ) -> Seal:
-    """Seal all whole lines of a log behind `start`, in place of whatever seal it had; return the seal.
+    """Seal all whole lines of a log after `start`, replacing its old seal; return the seal.
 
-    `matching` is the seal that the log was found to match, if any: where no line has come since, it stays.
-    Raises `NotSaved`, `ReadOnly` or `LockTimeout` when that cannot be; then the old seal is still there.
+    `matching` is a seal that the log is known to match: without new lines it is kept. Raises `NotSaved`,
+    `ReadOnly` or `LockTimeout`; then the old seal is unchanged.
     """
     path = os.path.realpath(log.path)
     try:
@@ -200,7 +199,7 @@ def seal_log(
 
 
 def _settled_end(log: FileLog) -> int:
-    """Return where the last whole line ends, with no byte before it that a failed append may take back."""
+    """Return the end of the last whole line that no failed append can still remove."""
     try:
         with log.exclusive() as writer:
             end = writer.end
@@ -218,7 +217,7 @@ def _settled_end(log: FileLog) -> int:
 
 
 def _sync(path: str, system: System) -> None:
-    """Bring what another program may have left in memory to the disk, before a seal says that it is there."""
+    """Sync the log before it is sealed: another program may not have done so."""
     descriptor = system.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         system.fsync(descriptor)
@@ -239,7 +238,7 @@ def _write(log: FileLog, seal: Seal, system: System) -> None:
 
 
 def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size: int, sealed_at: str) -> Seal:
-    """Seal the bytes of a log from `start` to `size`, both of them where a line begins."""
+    """Seal the bytes of a log from `start` to `size`, both at line starts."""
     total = sha256()
     blocks = list(_blocks(log, start, size, total.update))
     return Seal(
@@ -256,7 +255,7 @@ def make_seal(log: Log, *, session: str, version: int = 0, start: int = 0, size:
 
 
 def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> Iterator[SealedBlock]:
-    """Cut a log into runs of whole lines; the first run is the first line."""
+    """Split a log into runs of whole lines; the first run is the first line."""
     least, usual = 1, max(_SMALLEST_BLOCK, (end - offset) // _BLOCKS)
     digest, size = sha256(), 0
     while offset < end:
@@ -281,10 +280,10 @@ def _blocks(log: Log, offset: int, end: int, see: Callable[[bytes], None]) -> It
 
 
 def compare(read: Read, seal: Seal, *, prefix_replaced: bool = False) -> Difference | None:
-    """Say how a log is not what was sealed; None when it is, however much has been appended since.
+    """Return how a log differs from its seal; None if it matches, whatever was appended since.
 
-    `prefix_replaced` says that the bytes before the sealed ones are some that the program itself wrote there,
-    so that they need not be those that were there when the log was sealed.
+    `prefix_replaced` means that the agent itself has rewritten the bytes before `start`, so that they need
+    not match.
     """
     prefix = read(0, seal.start)
     offset, line = seal.start, 1 + prefix.count(b"\n")

@@ -1,4 +1,4 @@
-"""Bytes that are produced in pieces and then read at any offset: a private temporary file without a name."""
+"""Content that is produced in chunks and read at any offset: in memory, or in an unlinked temporary file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from branchline.log.system import SYSTEM, close_quietly, describe_oserror, read_
 __all__ = ["Spool"]
 
 _IN_MEMORY = 1 << 22
-_TOGETHER = 1 << 18  # bytes that are written by one call
+_TOGETHER = 1 << 18  # bytes per write
 
 
 class Spool:
     """The concatenation of ``pieces``, all consumed here.
 
-    Up to ``in_memory`` bytes (4 MiB) stay in memory. Anything larger goes to an unlinked file of mode 0600 in
-    the directory for temporary files, which vanishes with this object. LogError if that file cannot be
-    written.
+    Up to ``in_memory`` bytes (4 MiB) stay in memory. Larger content goes to an unlinked file of mode 0600 in
+    the directory for temporary files, which is freed with this object. Raises LogError if that file cannot
+    be written.
     """
 
     def __init__(self, pieces: Iterable[bytes], in_memory: int = _IN_MEMORY) -> None:
@@ -67,7 +67,7 @@ class Spool:
         self.close()
 
     def _kept(self, offset: int, size: int) -> bytes:
-        """Bytes that are in memory. Joining the pieces first would copy all of them twice."""
+        """Return bytes from memory. Joining the chunks first would copy all of them twice."""
         number = bisect_right(self._starts, offset) - 1
         found = []
         while size > 0 and number < len(self._pieces):

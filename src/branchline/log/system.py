@@ -1,7 +1,7 @@
-"""The system calls of this package, all in one thin object.
+"""The system calls of this package, in one object.
 
-The package writes, syncs, links and locks in no other way, so a test that passes its own
-`System` sees every call in order and can make any of them fail.
+The package writes, syncs, links and locks only through it, so a test with its own `System` sees every call in
+order and can make any of them fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class System:
-    """`os` calls by their own names. They are the C functions themselves: a layer without a cost."""
+    """`os` functions under their own names, without wrappers, so that there is no overhead."""
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)
@@ -62,7 +62,7 @@ class System:
 
         @staticmethod
         def fsync(descriptor: int) -> None:
-            """Sync through the drive's own cache, which the call of this name does not reach on macOS."""
+            """Flush the drive's cache too, which fsync does not do on macOS."""
             try:
                 fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
             except OSError as problem:
@@ -79,11 +79,11 @@ class System:
 SYSTEM = System()
 
 UNCHANGED = "nothing was saved, the file is unchanged"
-"""How a message ends when a failed append has left no trace."""
+"""The end of a message about a failed append that left no trace."""
 
 
 def write_all(system: System, descriptor: int, data: bytes) -> None:
-    """Write every byte: one call as a rule, more of them only after a short or interrupted one."""
+    """Write every byte: usually one call, more only after a short or interrupted write."""
     try:
         written = system.write(descriptor, data)
     except InterruptedError:
@@ -106,7 +106,7 @@ def read_at(system: System, descriptor: int, offset: int, size: int) -> bytes:
     data = system.pread(descriptor, size, offset)
     if len(data) == size or not data:
         return data
-    # One call reads at most 2 GiB, and less when a signal comes in.
+    # One call reads at most 2 GiB, and less if a signal arrives.
     pieces = [data]
     have = len(data)
     while have < size:
@@ -119,9 +119,9 @@ def read_at(system: System, descriptor: int, offset: int, size: int) -> bytes:
 
 
 def read_beginning(path: str, size: int) -> bytes:
-    """The first bytes of a regular file. OSError if it cannot be read, or is a pipe or a device.
+    """Return the first bytes of a regular file. Raises OSError for unreadable files, pipes and devices.
 
-    Checks the file before opening it: opening a pipe blocks, and opening a device can act on it.
+    Checks the file before opening it: opening a pipe blocks, and opening a device can have side effects.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file", path)
@@ -135,7 +135,7 @@ def read_beginning(path: str, size: int) -> bytes:
 
 
 def close_quietly(system: System, descriptor: int) -> None:
-    """Close a descriptor that has nothing left to report; it is gone even when close complains."""
+    """Close a descriptor and ignore errors; it is closed even if the call fails."""
     with contextlib.suppress(OSError):
         system.close(descriptor)
 
@@ -173,7 +173,7 @@ def problem_with(doing: str, problem: OSError, outcome: str) -> NotSaved | ReadO
 
 @contextlib.contextmanager
 def opening(name: str) -> Iterator[None]:
-    """Raise CannotOpen, with the name of the file, where the system refuses to open or read it."""
+    """Convert errors of opening or reading a file to CannotOpen with the name of the file."""
     try:
         yield
     except CannotOpen:

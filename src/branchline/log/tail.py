@@ -1,8 +1,8 @@
-"""The end of a file that does not end in a newline: finished, or torn by a crash?
+"""The tail of a file that does not end in a newline: complete, or torn by a crash?
 
-Bytes after the last newline that parse are a complete line that lacks its newline. Anything else is
-torn: a copy is kept beside the file before the line is closed. This module only looks and copies; the
-newline that closes the line is written together with the next one.
+Bytes after the last newline that parse are a complete line without its newline. Anything else is torn: a copy
+is saved next to the file before the line is closed. This module only reads and copies; the newline that
+closes the line is written together with the next append.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_tail(read: Callable[[int, int], bytes], size: int) -> bytes:
     pieces: list[bytes] = []
     block = _FIRST_BLOCK
     while size > 0:
-        # Most tails are short; a pasted picture of 100 MB must not be read in 64 KiB steps.
+        # Most tails are short, but a pasted image of 100 MB must not be read in 64 KiB steps.
         start = max(0, size - block)
         data = read(start, size - start)
         newline = data.rfind(b"\n")
@@ -60,7 +60,7 @@ def is_complete_json(line: bytes) -> bool:
 
 
 def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> TornTail:
-    """Copy a torn tail of the session file at `path` into a durable file of its own."""
+    """Save a copy of a torn tail of the session file at `path` in a durable file."""
     directory = sidecar_directory(path, "torn", system)
     kept_at = os.path.join(directory, f"{sidecar_name(path)}.{offset}.{random_name()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -74,7 +74,7 @@ def keep_fragment(path: str, offset: int, fragment: bytes, system: System) -> To
             system.close(descriptor)
         sync_directory(directory, system)
     except BaseException:
-        with contextlib.suppress(OSError):  # half a copy is of no use, and the original is still there
+        with contextlib.suppress(OSError):  # a partial copy is useless, and the original is still there
             system.unlink(kept_at)
         raise
     return TornTail(offset, len(fragment), kept_at)

@@ -1,8 +1,8 @@
-"""Sessions quoted for another agent: listed, searched, read, and with permission forked or converted.
+"""Session history for another agent: list, search, read and, if allowed, fork and convert.
 
-Every text that leaves is redacted first and cut afterwards, so that no part of a secret is left at a cut. It
-is also filtered as for a terminal, because agents print what tools return. Sessions are found by id or title
-among those of one library, never by path.
+Every text is redacted first and truncated afterwards, so that no part of a secret remains at a cut. Terminal
+escapes are removed too, because agents print tool results. Sessions are found by id or title in one library,
+never by path.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from branchline.library import SessionLibrary
 from branchline.mcp.answers import (
     LARGEST_ANSWER,
     NOTICE,
+    AnswerBudget,
     ConvertAnswer,
     EntryAnswer,
     FoundEntry,
@@ -29,7 +30,6 @@ from branchline.mcp.answers import (
     NewSession,
     QuotedCard,
     ReadAnswer,
-    Room,
     SearchAnswer,
     TreeAnswer,
     TreeRow,
@@ -46,7 +46,7 @@ from branchline.views.tool_views import json_text
 __all__ = ["History"]
 
 _CARD_TEXT = 2_000
-"""Characters of one card in a conversation; ``entry`` returns the rest."""
+"""Maximum characters of one card in a conversation; ``entry`` returns the rest."""
 _ROW_TEXT = 160
 _SNIPPET = 300
 _TITLE = 200
@@ -55,30 +55,30 @@ _TITLE = 200
 class History:
     """The sessions of one library, as another agent may see them.
 
-    A server lives for hours, in which agents start to be used, so the library is opened for each answer.
+    The library is opened for each answer: a server runs for hours, and new agents may appear meanwhile.
     """
 
     def __init__(self, open_library: Callable[[], SessionLibrary]) -> None:
         self._open_library = open_library
 
     def sessions(self, *, limit: int, skip: int) -> ListAnswer:
-        """The sessions that changed last, without the first ``skip``."""
+        """Return the most recently changed sessions, after the first ``skip``."""
         rows = self._open_library().list(deep=True, limit=skip + limit + 1)
         listed: list[ListedSession] = []
-        room, redactor = Room(), Redactor()
+        budget, redactor = AnswerBudget(), Redactor()
         for row in rows[skip : skip + limit]:
             item = _listed(row, redactor)
-            if not room.take(item):
+            if not budget.take(item):
                 break
             listed.append(item)
         end = skip + len(listed)
         return ListAnswer(notice=NOTICE, sessions=listed, next_skip=end if len(rows) > end else None)
 
     def search(self, query: str, *, limit: int) -> SearchAnswer:
-        """The entries that a query finds. ValueError for a query that cannot be understood."""
+        """Return the entries that match a query. Raises ValueError for an invalid query."""
         library = self._open_library()
         hits = library.search(query, limit=limit, context=_SNIPPET)
-        room, redactor = Room(), Redactor()
+        budget, redactor = AnswerBudget(), Redactor()
         found: list[FoundEntry] = []
         with ExitStack() as opened:
             sessions: dict[str, Session | None] = {}
@@ -89,7 +89,7 @@ class History:
                     if session is not None:
                         opened.enter_context(session)
                 item = _found(hit, sessions[name], redactor)
-                if not room.take(item):
+                if not budget.take(item):
                     break
                 found.append(item)
         remarks = [*hits.notes]
@@ -98,7 +98,7 @@ class History:
         return SearchAnswer(notice=NOTICE, hits=found, total=hits.total, remarks=remarks)
 
     def read(self, name: str, *, leaf: str | None, last: int, before: str | None) -> ReadAnswer:
-        """The last entries of the path to ``leaf``, or of what comes before an entry of it."""
+        """Return the last entries of the path to ``leaf``, or of the part of it before an entry."""
         with self._opened(name) as session:
             path = session.path(leaf)
             if before is not None:
@@ -108,10 +108,10 @@ class History:
             redactor = Redactor()
             chosen = path[-last:]
             deck = _quoted(session, redacted_entries(session, chosen, redactor), redactor)
-            room, kept = Room(), len(deck)
-            while kept and room.take(deck[kept - 1]):
+            budget, kept = AnswerBudget(), len(deck)
+            while kept and budget.take(deck[kept - 1]):
                 kept -= 1
-            if kept:  # an entry is quoted whole or left for the next call
+            if kept:  # an entry is returned completely or left for the next call
                 cut = deck[kept - 1].entry
                 kept = next((at for at in range(kept, len(deck)) if deck[at].entry != cut), kept)
             first = deck[kept].entry if kept and kept < len(deck) else chosen[0] if chosen else None
@@ -126,12 +126,12 @@ class History:
             )
 
     def tree(self, name: str, *, kind: Filter, skip: int) -> TreeAnswer:
-        """The entries of all branches, one line each."""
+        """Return the entries of all branches, one line each."""
         with self._opened(name) as session:
             outline = session.outline(kind)
             texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
             index, labels = session.index, session.labels
-            room, redactor = Room(), Redactor()
+            budget, redactor = AnswerBudget(), Redactor()
             rows: list[TreeRow] = []
             for number in range(skip, len(outline)):
                 row = outline[number]
@@ -145,7 +145,7 @@ class History:
                     label=None if label is None else _line(label, redactor),
                     text=_line(texts(row.position), redactor)[:_ROW_TEXT],
                 )
-                if not room.take(item):
+                if not budget.take(item):
                     break
                 rows.append(item)
             end = skip + len(rows)
@@ -159,7 +159,7 @@ class History:
             )
 
     def entry(self, name: str, entry: str, *, offset: int) -> EntryAnswer:
-        """One entry in full, from a character on."""
+        """Return one entry in full, from the character ``offset`` on."""
         with self._opened(name) as session:
             position = session.index.position(entry)
             redactor = Redactor()
@@ -167,7 +167,7 @@ class History:
             found = redacted_entries(session, [entry], redactor)
             parts = [part for card in _deck(session, found) for part in _texts(card, redactor) if part]
             text = "\n\n".join(parts)
-            piece = Room().cut(text[offset:])
+            piece = AnswerBudget().cut(text[offset:])
             end = offset + len(piece)
             return EntryAnswer(
                 notice=NOTICE,
@@ -186,7 +186,7 @@ class History:
             )
 
     def document(self, name: str) -> str:
-        """The path to the leaf as Markdown."""
+        """Return the path to the leaf as Markdown."""
         with self._opened(name) as session:
             data = render(session, ExportRequest(format="md")).data
         quoted = f"> {NOTICE}\n\n".encode() + data
@@ -196,14 +196,14 @@ class History:
         return quoted[: LARGEST_ANSWER - len(rest.encode())].decode("utf-8", "ignore") + rest
 
     def fork(self, name: str, entry: str | None) -> NewSession:
-        """Copy the path to an entry into a new session; the old one does not change."""
+        """Copy the path to an entry into a new session; this one does not change."""
         with self._opened(name) as session, session.fork(entry) as made:
             return NewSession(
                 session=made.id, parent=session.id, entries=len(made), agent=_agent(made.format) or ""
             )
 
     def convert(self, name: str, to: str, entry: str | None) -> ConvertAnswer:
-        """Write a session, or the path to an entry, for another agent. ValueError for an unknown agent."""
+        """Convert a session, or the path to an entry, for another agent. ValueError for an unknown agent."""
         with self._opened(name) as session:
             request = ConvertRequest(
                 to=to, scope="tree" if entry is None else "path", entry=entry, install=True
@@ -254,10 +254,9 @@ def _deck(session: Session, entries: list[Entry]) -> list[Card]:
 
 
 def _texts(card: Card, redactor: Redactor) -> tuple[str, str, str]:
-    """The title, the arguments and the body of a card.
+    """Return the title, arguments and body of a card, redacted.
 
-    Their lines were redacted before; JSON that a line holds as text is decoded here, so they are looked at
-    again.
+    The entries were redacted before, but JSON stored as text is decoded only here, so redact again.
     """
     arguments = "" if card.call is None else json_text(card.call.arguments)
     title, arguments, body = (safe(redactor.text(text)) for text in (card.title, arguments, card.body))
@@ -296,13 +295,13 @@ def _found(hit: Hit, session: Session | None, redactor: Redactor) -> FoundEntry:
 
 
 def _snippet(hit: Hit, session: Session, redactor: Redactor) -> str:
-    """A piece of an entry around what was found.
+    """Return an excerpt of an entry around the match.
 
-    It is cut out of the redacted text: what makes a word a password may stand before the cut.
+    It is cut from the redacted text: the context that identifies a secret may be before the cut.
     """
     try:
         deck = _deck(session, redacted_entries(session, [hit.entry], redactor))
-    except BranchlineError:  # it was rewritten since it was searched
+    except BranchlineError:  # rewritten since the search
         return ""
     text = "\n".join(part for card in deck for part in _texts(card, redactor) if part)
     if not text:  # a title or a label
@@ -313,7 +312,7 @@ def _snippet(hit: Hit, session: Session, redactor: Redactor) -> str:
 
 
 def _agent(format_: str | None) -> str | None:
-    """The agent of a session in a store, which only its format tells; native sessions have that of pi."""
+    """Return the agent of a stored session, derived from its format; native sessions use pi's format."""
     return "branchline" if format_ == "pi" else format_
 
 

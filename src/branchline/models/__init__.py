@@ -1,4 +1,4 @@
-"""Access to models: what is asked and answered, the offline model, every provider of pydantic-ai by name."""
+"""Access to models: requests and events, the offline model, and every pydantic-ai provider by name."""
 
 from branchline.models.complete import acomplete, complete, stream_sync
 from branchline.models.file_tools import READ_FILES, file_tools

@@ -1,4 +1,4 @@
-"""Ways to ask a model: wait for the whole answer, or take the pieces without an event loop of one's own."""
+"""Convenience wrappers around ``Model.stream``: complete answers, and synchronous streaming."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["acomplete", "complete", "stream_sync"]
 
 
 async def acomplete(model: Model, request: ModelRequest) -> AssistantMessage:
-    """The whole answer."""
+    """Return the complete answer."""
     async with aclosing(model.stream(request)) as events:
         async for event in events:
             if isinstance(event, Done):
@@ -23,7 +23,7 @@ async def acomplete(model: Model, request: ModelRequest) -> AssistantMessage:
 
 
 def complete(model: Model, request: ModelRequest) -> AssistantMessage:
-    """The whole answer, for callers without an event loop."""
+    """Return the complete answer, for callers without an event loop."""
     with closing(stream_sync(model, request)) as events:
         for event in events:
             if isinstance(event, Done):
@@ -32,9 +32,9 @@ def complete(model: Model, request: ModelRequest) -> AssistantMessage:
 
 
 def stream_sync(model: Model, request: ModelRequest) -> Generator[ModelEvent, None, None]:
-    """The events of a stream, for callers without an event loop; closing the iterator ends the stream.
+    """Yield the events of a stream, for callers without an event loop; closing the iterator ends the stream.
 
-    The model's connections are closed with it: they belong to the loop that lived for this call.
+    This also closes the model's connections, which are bound to the event loop of this call.
     """
     with asyncio.Runner() as runner:
         events = model.stream(request)

@@ -1,9 +1,9 @@
-"""Files below one directory, opened so that no path leads outside of it.
+"""Access to the files below one directory that no path can escape.
 
 Each component of a path is opened relative to the directory before it and without following symlinks. A
-symlink is refused wherever it points, also one that is swapped in while a path is being opened. So are
-``..``, absolute paths of other places, device files, sockets and pipes, and other file systems that are
-mounted below the directory, such as ``/proc``.
+symlink is refused wherever it points, even one that is swapped in while a path is being opened. So are
+``..``, absolute paths outside the directory, device files, sockets, pipes, and other file systems mounted
+below the directory, such as ``/proc``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import BinaryIO, NamedTuple
 
 __all__ = ["ContainedDirectory", "DirectoryItem", "is_supported"]
 
-_DEEPEST = 64
-"""Directories below the top that are walked through; each of them takes a file descriptor."""
-_SKIPPED = frozenset(
+_MAX_DEPTH = 64
+"""Maximum depth of a walk; each level holds a file descriptor."""
+_GENERATED = frozenset(
     {".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"}
 )
-"""Directories that a walk leaves out: they hold what tools generate."""
-_PSEUDO = ("/proc", "/sys", "/dev")
+"""Directories that a walk skips: they hold generated files."""
+_PSEUDO_FILE_SYSTEMS = ("/proc", "/sys", "/dev")
 
 
 class DirectoryItem(NamedTuple):
-    """A name in a directory. ``path`` is relative to the top; ``size`` is in bytes, None but for files."""
+    """A directory entry. ``path`` is relative to the root; ``size`` is in bytes, None except for files."""
 
     path: str
     kind: str
@@ -40,16 +40,16 @@ def is_supported() -> bool:
 
 
 class ContainedDirectory:
-    """A directory and everything below it. ValueError for a path that leads elsewhere or cannot be read."""
+    """A directory and everything below it. Raises ValueError for a path that is outside or unreadable."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
-        if any(self.root == place or self.root.startswith(place + "/") for place in _PSEUDO):
+        if any(self.root == path or self.root.startswith(path + "/") for path in _PSEUDO_FILE_SYSTEMS):
             raise ValueError(f"{self.root} holds no ordinary files")
 
     @contextmanager
     def file(self, path: str) -> Iterator[BinaryIO]:
-        """A regular file, open for reading."""
+        """Open a regular file for reading."""
         *above, name = self._parts(path) or [""]
         if not name:
             raise ValueError(f"cannot read {path!r}: it is a directory")
@@ -71,15 +71,15 @@ class ContainedDirectory:
                 os.close(descriptor)
 
     def items(self, path: str = ".", *, depth: int = 1) -> Iterator[DirectoryItem]:
-        """What is in a directory, by name, and below it down to a depth."""
+        """Yield the entries of a directory, sorted by name, down to ``depth`` levels."""
         parts = self._parts(path)
         with self._directory(parts, path) as directory:
-            yield from _items(directory, "/".join(parts), min(depth, _DEEPEST))
+            yield from _items(directory, "/".join(parts), min(depth, _MAX_DEPTH))
 
     def files(self, path: str = ".") -> Iterator[tuple[str, BinaryIO]]:
-        """Every regular file at or below a path, open while it is looked at; unreadable ones are passed over.
+        """Yield every regular file at or below a path, open for reading; unreadable files are skipped.
 
-        Directories with generated files are left out.
+        Directories with generated files are skipped too.
         """
         parts = self._parts(path)
         if parts:
@@ -87,18 +87,18 @@ class ContainedDirectory:
                 yield "/".join(parts), file
                 return
         with self._directory(parts, path) as directory:
-            yield from _files(directory, "/".join(parts), _DEEPEST)
+            yield from _files(directory, "/".join(parts), _MAX_DEPTH)
 
     def _parts(self, path: str) -> list[str]:
-        """The components of a path below the root."""
+        """Split a path into its components below the root."""
         inside = path
         if path == self.root or path.startswith(self.root.rstrip("/") + "/"):
             inside = path[len(self.root) :].lstrip("/")
         parts = [part for part in inside.split("/") if part not in ("", ".")]
         if os.path.isabs(inside) or path.startswith("~") or ".." in parts or "\0" in path:
             raise ValueError(f"cannot read {path!r}: it is outside of {self.root}")
-        if len(parts) > _DEEPEST:
-            raise ValueError(f"cannot read {path!r}: it has more than {_DEEPEST} components")
+        if len(parts) > _MAX_DEPTH:
+            raise ValueError(f"cannot read {path!r}: it has more than {_MAX_DEPTH} components")
         return parts
 
 
@@ -122,7 +122,7 @@ def _subdirectory(directory: int, name: str, device: int, path: str) -> int:
 
 @contextmanager
 def _entered(directory: int, name: str, path: str) -> Iterator[int]:
-    """A directory in an open one and on the same file system, closed at the end."""
+    """Open a subdirectory on the same file system and close it at the end."""
     inner = _subdirectory(directory, name, os.fstat(directory).st_dev, path)
     try:
         yield inner
@@ -131,7 +131,7 @@ def _entered(directory: int, name: str, path: str) -> Iterator[int]:
 
 
 def _opened(directory: int, name: str, path: str) -> BinaryIO:
-    """A regular file; its kind is looked at before it is opened, and again afterwards."""
+    """Open a regular file; its kind is checked before it is opened, and again afterwards."""
     before = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if stat.S_ISLNK(before.st_mode):
         raise ValueError(f"cannot read {path!r}: it is a symlink, and symlinks are not followed")
@@ -163,7 +163,7 @@ def _items(directory: int, prefix: str, depth: int) -> Iterator[DirectoryItem]:
             yield DirectoryItem(path, "symlink")
         elif entry.is_dir(follow_symlinks=False):
             yield DirectoryItem(path, "directory")
-            if depth > 1 and entry.name not in _SKIPPED:
+            if depth > 1 and entry.name not in _GENERATED:
                 with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
                     yield from _items(inner, path, depth - 1)
         elif entry.is_file(follow_symlinks=False):
@@ -181,7 +181,7 @@ def _files(directory: int, prefix: str, depth: int) -> Iterator[tuple[str, Binar
         if entry.is_symlink():
             continue
         if entry.is_dir(follow_symlinks=False):
-            if depth > 1 and entry.name not in _SKIPPED:
+            if depth > 1 and entry.name not in _GENERATED:
                 with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
                     yield from _files(inner, path, depth - 1)
         elif entry.is_file(follow_symlinks=False):

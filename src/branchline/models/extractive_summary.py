@@ -1,4 +1,4 @@
-"""An extract where a summary is wanted: what was asked, in the form that summaries have, without a model."""
+"""Summaries without a model: a list of the prompts, in the layout of a compaction summary."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 
 __all__ = ["extract"]
 
-_LIMIT = 160
-_MOST = 12
+_MAX_LINE = 160
+_MAX_LINES = 12
 _CONVERSATION = re.compile(r"<conversation>\n(.*)\n</conversation>", re.DOTALL)
 _PREVIOUS = re.compile(r"<previous-summary>\n(.*)\n</previous-summary>", re.DOTALL)
-_SAID = re.compile(r"^\[(User|Assistant)\]: (.*)$", re.MULTILINE)
-_OWN_LINE = re.compile(r"^- \[x\] (.*)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^\[(User|Assistant)\]: (.*)$", re.MULTILINE)
+_DONE_LINE = re.compile(r"^- \[x\] (.*)$", re.MULTILINE)
 
 
 def extract(prompt: str) -> str:
-    """The extract that a request for a summary asks for; what an earlier one listed is carried on."""
+    """Answer a summary request with an extract. Prompts listed by an earlier extract stay in the list."""
     conversation = _first(_CONVERSATION, prompt)
     previous = _first(_PREVIOUS, prompt)
-    said = _SAID.findall(conversation)
-    asked = [_line(text) for who, text in said if who == "User"]
-    listed = [*_OWN_LINE.findall(previous), *asked]
+    messages = _MESSAGE.findall(conversation)
+    prompts = [_line(text) for role, text in messages if role == "User"]
+    listed = [*_DONE_LINE.findall(previous), *prompts]
     goal = listed[0] if listed else "(nothing was asked)"
-    last = next((_line(text) for who, text in reversed(said) if who == "Assistant"), "(no answer yet)")
+    last = next((_line(text) for role, text in reversed(messages) if role == "Assistant"), "(no answer yet)")
     return "\n".join(
         [
             "## Goal",
@@ -46,9 +46,9 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 def _line(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LIMIT else text[: _LIMIT - 1] + "…"
+    return text if len(text) <= _MAX_LINE else text[: _MAX_LINE - 1] + "…"
 
 
 def _shortened(lines: list[str]) -> list[str]:
-    """The first and the newest: an extract of extracts does not grow without end."""
-    return lines if len(lines) <= _MOST else [lines[0], *lines[1 - _MOST :]]
+    """Keep the first line and the newest ones, so that repeated extracts do not grow without bound."""
+    return lines if len(lines) <= _MAX_LINES else [lines[0], *lines[1 - _MAX_LINES :]]

@@ -26,17 +26,17 @@ READ_FILES = "files"
 """The permission that the file tools share."""
 GREP_SECONDS = 10.0
 
-_LISTED = 500
-_LINES = 500
-_CHARACTERS = 100_000
-_LINE = 2_000
-_SCANNED = 64_000_000
-_MATCHES = 200
-_LOOK = 8_000
+_MAX_ITEMS = 500
+_MAX_LINES = 500
+_MAX_CHARACTERS = 100_000
+_MAX_LINE = 2_000
+_MAX_SCANNED = 64_000_000
+_MAX_MATCHES = 200
+_SNIFFED = 8_000
 
 
 def file_tools(root: str, *, grep_seconds: float = GREP_SECONDS) -> tuple[Tool, ...]:
-    """The tools for one directory; none where the platform or the directory does not allow them."""
+    """Return the tools for one directory, or none if the platform or the directory does not support them."""
     if not is_supported():
         return ()
     try:
@@ -55,13 +55,13 @@ class _FileTools:
     def list_files(self, path: str = ".", depth: int = 1) -> str:
         """List a directory below the working directory. Directories end with /, symlinks with @."""
         found = self._directory.items(path, depth=max(1, depth))
-        listed = list(itertools.islice(found, _LISTED + 1))
-        lines = [_item_line(item) for item in listed[:_LISTED]]
-        if len(listed) > _LISTED:
-            lines.append(f"[only the first {_LISTED} are listed]")
+        listed = list(itertools.islice(found, _MAX_ITEMS + 1))
+        lines = [_item_line(item) for item in listed[:_MAX_ITEMS]]
+        if len(listed) > _MAX_ITEMS:
+            lines.append(f"[only the first {_MAX_ITEMS} are listed]")
         return "\n".join(lines) or "[the directory is empty]"
 
-    def read_file(self, path: str, start_line: int = 1, lines: int = _LINES) -> str:
+    def read_file(self, path: str, start_line: int = 1, lines: int = _MAX_LINES) -> str:
         """Read lines of a text file below the working directory."""
         with self._directory.file(path) as file:
             return _read_lines(file, path, max(1, start_line), max(1, lines))
@@ -76,7 +76,7 @@ class _FileTools:
             "path": path,
             "glob": glob,
             "ignore_case": ignore_case,
-            "limit": _MATCHES,
+            "limit": _MAX_MATCHES,
         }
         return await _grep(request, self._grep_seconds)
 
@@ -88,7 +88,7 @@ def _item_line(item: DirectoryItem) -> str:
 
 
 def _read_lines(file: BinaryIO, path: str, start: int, count: int) -> str:
-    first = file.read(_LOOK)
+    first = file.read(_SNIFFED)
     if b"\0" in first:
         raise ValueError(f"cannot read {path!r}: it is not a text file")
     file.seek(0)
@@ -96,18 +96,18 @@ def _read_lines(file: BinaryIO, path: str, start: int, count: int) -> str:
     size = scanned = 0
     ended = False
     number = 0
-    while len(taken) < count and size < _CHARACTERS:
-        line = file.readline(_SCANNED)
+    while len(taken) < count and size < _MAX_CHARACTERS:
+        line = file.readline(_MAX_SCANNED)
         if not line:
             ended = True
             break
         number += 1
         scanned += len(line)
-        if scanned > _SCANNED:
+        if scanned > _MAX_SCANNED:
             raise ValueError(f"cannot read line {start} of {path!r}: the file is too large")
         if number >= start:
             text = line.decode("utf-8", "replace").rstrip("\n").rstrip("\r")
-            taken.append(text[:_LINE] + (" [line cut]" if len(text) > _LINE else ""))
+            taken.append(text[:_MAX_LINE] + (" [line cut]" if len(text) > _MAX_LINE else ""))
             size += len(taken[-1])
     if not taken:
         return f"[{path} has {number} lines]" if number else "[the file is empty]"
@@ -120,7 +120,7 @@ def _read_lines(file: BinaryIO, path: str, start: int, count: int) -> str:
 
 
 async def _grep(request: dict[str, Any], seconds: float) -> str:
-    """Run the search in a process of its own, which is killed when it takes too long."""
+    """Run the search in a child process, which is killed on timeout."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I" if sys.flags.isolated else "-P",
@@ -139,24 +139,24 @@ async def _grep(request: dict[str, Any], seconds: float) -> str:
         async with asyncio.timeout(seconds):
             process.stdin.write(json.dumps(request).encode())
             process.stdin.close()
-            finished = await _take(process, lines)
+            finished = await _collect(process, lines)
         if not finished:
-            raise ValueError(await _complaint(process))
+            raise ValueError(await _error_text(process))
     except TimeoutError:
         note = f"[ended after {seconds:g} s: the pattern is too slow or there are too many files]"
     finally:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    if len(lines) > _MATCHES:
-        lines, note = lines[:_MATCHES], f"[only the first {_MATCHES} matches]"
+    if len(lines) > _MAX_MATCHES:
+        lines, note = lines[:_MAX_MATCHES], f"[only the first {_MAX_MATCHES} matches]"
     if note:
         lines.append(note)
     return "\n".join(lines) or "[no matches]"
 
 
-async def _take(process: asyncio.subprocess.Process, lines: list[str]) -> bool:
-    """Collect the matches; whether the worker came to its end."""
+async def _collect(process: asyncio.subprocess.Process, lines: list[str]) -> bool:
+    """Collect the matches; return whether the worker finished."""
     assert process.stdout is not None
     while line := await process.stdout.readline():
         if (found := json.loads(line)) is None:
@@ -166,7 +166,7 @@ async def _take(process: asyncio.subprocess.Process, lines: list[str]) -> bool:
     return False
 
 
-async def _complaint(process: asyncio.subprocess.Process) -> str:
+async def _error_text(process: asyncio.subprocess.Process) -> str:
     assert process.stderr is not None
-    said = (await process.stderr.read()).decode("utf-8", "replace").strip().split("\n")
-    return said[-1].removeprefix("ValueError: ") or "the search ended without an answer"
+    lines = (await process.stderr.read()).decode("utf-8", "replace").strip().split("\n")
+    return lines[-1].removeprefix("ValueError: ") or "the search ended without a result"

@@ -1,7 +1,7 @@
-"""The process that searches files for a pattern, so that a pattern which never ends can be ended with it.
+"""Child process that searches files for a pattern, so that catastrophic backtracking can be killed.
 
-Python's regular expressions hold the interpreter while they run: no thread can stop them. The request is one
-JSON object on standard input; each match is one JSON line on standard output, and the last line is ``null``.
+Python's regular expressions hold the GIL while they run, so no thread can stop them. The request is one JSON
+object on standard input; each match is one JSON line on standard output, and the last line is ``null``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from branchline.models.contained_directory import ContainedDirectory
 __all__ = ["LARGEST", "matches"]
 
 LARGEST = 4_000_000
-"""Bytes of a file that is searched; larger ones are passed over."""
-_LINE = 4_000
-_SHOWN = 300
-_LOOK = 8_000
+"""Size limit in bytes; larger files are skipped."""
+_MAX_LINE = 4_000
+_MAX_EXCERPT = 300
+_SNIFFED = 8_000
 
 
 def matches(request: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
-    """Path, line number and text of each line that the pattern matches."""
+    """Yield path, line number and text of each matching line."""
     flags = re.IGNORECASE if request["ignore_case"] else 0
     try:
         pattern = re.compile(request["pattern"], flags)
@@ -38,16 +38,16 @@ def matches(request: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
         ):
             for number, line in _lines(file):
                 if (found := pattern.search(line)) is not None:
-                    start = max(0, found.start() - _SHOWN // 3)
-                    yield path, number, line[start : start + _SHOWN]
+                    start = max(0, found.start() - _MAX_EXCERPT // 3)
+                    yield path, number, line[start : start + _MAX_EXCERPT]
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
     data = file.read(LARGEST + 1)
-    if len(data) > LARGEST or b"\0" in data[:_LOOK]:
+    if len(data) > LARGEST or b"\0" in data[:_SNIFFED]:
         return
     for number, line in enumerate(data.split(b"\n"), 1):
-        yield number, line[:_LINE].decode("utf-8", "replace").rstrip("\r")
+        yield number, line[:_MAX_LINE].decode("utf-8", "replace").rstrip("\r")
 
 
 def _write(value: object) -> None:

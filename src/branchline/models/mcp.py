@@ -1,4 +1,4 @@
-"""Tools of MCP servers, without loading what speaks to them before they are asked for."""
+"""Tools of MCP servers. The client library is loaded only when servers are configured."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ async def mcp_tools(
     servers: Mapping[str, McpServerSettings] = MappingProxyType({}),
     on_problem: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[tuple[Tool, ...], None]:
-    """The tools of MCP servers while the connections to them are open. Enter and leave in one task.
+    """Connect to MCP servers and return their tools, which work until exit. Enter and exit in one task.
 
-    ``config`` is a file with ``mcpServers`` as other programs have it, ``urls`` are addresses, ``commands``
-    start servers that speak over their standard input and output, and ``servers`` are those of the settings.
-    One of the settings that cannot be reached is reported to ``on_problem``, and the others are used.
+    ``config`` is a JSON file with ``mcpServers``, as other agents use it; ``urls`` are HTTP servers;
+    ``commands`` start stdio servers; ``servers`` come from the settings. A server from the settings that
+    cannot be reached is reported to ``on_problem`` and skipped.
     """
     if importlib.util.find_spec("pydantic_ai") is None:
         raise NotSupported("MCP servers need more than the base package: pip install 'branchline[chat]'")

@@ -1,20 +1,20 @@
 """A model without a network or a key: it names itself and repeats the prompt.
 
-It is for trying things out and for tests: it streams, thinks aloud about not thinking, calls a tool, reports
-usage, writes extracts where summaries are wanted, overflows when its window is full, and fails when it is
-told to. The same request always gets the same answer.
+It is for demos and tests: it streams, emits thinking blocks, calls tools, reports usage, answers summary
+requests with extracts, overflows when its context window is full, and fails on request. The same request
+always gets the same answer.
 
-Lines of the last prompt that begin with ``offline:`` are orders:
+Lines of the last prompt that begin with ``offline:`` are instructions:
 
 - ``offline: say TEXT`` answers with exactly that text;
-- ``offline: call NAME {"argument": …}`` calls a tool (several lines: several at once), then tells what it
-  gave; ``offline: rounds N`` calls again until it has done so N times;
+- ``offline: call NAME {"argument": …}`` calls a tool (several lines: several calls at once), then reports
+  the results; ``offline: rounds N`` repeats the calls N times;
 - ``offline: fail KIND`` fails as ``rate_limit``, ``network``, ``malformed``, ``overflow``, ``auth`` or
-  ``refused``; ``midway`` after it lets half of the answer come first, a number fails only so many times;
+  ``refused``; ``midway`` after it sends half of the answer first, a number limits how often it fails;
 - ``offline: cut`` stops at the length limit in the middle of the answer;
-- ``offline: slow SECONDS`` waits that long before each piece.
+- ``offline: slow SECONDS`` waits that long before each chunk.
 
-In a request for a summary an order counts only in the user's focus.
+In a summary request, instructions are read only from the user's focus.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ INTRODUCTION = (
     "network, and I understand nothing; I repeat what you say so that you can try everything else."
 )
 
-_ORDER = re.compile(r"^offline:[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
-_FOCUSED_ORDER = re.compile(r"attention to: offline:[ \t]*(\w+)[ \t]*(.*)\Z")
-_PIECE = re.compile(r"\s*\S+\s*")
+_INSTRUCTION = re.compile(r"^offline:[ \t]*(\w+)[ \t]*(.*)$", re.MULTILINE)
+_FOCUSED_INSTRUCTION = re.compile(r"attention to: offline:[ \t]*(\w+)[ \t]*(.*)\Z")
+_CHUNK = re.compile(r"\s*\S+\s*")
 _COUNTING = re.compile(r"\b(count|how many)\b.*\bwords?\b", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"[\"“«'](.+)[\"”»']", re.DOTALL)
 _FAILURES: dict[str, tuple[type[ModelError], str]] = {
@@ -81,16 +81,16 @@ _FAILURES: dict[str, tuple[type[ModelError], str]] = {
 }
 
 
-class _Order(NamedTuple):
+class _Instruction(NamedTuple):
     verb: str
-    words: str
+    argument: str
 
 
 class OfflineModel:
-    """Answers without a network.
+    """A model that answers without a network.
 
-    ``context_window`` is the number of tokens that a request may have; ``delay`` the seconds before each
-    piece; ``price`` what a million tokens cost, so that sums can be tried.
+    ``context_window`` is the maximum number of tokens in a request; ``delay`` the seconds before each chunk;
+    ``price`` the cost of a million tokens, for trying cost reports.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class OfflineModel:
 
     @property
     def api(self) -> str:
-        """The protocol that answers name as theirs: none."""
+        """The ``api`` field of the answers."""
         return "offline"
 
     @property
@@ -125,33 +125,33 @@ class OfflineModel:
         return self._context_window
 
     async def aclose(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there are no connections."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The answer, word by word."""
+        """Yield the answer word by word."""
         tokens = _tokens(request)
         if tokens > self._context_window:
             raise ContextOverflow(
                 f"the request has about {tokens} tokens, but offline:{self._id} takes {self._context_window}"
             )
-        orders = _orders(request)
-        failure, midway = self._failure(_words_of(orders, "fail"), request)
+        instructions = _instructions(request)
+        failure, midway = self._failure(_argument(instructions, "fail"), request)
         if failure is not None and not midway:
             raise failure
-        slow = _words_of(orders, "slow")
+        slow = _argument(instructions, "slow")
         delay = self._delay if slow is None else _number(slow, 0.05)
-        blocks = _answer(request, orders)
-        pieces = list(_pieces(blocks))
+        blocks = _answer(request, instructions)
+        deltas = list(_deltas(blocks))
         reason = "toolUse" if isinstance(blocks[-1], ToolCall) else "stop"
-        if failure is not None or _words_of(orders, "cut") is not None:
-            pieces, reason = pieces[: max(1, len(pieces) // 2)], "length"
-        for piece in pieces:
+        if failure is not None or _argument(instructions, "cut") is not None:
+            deltas, reason = deltas[: max(1, len(deltas) // 2)], "length"
+        for piece in deltas:
             await asyncio.sleep(delay)
             yield piece
         if failure is not None:
             raise failure
         if reason == "length":
-            blocks = (Text(text="".join(piece.text for piece in pieces if isinstance(piece, TextDelta))),)
+            blocks = (Text(text="".join(piece.text for piece in deltas if isinstance(piece, TextDelta))),)
         yield Done(message=self._message(blocks, reason, tokens))
 
     def _message(self, blocks: tuple[Block, ...], reason: str, tokens: int) -> AssistantMessage:
@@ -171,17 +171,17 @@ class OfflineModel:
             stop_reason=reason,
         )
 
-    def _failure(self, words: str | None, request: ModelRequest) -> tuple[ModelError | None, bool]:
-        """The failure that was ordered, and whether half of the answer comes first."""
-        if words is None:
+    def _failure(self, argument: str | None, request: ModelRequest) -> tuple[ModelError | None, bool]:
+        """Return the requested failure, and whether half of the answer precedes it."""
+        if argument is None:
             return None, False
-        kind, *rest = words.split() or [""]
+        kind, *rest = argument.split() or [""]
         if kind not in _FAILURES:
             raise ModelRefused(f"the offline model cannot fail as {kind!r}; it knows {', '.join(_FAILURES)}")
         times = next((int(word) for word in rest if word.isdecimal()), None)
         if times is not None:
-            asked = _prompt(request)
-            count = self._failures[asked] = self._failures.get(asked, 0) + 1
+            prompt = _prompt(request)
+            count = self._failures[prompt] = self._failures.get(prompt, 0) + 1
             if count > times:
                 return None, False
         error, message = _FAILURES[kind]
@@ -205,17 +205,17 @@ def _prompt(request: ModelRequest) -> str:
     return ""
 
 
-def _orders(request: ModelRequest) -> list[_Order]:
-    pattern = _FOCUSED_ORDER if _is_summary(request) else _ORDER
-    return [_Order(verb, words.strip()) for verb, words in pattern.findall(_prompt(request))]
+def _instructions(request: ModelRequest) -> list[_Instruction]:
+    pattern = _FOCUSED_INSTRUCTION if _is_summary(request) else _INSTRUCTION
+    return [_Instruction(verb, argument.strip()) for verb, argument in pattern.findall(_prompt(request))]
 
 
-def _words_of(orders: list[_Order], verb: str) -> str | None:
-    return next((order.words for order in orders if order.verb == verb), None)
+def _argument(instructions: list[_Instruction], verb: str) -> str | None:
+    return next((instruction.argument for instruction in instructions if instruction.verb == verb), None)
 
 
-def _answer(request: ModelRequest, orders: list[_Order]) -> tuple[Block, ...]:
-    said = _words_of(orders, "say")
+def _answer(request: ModelRequest, instructions: list[_Instruction]) -> tuple[Block, ...]:
+    said = _argument(instructions, "say")
     if _is_summary(request):
         return (Text(text=extract(_prompt(request)) if said is None else said),)
     thoughts: tuple[Block, ...] = ()
@@ -223,17 +223,17 @@ def _answer(request: ModelRequest, orders: list[_Order]) -> tuple[Block, ...]:
         thought = f"The level is {request.thinking_level}, but there is nothing here to think with."
         thoughts = (Thinking(thinking=thought),)
     results = _results(request)
-    calls = _calls(request, orders, len(results))
+    calls = _calls(request, instructions, len(results))
     if calls:
         return (*thoughts, Text(text=f"Calling {', '.join(call.name for call in calls)}."), *calls)
     if results:
-        told = "\n".join(f"{result.tool_name} gave: {blocks_text(result.content)}" for result in results)
-        return (*thoughts, Text(text=told))
+        report = "\n".join(f"{result.tool_name} gave: {blocks_text(result.content)}" for result in results)
+        return (*thoughts, Text(text=report))
     return (*thoughts, Text(text=_echo(request) if said is None else said))
 
 
 def _results(request: ModelRequest) -> list[ToolResult]:
-    """The results that came after the last prompt."""
+    """Return the tool results after the last prompt."""
     found: list[ToolResult] = []
     for message in reversed(request.messages):
         if isinstance(message, UserMessage):
@@ -243,18 +243,20 @@ def _results(request: ModelRequest) -> list[ToolResult]:
     return found[::-1]
 
 
-def _calls(request: ModelRequest, orders: list[_Order], done: int) -> list[ToolCall]:
-    ordered = [order.words.partition(" ") for order in orders if order.verb == "call"]
-    wanted = [(name, _object(text)) for name, _, text in ordered]
+def _calls(request: ModelRequest, instructions: list[_Instruction], done: int) -> list[ToolCall]:
+    requested = [
+        instruction.argument.partition(" ") for instruction in instructions if instruction.verb == "call"
+    ]
+    wanted = [(name, _object(text)) for name, _, text in requested]
     prompt = _prompt(request)
     if not wanted and any(tool.name == "count_words" for tool in request.tools) and _COUNTING.search(prompt):
         quoted = _QUOTED.search(prompt)
         wanted = [("count_words", {"text": prompt if quoted is None else quoted.group(1)})]
-    if done >= len(wanted) * _number(_words_of(orders, "rounds"), 1):
+    if done >= len(wanted) * _number(_argument(instructions, "rounds"), 1):
         return []
-    asked = sum(isinstance(message, AssistantMessage) for message in request.messages)
+    answers = sum(isinstance(message, AssistantMessage) for message in request.messages)
     return [
-        ToolCall(id=f"call_{asked + 1}_{number}", name=name, arguments=arguments)
+        ToolCall(id=f"call_{answers + 1}_{number}", name=name, arguments=arguments)
         for number, (name, arguments) in enumerate(wanted, 1)
     ]
 
@@ -277,13 +279,13 @@ def _echo(request: ModelRequest) -> str:
     return f"{INTRODUCTION}\n\nYou said: {prompt}\n\n{seen} {hint}"
 
 
-def _pieces(blocks: tuple[Block, ...]) -> Iterator[TextDelta | ThinkingDelta | ToolCallDelta]:
+def _deltas(blocks: tuple[Block, ...]) -> Iterator[TextDelta | ThinkingDelta | ToolCallDelta]:
     for number, block in enumerate(blocks):
         match block:
             case Text():
-                yield from (TextDelta(block=number, text=piece) for piece in _words(block.text))
+                yield from (TextDelta(block=number, text=piece) for piece in _chunks_of(block.text))
             case Thinking():
-                yield from (ThinkingDelta(block=number, text=piece) for piece in _words(block.thinking))
+                yield from (ThinkingDelta(block=number, text=piece) for piece in _chunks_of(block.thinking))
             case ToolCall():
                 yield ToolCallDelta(block=number, id=block.id, name=block.name)
                 yield ToolCallDelta(block=number, arguments=json.dumps(block.arguments))
@@ -291,12 +293,12 @@ def _pieces(blocks: tuple[Block, ...]) -> Iterator[TextDelta | ThinkingDelta | T
                 pass
 
 
-def _words(text: str) -> list[str]:
-    return _PIECE.findall(text) or [text]
+def _chunks_of(text: str) -> list[str]:
+    return _CHUNK.findall(text) or [text]
 
 
-def _number(words: str | None, otherwise: float) -> float:
+def _number(text: str | None, default: float) -> float:
     try:
-        return max(0.0, float(words or otherwise))
+        return max(0.0, float(text or default))
     except ValueError:
-        return otherwise
+        return default

@@ -1,6 +1,6 @@
-"""The answer so far: what the events of a stream add up to before it is whole.
+"""Accumulates the events of a stream into an answer.
 
-When a stream breaks off, what was shown of it is kept as a message of its own.
+If a stream is interrupted, the part that arrived becomes a message of its own.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ __all__ = ["INCOMPLETE", "PartialAnswer"]
 
 
 class PartialAnswer:
-    """Collects the events of one stream."""
+    """The accumulated events of one stream."""
 
     def __init__(self) -> None:
-        self._blocks: dict[int, _Piece] = {}
-        self._whole: AssistantMessage | None = None
+        self._blocks: dict[int, _PartialBlock] = {}
+        self._complete: AssistantMessage | None = None
 
     def take(self, event: ModelEvent) -> None:
         match event:
             case TextDelta() | ThinkingDelta():
                 kind: type[Text | Thinking] = Text if isinstance(event, TextDelta) else Thinking
-                self._piece(event.block, kind).parts.append(event.text)
+                self._partial(event.block, kind).parts.append(event.text)
             case ToolCallDelta():
-                piece = self._piece(event.block, ToolCall)
+                piece = self._partial(event.block, ToolCall)
                 piece.id += event.id
                 piece.name += event.name
                 piece.parts.append(event.arguments)
             case Done():
-                self._whole = event.message
+                self._complete = event.message
             case _:
                 assert_never(event)
 
     @property
     def message(self) -> AssistantMessage | None:
-        """The answer, once it is there."""
-        return self._whole
+        """The complete answer; None until it has arrived."""
+        return self._complete
 
     @property
     def is_empty(self) -> bool:
         """Whether no visible output has arrived."""
-        return self._whole is None and not self.blocks()
+        return self._complete is None and not self.blocks()
 
     def blocks(self) -> tuple[Block, ...]:
-        """What has come so far, block by block."""
+        """Return the blocks received so far."""
         found = (piece.block() for _number, piece in sorted(self._blocks.items()))
         return tuple(block for block in found if block is not None)
 
     def interrupted(self, model: Model, *, stop_reason: str, error_message: str | None) -> AssistantMessage:
-        """What has come so far as a message that says why there is no more."""
+        """Return the blocks received so far as a message with the reason for the interruption."""
         return AssistantMessage(
             content=self.blocks(),
             api=getattr(model, "api", None),
@@ -63,14 +63,14 @@ class PartialAnswer:
             error_message=error_message,
         )
 
-    def _piece(self, number: int, kind: type[Text | Thinking | ToolCall]) -> _Piece:
+    def _partial(self, number: int, kind: type[Text | Thinking | ToolCall]) -> _PartialBlock:
         piece = self._blocks.get(number)
         if piece is None:
-            piece = self._blocks[number] = _Piece(kind)
+            piece = self._blocks[number] = _PartialBlock(kind)
         return piece
 
 
-class _Piece:
+class _PartialBlock:
     def __init__(self, kind: type[Text | Thinking | ToolCall]) -> None:
         self.kind = kind
         self.parts: list[str] = []

@@ -1,8 +1,8 @@
 """The protocol between a conversation and a model: one request, then events until the answer is complete.
 
-A :class:`Model` streams. The last event of a stream is :class:`Done` with the whole answer; a stream that
-does not get there raises one of the errors under :class:`~branchline.errors.ModelError`. Whoever no longer
-wants the answer closes the iterator or cancels the task that waits for it: there is no other signal.
+A :class:`Model` streams. The last event of a stream is :class:`Done` with the complete answer; otherwise the
+stream raises a :class:`~branchline.errors.ModelError`. To abort a request, close the iterator or cancel the
+task that awaits it; there is no other signal.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     The function receives the arguments by keyword and may be a coroutine function. It returns a string,
     content blocks or any JSON value. If it raises, the model receives the exception as an error. ``server``
     is the MCP server that runs the tool, and ``name_there`` is the tool's name on that server.
-    ``permission`` names what the user must allow before a function of this program runs; tools with the same
-    permission are allowed together.
+    ``permission`` is the permission that the user must grant before the function runs; it covers all tools
+    that name it.
     """
 
     name: str
@@ -51,16 +51,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """The name that permissions use: ``server.tool`` for the tool of an MCP server."""
+        """The name used in permissions: ``server.tool`` for MCP tools."""
         return f"{self.server}.{self.name_there or self.name}" if self.server else self.name
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model.
+    """One request to a model.
 
-    ``messages`` are user, assistant and tool-result messages, every call answered exactly once; what
-    :func:`~branchline.models.request_for` makes of a context is of this kind. ``goes_on`` says that the next
-    request is likely to begin with the same messages, so that keeping them in a provider's cache pays.
+    ``messages`` are user, assistant and tool-result messages in which every tool call has exactly one result;
+    :func:`~branchline.models.request_for` makes such a request from a context. ``cacheable`` means that the
+    next request probably starts with the same messages, so caching them at the provider pays off.
     """
 
     messages: tuple[Message, ...]
@@ -72,21 +72,21 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """More of the text of one block of the answer."""
+    """More text of one block of the answer."""
 
     block: int
     text: str
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """More of a thought."""
+    """More text of a thinking block."""
 
     block: int
     text: str
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """More of a tool call: ``arguments`` are a piece of JSON text; id and name may come late or piecewise."""
+    """More of a tool call: ``arguments`` is a fragment of JSON; id and name may arrive late or in parts."""
 
     block: int
     id: str = ""
@@ -95,7 +95,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer, with stop reason and usage."""
+    """The complete answer, with stop reason and usage."""
 
     message: AssistantMessage
 
@@ -104,32 +104,32 @@ ModelEvent = TextDelta | ThinkingDelta | ToolCallDelta | Done
 
 
 class Model(Protocol):
-    """Answers requests."""
+    """A model that answers requests."""
 
     @property
     def provider(self) -> str:
-        """Who serves it: the part of its name before the colon."""
+        """The provider: the part of the model name before the colon."""
         ...
 
     @property
     def id(self) -> str:
-        """The name that the provider gives it."""
+        """The provider's name for the model."""
         ...
 
     @property
     def context_window(self) -> int | None:
-        """The context window: tokens of a request and its answer together; None if unknown."""
+        """The context window in tokens, for a request and its answer together; None if unknown."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The answer, piece by piece."""
+        """Yield the answer as it arrives."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections. A model may be used again afterwards."""
+        """Close connections. The model may be used again afterwards."""
         ...
 
 
 def model_name(model: Model) -> str:
-    """The name that :func:`~branchline.models.model_by_name` understands."""
+    """Return the name that :func:`~branchline.models.model_by_name` accepts."""
     return f"{model.provider}:{model.id}"

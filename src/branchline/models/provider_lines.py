@@ -1,4 +1,4 @@
-"""Providers of models as lines: which can be used now, and what each of the others still needs."""
+"""Model providers as lines of text: which are ready, and what the others still need."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from branchline.views.spans import Line, Span, make_line
 
 __all__ = ["provider_lines"]
 
-_SHOWN = 3
+_MAX_MODELS = 3
 
 
 def provider_lines(providers: Iterable[ProviderStatus]) -> Iterator[Line]:
-    """One line per provider, those that are ready first."""
+    """Yield one line per provider, ready ones first."""
     found = sorted(providers, key=lambda one: not one.ready)
-    room = max((len(one.name) for one in found), default=0)
+    width = max((len(one.name) for one in found), default=0)
     for one in found:
-        models = ", ".join(one.models[:_SHOWN]) + (", …" if len(one.models) > _SHOWN else "")
+        models = ", ".join(one.models[:_MAX_MODELS]) + (", …" if len(one.models) > _MAX_MODELS else "")
         where = f"  {one.base_url}" if one.base_url else ""
         yield make_line(
-            Span(f"{one.name:<{room}}  ", "model" if one.ready else "dim"),
+            Span(f"{one.name:<{width}}  ", "model" if one.ready else "dim"),
             Span("ready", "good") if one.ready else Span(one.needs or "", "warning"),
             Span(f"{where}  {models}".rstrip() if one.ready else where, "dim"),
         )

@@ -1,4 +1,4 @@
-"""The providers whose models can be named, and what each of them still needs."""
+"""Known model providers, and what each of them still needs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ __all__ = [
 
 OFFLINE = "offline"
 COMPATIBLE = "openai-compatible"
-"""The provider of a model that was named by the address of its server only."""
+"""The provider of models that are configured only by the address of their server."""
 
 SELF_HOSTED = frozenset({"ollama", "vllm", "litellm"})
 """Known providers whose server address the user must configure."""
 
 SERVER_KEY = "BRANCHLINE_API_KEY"
-"""The environment variable with the key for a server that is configured by its address alone."""
+"""The environment variable with the API key for a server that is configured only by its address."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class KnownProvider(msgspec.Struct, frozen=True):
-    """A provider that pydantic-ai knows: the variables that can hold its key, and its client library."""
+    """A provider supported by pydantic-ai: the variables that can hold its key, and its client library."""
 
     name: str
     variables: tuple[str, ...]
@@ -63,34 +63,34 @@ KNOWN_PROVIDERS = (
     KnownProvider("cerebras", ("CEREBRAS_API_KEY",), "openai", "openai"),
     KnownProvider("ollama", ("OLLAMA_BASE_URL",), "openai", "openai"),
 )
-"""The providers that are listed. Other providers of pydantic-ai can be named too."""
+"""The providers shown in lists. Other pydantic-ai providers work too."""
 
 
 class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider as it is listed: whether its models can be used now, and if not, what is needed first."""
+    """A provider in a list: whether its models can be used now, and if not, what it needs."""
 
     name: str
     ready: bool
     needs: str | None = None
-    """What to do before it can be used; None when it is ready."""
+    """What to do before it can be used; None if it is ready."""
     base_url: str | None = None
     api_key_env: str | None = None
     """The variable that holds its key."""
     models: tuple[str, ...] = ()
-    """The models to offer, without the name of the provider."""
+    """The models to offer, without the provider name."""
 
 
 def known_key_variable(provider: str) -> str:
-    """The environment variable with the key of a provider that pydantic-ai knows."""
+    """Return the environment variable with the key of a pydantic-ai provider."""
     known = next((one for one in KNOWN_PROVIDERS if one.name == provider), None)
     return known.variables[0] if known else f"{re.sub('[^A-Z0-9]', '_', provider.upper())}_API_KEY"
 
 
 def read_key(name: str, variable: str | None, environment: Mapping[str, str]) -> str | None:
-    """The key in the configured variable; None without one. Raises AuthMissing if it is not set."""
+    """Return the key in the configured variable; None without one. Raises AuthMissing if it is not set."""
     if variable is None:
         return None
-    if not _VARIABLE.fullmatch(variable):  # not quoted: it may be a key
+    if not _VARIABLE.fullmatch(variable):  # not shown in the message: it may be a key
         raise AuthMissing(
             f"cannot use {name}: api_key_env must be the name of an environment variable, not the key itself"
         )
@@ -102,7 +102,7 @@ def read_key(name: str, variable: str | None, environment: Mapping[str, str]) ->
 def known_status(
     provider: KnownProvider, environment: Mapping[str, str], models: tuple[str, ...] = ()
 ) -> ProviderStatus:
-    """What a provider of pydantic-ai needs in this environment."""
+    """Return the status of a pydantic-ai provider in this environment."""
     needs = []
     if not _installed(provider.library):
         needs.append(f"pip install 'pydantic-ai-slim[{provider.extra}]'")
@@ -118,7 +118,7 @@ def known_status(
 
 
 def own_status(name: str, provider: ProviderSettings, environment: Mapping[str, str]) -> ProviderStatus:
-    """The connection settings of a server with a configured address."""
+    """Return the status of a provider from the settings."""
     variable, needs = provider.api_key_env, None
     try:
         read_key(name, variable, environment)
@@ -138,5 +138,5 @@ def own_status(name: str, provider: ProviderSettings, environment: Mapping[str, 
 def _installed(library: str) -> bool:
     try:
         return importlib.util.find_spec(library) is not None
-    except ModuleNotFoundError:  # a package that it would be part of
+    except ModuleNotFoundError:  # a parent package is missing
         return False

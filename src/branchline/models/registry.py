@@ -1,8 +1,8 @@
-"""Models by name: ``provider:model``, with the offline model always there.
+"""Models by name: ``provider:model``. The offline model is always available.
 
-A name goes to the provider that it names and to no other server: a base URL belongs to the provider that the
-settings name with it, or to ``openai-compatible``, the provider of models without one. Known providers come
-through pydantic-ai, which is loaded when the first such model is asked for.
+A request goes only to the provider in the model's name. A base URL belongs to the provider that the settings
+configure with it, or to ``openai-compatible``, the provider of models named without one. All other providers
+come from pydantic-ai, which is loaded when the first such model is used.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ class _Name(NamedTuple):
 
 
 class ModelRegistry:
-    """The models that can be named, with the providers of the settings.
+    """Finds models by name, including the providers of the settings.
 
-    ``base_url`` is a server that speaks OpenAI's chat completions. Its models are named alone, or with the
-    provider ``openai-compatible``; its key is in the variable ``api_key_env``, else in
-    ``BRANCHLINE_API_KEY``.
+    ``base_url`` is a server with OpenAI's chat completions API. Its models are named without a provider, or
+    with ``openai-compatible``; its key is in the variable ``api_key_env``, or else in ``BRANCHLINE_API_KEY``.
     """
 
     def __init__(
@@ -69,27 +68,27 @@ class ModelRegistry:
     def from_settings(
         cls, settings: Settings, *, base_url: str | None = None, api_key_env: str | None = None
     ) -> ModelRegistry:
-        """The registry of the settings; arguments override them."""
+        """Make a registry from the settings; arguments override them."""
         return cls(
             providers=settings.providers,
             base_url=base_url or settings.base_url,
-            # A variable that was set for one server is not for another one.
+            # A key that was configured for one server is not sent to another.
             api_key_env=api_key_env
             or (settings.api_key_env if base_url in (None, settings.base_url) else None),
         )
 
     def find(self, name: str) -> Model:
-        """The model with this name: ``provider:model``, or ``provider/model`` as lists write it.
+        """Return the model named ``provider:model``, or ``provider/model`` as lists show it.
 
-        UnknownModel when there is none, AuthMissing when a key is missing.
+        Raises UnknownModel if there is none, AuthMissing if its key is missing.
         """
         provider, model = self._split(name)
         if provider == OFFLINE:
             return OfflineModel(model or "echo")
-        if self._is_of_server(provider):
+        if self._uses_base_url(provider):
             if self._base_url is None:
                 raise UnknownModel(
-                    f"there is no server for {name}: --base-url or the setting base_url gives its address"
+                    f"no server for {name}: give its address with --base-url or the setting base_url"
                 )
             key = read_key(f"the server at {self._base_url}", self._api_key_env, self._environment)
             server = ProviderSettings(base_url=self._base_url, api_key_env=self._api_key_env)
@@ -100,15 +99,15 @@ class ModelRegistry:
         return model_by_name(f"{provider}:{model}")
 
     def find_reference(self, reference: ModelRef) -> Model:
-        """The model that a path names, to go on with the one that was used last."""
+        """Return the model that was recorded on a path."""
         return self.find(f"{reference.provider}:{reference.id}")
 
     def has_own_server(self, name: str) -> bool:
-        """Whether a name is of a provider that is asked at its own address, whatever ``base_url`` is."""
-        return not self._is_of_server(self._split(name).provider)
+        """Return whether the provider in a name has its own address, independent of ``base_url``."""
+        return not self._uses_base_url(self._split(name).provider)
 
     def statuses(self) -> tuple[ProviderStatus, ...]:
-        """Available models, the user's own providers first, and what the others still need."""
+        """Return the status of all providers, those of the settings first."""
         environment = self._environment
         found = [ProviderStatus(name=OFFLINE, ready=True, models=("echo",))]
         found += [own_status(name, own, environment) for name, own in self._own.items()]
@@ -121,8 +120,8 @@ class ModelRegistry:
                 found.append(known_status(known, environment, models.get(known.name, ())))
         return tuple(found) if _has_library() else tuple(map(_without_library, found))
 
-    def _is_of_server(self, provider: str) -> bool:
-        """Whether models of a provider are asked at ``base_url``."""
+    def _uses_base_url(self, provider: str) -> bool:
+        """Return whether requests for a provider go to ``base_url``."""
         if provider in SELF_HOSTED and provider not in self._own and self._base_url is not None:
             return not self._environment.get(f"{provider.upper()}_BASE_URL")
         return provider == COMPATIBLE
@@ -152,22 +151,22 @@ def model_by_name(
     api_key: str | None = None,
     context_window: int | None = None,
 ) -> Model:
-    """The model with this name.
+    """Return the model with this name.
 
-    ``provider:model`` names any model that pydantic-ai knows; the key comes from the environment variable of
-    that provider. With ``base_url`` it is a model behind any address that speaks OpenAI's chat completions,
-    for example a local Ollama or llama.cpp; then the name is that of the model alone, or with
+    ``provider:model`` names any model that pydantic-ai supports; the key comes from the provider's
+    environment variable. ``base_url`` is the address of any server with OpenAI's chat completions API, for
+    example a local Ollama or llama.cpp; then the name is the model's own, optionally with
     ``openai-compatible:``, ``ollama:``, ``vllm:`` or ``litellm:`` before it, and a key is needed only if the
-    server wants one.
+    server requires one.
 
-    UnknownModel when there is none, AuthMissing when a key is missing. ValueError for a ``base_url`` beside
-    the name of a provider that has an address of its own.
+    Raises UnknownModel if there is no such model, AuthMissing if a key is missing, and ValueError if
+    ``base_url`` is given with a provider that has its own address.
     """
     provider, colon, model = name.partition(":")
-    placeless = bool(colon) and (provider == COMPATIBLE or provider in SELF_HOSTED)
-    if base_url is not None and not placeless and (provider == OFFLINE or _is_known(provider)):
+    at_base_url = bool(colon) and (provider == COMPATIBLE or provider in SELF_HOSTED)
+    if base_url is not None and not at_base_url and (provider == OFFLINE or _is_known(provider)):
         raise ValueError(
-            f"{name} has a server of its own and is not asked at {base_url}; "
+            f"{name} is not served at {base_url}: its provider has its own address; "
             f"write {COMPATIBLE}:{name} for a model of that name at this address"
         )
     if provider == OFFLINE:
@@ -178,7 +177,7 @@ def model_by_name(
         raise UnknownModel(f"{name!r} is not a model name: write provider:model, for example {_EXAMPLES}")
     _require_library(name)
     if base_url is not None:
-        served = _Name(provider, model) if placeless else _Name(COMPATIBLE, name)
+        served = _Name(provider, model) if at_base_url else _Name(COMPATIBLE, name)
         server = ProviderSettings(base_url=base_url)
         return _server_model(*served, server, api_key, context_window=context_window)
     from branchline.models.pydantic_ai import named_model  # noqa: PLC0415 - half a second
@@ -187,7 +186,7 @@ def model_by_name(
 
 
 def model_by_reference(reference: ModelRef) -> Model:
-    """The model that a path names, to go on with the one that was used last."""
+    """Return the model that was recorded on a path."""
     return model_by_name(f"{reference.provider}:{reference.id}")
 
 
@@ -222,7 +221,7 @@ def _without_library(status: ProviderStatus) -> ProviderStatus:
 
 
 def _is_known(provider: str) -> bool:
-    """Whether pydantic-ai has a provider of this name."""
+    """Return whether pydantic-ai has a provider of this name."""
     if any(provider == known.name for known in KNOWN_PROVIDERS):
         return True
     if not _has_library():

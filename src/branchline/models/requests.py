@@ -1,4 +1,4 @@
-"""From a context to a request: the system prompt in force, tools, and messages that any provider takes."""
+"""Build a model request from a context: system prompt, tools, and messages that any provider accepts."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def request_for(
     thinking_level: str | None = None,
     max_tokens: int | None = None,
 ) -> ModelRequest:
-    """The request that a context makes. ``system`` precedes the system messages of the session.
+    """Build the request for a context. ``system`` precedes the system messages of the session.
 
-    Without ``thinking_level`` it is the one that the context names.
+    ``thinking_level`` defaults to the level of the context.
     """
-    said = to_model(context)
+    messages = to_model(context)
     return ModelRequest(
         messages=tuple(
-            message for message in close_tool_calls(said) if not isinstance(message, SystemMessage)
+            message for message in close_tool_calls(messages) if not isinstance(message, SystemMessage)
         ),
-        system="\n\n".join(_present([system, replay_system(said).text])),
+        system="\n\n".join(_present([system, replay_system(messages).text])),
         tools=tuple(tools),
         thinking_level=context.thinking_level if thinking_level is None else thinking_level,
         max_tokens=max_tokens,
@@ -38,13 +38,13 @@ def request_for(
 
 
 def request_overhead(system: str, tools: Sequence[Tool]) -> int:
-    """The estimated tokens of what a request holds besides its messages."""
+    """Estimate the tokens of the system prompt and the tool declarations."""
     declared = [{"name": tool.name, "description": tool.description, **tool.parameters} for tool in tools]
     return (len(system) + (len(json.dumps(declared)) if declared else 0) + 3) // 4
 
 
 def summary_model_request(request: SummaryRequest) -> ModelRequest:
-    """A summary asked of a model: the task alone, without tools and without the conversation around it."""
+    """Build the model request for a summary: the task only, without tools or conversation."""
     return ModelRequest(
         system=request.system,
         messages=(UserMessage(content=(Text(text=request.prompt),)),),

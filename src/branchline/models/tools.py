@@ -1,4 +1,4 @@
-"""Tools: made from plain functions, called for a model, and one to try them with."""
+"""Make tools from plain functions, and call them for a model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["COUNT_WORDS", "call_tool", "count_words", "tool"]
 
 
 def tool(function: Callable[..., Any], *, name: str = "", description: str = "") -> Tool:
-    """A function as a tool: its name, its docstring, and a schema from the types of its parameters.
+    """Make a tool from a function: its name, its docstring, and a schema from its parameter types.
 
-    Parameters need types that JSON can hold; what the model sends is checked against them.
+    Parameter types must be representable in JSON; the model's arguments are validated against them.
     """
     name = name or function.__name__
     shape = _shape(function, name)
@@ -32,9 +32,9 @@ def tool(function: Callable[..., Any], *, name: str = "", description: str = "")
 
 
 async def call_tool(tool: Tool | None, call: ToolCall) -> ToolResult:
-    """Do what a model asked for. Whatever goes wrong is a result too, so that the model can react to it.
+    """Run a tool call. Errors become results too, so that the model can react to them.
 
-    A plain function runs in a thread: cancelling stops waiting for it, but cannot stop the thread.
+    A plain function runs in a thread: cancellation stops the wait, but not the thread.
     """
     if tool is None:
         return _result(call, f"Unknown tool: {call.name}.", is_error=True)
@@ -98,19 +98,19 @@ def _schema(shape: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _checked(function: Callable[..., Any], shape: type[msgspec.Struct]) -> Callable[..., Any]:
-    def named(arguments: dict[str, Any]) -> dict[str, Any]:
+    def validate(arguments: dict[str, Any]) -> dict[str, Any]:
         checked = msgspec.convert(arguments, shape)
         values = {field: getattr(checked, field) for field in shape.__struct_fields__}
         return {field: value for field, value in values.items() if value is not msgspec.UNSET}
 
-    async def awaited(**arguments: Any) -> Any:
-        return await function(**named(arguments))
+    async def call_async(**arguments: Any) -> Any:
+        return await function(**validate(arguments))
 
-    def called(**arguments: Any) -> Any:
-        return function(**named(arguments))
+    def call_sync(**arguments: Any) -> Any:
+        return function(**validate(arguments))
 
-    return awaited if inspect.iscoroutinefunction(function) else called
+    return call_async if inspect.iscoroutinefunction(function) else call_sync
 
 
 COUNT_WORDS = tool(count_words)
-"""A tool that touches nothing, to try tools with."""
+"""A tool without side effects, for demos and tests."""

@@ -1,4 +1,4 @@
-"""What other packages add: plugins, whose hooks flows call, and formats, whose files are opened like ours."""
+"""Extensions from other packages: plugins, whose hooks flows call, and file formats."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,12 @@ __all__ = [
     "installed_formats",
 ]
 
-_LATER = {
+_LAZY = {
     "formats": ("BrokenFormat", "InstalledFormats", "installed_formats"),
     "manager": ("GROUP", "Observable", "Plugin", "Plugins", "hookimpl"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load pluggy when a plugin is asked for, not when a file is opened."""
-    return _lazy.lazy_attribute(__name__, _LATER, name)
+    """Load pluggy only when plugins are used, not when a file is opened."""
+    return _lazy.lazy_attribute(__name__, _LAZY, name)

@@ -1,8 +1,8 @@
-"""Functions that other packages bring to turn texts into vectors, for a search by meaning.
+"""Embedding functions from other packages, for semantic search.
 
-A package names its function in the entry point group ``branchline.embedders``; the setting ``embedder`` names
-the one to use. Without the setting none is loaded. The function, by convention ``branchline_embed``, takes a
-list of texts and returns one vector, a sequence of numbers of the same length, for each.
+A package declares its function in the entry point group ``branchline.embedders``; the setting ``embedder``
+selects one. Without the setting none is loaded. The function, by convention ``branchline_embed``, takes a
+list of texts and returns one vector for each, all of the same length.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from branchline.errors import NotSupported
 __all__ = ["GROUP", "Embed", "Embedder", "load_embedder"]
 
 GROUP = "branchline.embedders"
-"""The entry point group in which packages name their functions."""
+"""The entry point group for embedders."""
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 
 
 class Embedder:
-    """A function that embeds texts, and its name; what it returns is checked and normalized."""
+    """A named embedding function; its vectors are validated and normalized."""
 
     def __init__(self, name: str, embed: Embed) -> None:
         self.name = name
         self._embed = embed
 
     def __call__(self, texts: Sequence[str]) -> list[array[float]]:
-        """One vector of length 1 for each text. NotSupported if the function fails."""
+        """Return a unit vector for each text. Raises NotSupported if the function fails."""
         try:
             vectors = [_normalized(vector) for vector in self._embed(list(texts))]
         except Exception as problem:  # from another package: it may raise anything
@@ -42,7 +42,7 @@ class Embedder:
 
 
 def load_embedder(name: str) -> Embedder:
-    """The installed function of this name. NotSupported if there is none, or if it cannot be loaded."""
+    """Return the installed embedder of this name. Raises NotSupported if it cannot be loaded."""
     points = {point.name: point for point in entry_points(group=GROUP)}
     if name not in points:
         known = ", ".join(sorted(points)) or "none"

@@ -1,8 +1,8 @@
-"""Formats of other packages, and every format together: the built-in ones, then those.
+"""Formats from other packages, and lookup among all formats: built-in ones first, then installed ones.
 
-An entry point of the group ``branchline.formats`` names a :class:`~branchline.formats.Format` object. Entry
-points are looked for only when no built-in format recognizes a file, or when all formats are listed. One that
-cannot be loaded, or that raises, is reported by its name and affects nothing else.
+An entry point of the group ``branchline.formats`` refers to a :class:`~branchline.formats.Format` object.
+Entry points are loaded only when no built-in format recognizes a file, or when all formats are listed. One
+that cannot be loaded, or that raises, is reported by name and does not affect the others.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ __all__ = [
 ]
 
 GROUP = "branchline.formats"
-_OURS = frozenset({PI.name, *(program.name for program in BUILTIN_FORMATS), "branchline"})
+_RESERVED_NAMES = frozenset({PI.name, *(program.name for program in BUILTIN_FORMATS), "branchline"})
 
 
 class BrokenFormat(msgspec.Struct, frozen=True):
-    """An entry point that cannot be used as a format, and why."""
+    """An entry point that cannot be used as a format, and the reason."""
 
     name: str
-    """The name of the entry point, with the package that it comes from."""
+    """The name of the entry point and its package."""
     reason: str
 
 
 class InstalledFormats(msgspec.Struct, frozen=True):
-    """What the installed packages bring, by name."""
+    """The formats of installed packages, sorted by name."""
 
     formats: tuple[Format, ...]
     broken: tuple[BrokenFormat, ...]
@@ -49,7 +49,7 @@ class InstalledFormats(msgspec.Struct, frozen=True):
 
 @cache
 def installed_formats() -> InstalledFormats:
-    """The formats of installed packages, loaded once. ``installed_formats.cache_clear()`` looks again."""
+    """Return the formats of installed packages, cached; ``installed_formats.cache_clear()`` reloads them."""
     if not may_have_entry_points(GROUP):
         return InstalledFormats((), ())
     from importlib.metadata import entry_points  # noqa: PLC0415  reads every installed package
@@ -60,20 +60,24 @@ def installed_formats() -> InstalledFormats:
         package = "" if point.dist is None else f" of {point.dist.name}"
         try:
             loaded = point.load()
-            found[_name_of(loaded, found)] = loaded
-        except Exception as problem:  # noqa: BLE001  other people's code
-            reason = str(problem) if isinstance(problem, _Unfit) else f"{type(problem).__name__}: {problem}"
+            found[_checked_name(loaded, found)] = loaded
+        except Exception as problem:  # noqa: BLE001  third-party code
+            reason = (
+                str(problem)
+                if isinstance(problem, _InvalidFormat)
+                else f"{type(problem).__name__}: {problem}"
+            )
             broken.append(BrokenFormat(point.name + package, reason))
     return InstalledFormats(tuple(found.values()), tuple(broken))
 
 
 def formats() -> tuple[Format, ...]:
-    """Every known format: the built-in ones, then those of installed packages."""
+    """Return all formats: the built-in ones, then those of installed packages."""
     return (*builtin_formats(), *installed_formats().formats)
 
 
 def format_named(name: str) -> Format:
-    """The format of this name or alias. ValueError, with the known names, if there is none."""
+    """Return the format of this name or alias. Raises ValueError, with the known names, if there is none."""
     name = agent_name(name)
     found = builtin_format(name) or next(
         (one for one in installed_formats().formats if one.name == name), None
@@ -85,9 +89,9 @@ def format_named(name: str) -> Format:
 
 
 def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
-    """The format of a file that begins with these bytes. NotASession, with the reason, if there is none.
+    """Return the format of a file that starts with these bytes. Raises NotASession, with the reason.
 
-    ``expected`` is tried first: the format of the program in whose folder the file is.
+    ``expected`` is tried first: the format of the agent that owns the file's folder.
     """
     found = recognize(head, path, expected=expected)
     if found is not None:
@@ -101,27 +105,27 @@ def detect(head: bytes, path: str, *, expected: Format | None = None) -> Format:
 
 
 def peek(read: Callable[[int, int], bytes], path: str = "", *, expected: Format | None = None) -> Peek:
-    """As :func:`branchline.formats.peek`, with the formats of other packages."""
+    """Like :func:`branchline.formats.peek`, including formats of other packages."""
     return peek_with(read, path, detect=partial(detect, expected=expected))
 
 
 def _recognizes(format_: Format, head: bytes, path: str) -> bool:
     try:
         return bool(format_.reader.sniff(head, path))
-    except Exception:  # noqa: BLE001  other people's code
+    except Exception:  # noqa: BLE001  third-party code
         return False
 
 
-class _Unfit(Exception):
-    """What was loaded cannot be used as a format."""
+class _InvalidFormat(Exception):
+    """The loaded object cannot be used as a format."""
 
 
-def _name_of(loaded: object, taken: dict[str, Format]) -> str:
+def _checked_name(loaded: object, taken: dict[str, Format]) -> str:
     if not isinstance(loaded, Format):
-        raise _Unfit(f"it is a {type(loaded).__name__}, not a Format object")
+        raise _InvalidFormat(f"it is a {type(loaded).__name__}, not a Format object")
     name = getattr(loaded, "name", None)
     if not isinstance(name, str) or not name:
-        raise _Unfit("it has no name")
-    if name in _OURS or name in taken:
-        raise _Unfit(f"there is a format called {name!r} already")
+        raise _InvalidFormat("it has no name")
+    if name in _RESERVED_NAMES or name in taken:
+        raise _InvalidFormat(f"a format named {name!r} exists already")
     return name

@@ -1,9 +1,9 @@
-"""Installed plugins: found by their entry points, ordered by pluggy, called by flows.
+"""Installed plugins: loaded from entry points, ordered by pluggy, called by flows.
 
-A plugin is anything with functions that :data:`hookimpl` marks: a module, an object, or a class, of which
-one object is made. Packages name theirs in the entry point group ``branchline.plugins``. A plugin that
-cannot be loaded, names a hook that there is not, raises or answers with the wrong thing is a
-:class:`~branchline.flows.PluginProblem` with its name on it; everything else goes on.
+A plugin is a module, an object or a class (which is instantiated) with functions marked by :data:`hookimpl`.
+Packages declare plugins in the entry point group ``branchline.plugins``. A plugin that cannot be loaded,
+implements an unknown hook, raises or returns an invalid result is reported as a
+:class:`~branchline.flows.PluginProblem`; the others continue.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from branchline.flows.session_protocol import LiveSession
 __all__ = ["GROUP", "Observable", "Plugin", "Plugins", "hookimpl"]
 
 GROUP = "branchline.plugins"
-"""The entry point group in which packages name their plugins."""
+"""The entry point group for plugins."""
 _PROJECT = "branchline"
-_REMEMBERED = 1000
+_MAX_PROBLEMS = 1000
 
 hookimpl = pluggy.HookimplMarker(_PROJECT)
-"""Marks a function as the implementation of the hook that has its name."""
+"""Marks a function as the implementation of the hook of the same name."""
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin as it is listed: where it comes from and which hooks it implements."""
+    """A plugin in a list: its package and the hooks that it implements."""
 
     name: str
     package: str | None = None
@@ -44,7 +44,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Observable(LiveSession, Protocol):
-    """A session that says what it appends."""
+    """A session that notifies observers of its appends."""
 
     def subscribe(
         self, observer: Callable[[str], object], /, *, on_problem: Callable[[Exception], object]
@@ -52,7 +52,7 @@ class Observable(LiveSession, Protocol):
 
 
 class Plugins:
-    """The plugins of a program, in the form in which :func:`branchline.flows.run` takes them (``hooks=``)."""
+    """The plugins of a process, for ``hooks=`` of :func:`branchline.flows.run`."""
 
     def __init__(self, *, on_problem: Callable[[PluginProblem], object] | None = None) -> None:
         self._manager = _Manager(_PROJECT)
@@ -61,30 +61,30 @@ class Plugins:
         self._installed: dict[str, Plugin] = {}
         self._implementations: dict[str, list[Implementation]] = {}
         self.problems: list[PluginProblem] = []
-        """What went wrong so far, the newest last; of more than a thousand the oldest are forgotten."""
+        """The problems so far, newest last; at most the last thousand are kept."""
 
     @classmethod
     def load(
         cls, *, without: Collection[str] = (), on_problem: Callable[[PluginProblem], object] | None = None
     ) -> Plugins:
-        """The plugins that are installed, but for those that are named in ``without``."""
+        """Load the installed plugins, except those named in ``without``."""
         plugins = cls(on_problem=on_problem)
         for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
             if point.name not in without:
-                plugins._take(point)
+                plugins._load_entry_point(point)
         return plugins
 
     @property
     def installed(self) -> list[Plugin]:
-        """The plugins that are there, in the order in which they were added."""
+        """The registered plugins, in registration order."""
         return list(self._installed.values())
 
     def register(self, plugin: object, name: str) -> bool:
-        """Add a plugin that the program has itself; whether it could be added."""
+        """Register a plugin object; return whether that succeeded."""
         return self._register(plugin, Plugin(name=name))
 
     def attach(self, session: Observable) -> Callable[[], None]:
-        """Call ``entry_appended`` for all that this session appends from now on; gives back how to stop."""
+        """Call ``entry_appended`` for everything this session appends; return a function that stops it."""
         context = HookContext(session, None, leave="note")
         undo = [
             session.subscribe(
@@ -100,27 +100,27 @@ class Plugins:
 
         return stop
 
-    # -- what flows ask -------------------------------------------------------------------------------
+    # -- the Hooks protocol ---------------------------------------------------------------------------
 
     def implementations(self, hook: str, /) -> Sequence[Implementation]:
-        """The functions for a hook in pluggy's order: who was added last is asked first."""
+        """Return the functions for a hook in pluggy's order: last registered, first called."""
         return self._implementations.get(hook, ())
 
     def report(self, problem: PluginProblem, /) -> None:
-        """Take note of a problem, and say it to whoever wants to hear."""
+        """Record a problem and pass it to ``on_problem``."""
         self.problems.append(problem)
-        del self.problems[:-_REMEMBERED]
+        del self.problems[:-_MAX_PROBLEMS]
         if self._on_problem is not None:
             self._on_problem(problem)
 
     # -- inside ---------------------------------------------------------------------------------------
 
-    def _take(self, point: EntryPoint) -> None:
-        """Load what a package names."""
+    def _load_entry_point(self, point: EntryPoint) -> None:
+        """Load and register the plugin of an entry point."""
         try:
             plugin = point.load()
-        except (Exception, SystemExit) as problem:  # noqa: BLE001  somebody else's code
-            self._failed(point.name, f"it cannot be loaded: {_words(problem)}")
+        except (Exception, SystemExit) as problem:  # noqa: BLE001  third-party code
+            self._failed(point.name, f"it cannot be loaded: {_error_text(problem)}")
             return
         dist = point.dist
         about = Plugin(
@@ -141,7 +141,7 @@ class Plugins:
         except (Exception, SystemExit) as problem:  # noqa: BLE001
             with contextlib.suppress(Exception):
                 self._manager.unregister(name=name)
-            self._failed(name, f"it cannot be added: {_words(problem)}")
+            self._failed(name, f"it cannot be added: {_error_text(problem)}")
             return False
         hooks = tuple(hook for hook in HOOKS if any(True for _ in self._usable(name, hook)))
         self._installed[name] = msgspec.structs.replace(about, hooks=hooks)
@@ -149,20 +149,20 @@ class Plugins:
             hook: [
                 Implementation(impl.plugin_name, _caller(impl))
                 for impl in reversed(getattr(self._manager.hook, hook).get_hookimpls())
-                if _why_unusable(impl, hook) is None
+                if _usage_problem(impl, hook) is None
             ]
             for hook in HOOKS
         }
-        self._report_mistakes(name)
+        self._report_unusable(name)
         return True
 
     def _usable(self, name: str, hook: str) -> Iterator[pluggy.HookImpl]:
         for impl in getattr(self._manager.hook, hook).get_hookimpls():
-            if impl.plugin_name == name and _why_unusable(impl, hook) is None:
+            if impl.plugin_name == name and _usage_problem(impl, hook) is None:
                 yield impl
 
-    def _report_mistakes(self, name: str) -> None:
-        """What a plugin says that nobody will listen to."""
+    def _report_unusable(self, name: str) -> None:
+        """Report implementations that will never be called."""
         callers = self._manager.get_hookcallers(self._manager.get_plugin(name)) or []
         for caller in callers:
             if caller.name not in HOOKS:
@@ -171,7 +171,7 @@ class Plugins:
                 self._failed(name, f"unknown hook {caller.name}{hint}", caller.name)
                 continue
             for impl in caller.get_hookimpls():
-                if impl.plugin_name == name and (why := _why_unusable(impl, caller.name)):
+                if impl.plugin_name == name and (why := _usage_problem(impl, caller.name)):
                     self._failed(name, why, caller.name)
 
     def _failed(self, plugin: str, message: str, hook: str = "") -> None:
@@ -179,7 +179,7 @@ class Plugins:
 
 
 class _Manager(pluggy.PluginManager):
-    """Takes our plain specifications as they are, without pluggy's marks on them."""
+    """Accepts :class:`HookSpecs` without pluggy's markers."""
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> pluggy.HookspecOpts | None:
         if module_or_class is not HookSpecs or name not in HOOKS:
@@ -189,7 +189,7 @@ class _Manager(pluggy.PluginManager):
         )
 
 
-def _why_unusable(impl: pluggy.HookImpl, hook: str) -> str | None:
+def _usage_problem(impl: pluggy.HookImpl, hook: str) -> str | None:
     if impl.hookwrapper or impl.wrapper:
         return "hook wrappers are not called; implement the hook itself"
     if hook == "entry_appended" and inspect.iscoroutinefunction(impl.function):
@@ -198,7 +198,7 @@ def _why_unusable(impl: pluggy.HookImpl, hook: str) -> str | None:
 
 
 def _caller(impl: pluggy.HookImpl) -> Callable[[Any, Any], Any]:
-    """The function, called with those arguments that it names. It fails if it wants to end the program."""
+    """Wrap an implementation: pass only the arguments that it names, and convert SystemExit to an error."""
     names, function = impl.argnames, impl.function
 
     def call(event: Any, context: Any) -> Any:
@@ -214,7 +214,7 @@ def _caller(impl: pluggy.HookImpl) -> Callable[[Any, Any], Any]:
 def _observer(
     session: Observable, call: Callable[[Any, Any], Any], context: HookContext
 ) -> Callable[[str], None]:
-    def told(entry: str) -> None:
+    def observe(entry: str) -> None:
         tree = session.index
         position = tree.position(entry)
         event = EntryAppendedEvent(
@@ -225,15 +225,15 @@ def _observer(
             answer.close()
             raise TypeError("it returned a coroutine, which an append cannot await")
 
-    return told
+    return observe
 
 
 def _reporter(plugins: Plugins, plugin: str) -> Callable[[Exception], None]:
     def report(problem: Exception) -> None:
-        plugins.report(PluginProblem(plugin=plugin, hook="entry_appended", message=_words(problem)))
+        plugins.report(PluginProblem(plugin=plugin, hook="entry_appended", message=_error_text(problem)))
 
     return report
 
 
-def _words(problem: BaseException) -> str:
+def _error_text(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__

@@ -1,7 +1,7 @@
 """Secrets in texts and session files: rules as data, and the engine that applies them.
 
 :func:`redact` is the entry point for text, :func:`redact_bytes` for the lines of a session file. Both return
-what is left and the :class:`Hit` list of what was replaced.
+the redacted content and the list of replaced secrets (:class:`Hit`).
 """
 
 from __future__ import annotations

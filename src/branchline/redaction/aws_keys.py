@@ -1,7 +1,7 @@
-"""AWS secret access keys: 40 characters of base64 without a fixed beginning.
+"""AWS secret access keys: 40 characters of base64 without a fixed prefix.
 
-Nothing else of this length mixes upper case, lower case and digits: a commit hash has one case, a path consists
-of words, and longer runs are data.
+Other strings of this length rarely mix upper case, lower case and digits: a commit hash has one case, a path
+consists of words, and longer runs are data.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ _NAMED = re.compile(
 )
 """Names of values that are random but not secret."""
 _ESCAPE = re.compile(rb"(?<=\\)[nrt]|(?<=[\[;])\d{1,2}m")
-"""Letters in front of a key that do not belong to it: an escape of JSON, a colour of a terminal."""
+"""Letters before a key that do not belong to it: a JSON escape or a terminal colour code."""
 
 
 def aws_secret_keys(plain: bytes) -> list[tuple[int, int]]:
-    """Yield the start and end of the keys in a Latin-1 text."""
+    """Return the start and end of the keys in a Latin-1 text."""
     found: list[tuple[int, int]] = []
-    # To search for a run of one byte is much faster than to match a pattern at every word.
+    # Searching for a run of one byte is much faster than matching a pattern at every word.
     classes = b" " + plain.translate(_CLASSES)
     start = 0
     while (start := classes.find(_RUN, start)) >= 0:
         rest = _REST.match(classes, start + len(_RUN))
-        end = (
-            start + _SIZE if rest is None else rest.end() - 1
-        )  # one less: the classes begin with a byte of their own
+        # One less: the classes start with an extra byte.
+        end = start + _SIZE if rest is None else rest.end() - 1
         key = end - _SIZE
         begins = key == start or _ESCAPE.fullmatch(plain, start, key)
         if begins and _ENDS.match(plain, end) and not _NAMED.search(plain, max(0, start - 32), start):

@@ -3,10 +3,10 @@ r"""Detect secrets in text: keys, tokens, passwords, private keys.
 A secret is recognized by its form (``ghp_…``, ``AKIA…``), by its context (after ``Bearer``, in a URL before
 the ``@``) or by its name (``PASSWORD=…``, ``"api_key": "…"``).
 
-Searching takes time in proportion to the text. One pass over it stops at characters that are rare and part of
-every secret's beginning or name, and checks what is around them; what is read from there is bounded, or is not
-read again. Text with escapes of its own (``\n``, ``\"``, ``\/``: JSON inside a string, source code) is
-understood as it stands.
+The search is linear in the length of the text. One pass stops at anchor characters ("signs"), which are rare
+and part of the prefix or name of every secret, and checks the text around them. The text read from there is
+bounded, or is not read again. Escapes inside the text (``\n``, ``\"``, ``\/``: JSON inside a string, source
+code) are handled without decoding.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ __all__ = ["Secret", "SecretSearch", "find_secrets", "search", "secret_kind_by_n
 # -- signs ------------------------------------------------------------------------------------------------
 
 _SIGNS = "~{}$|_-.KJVAWCUPBG" + "kwpcub" + string.digits + "/" + string.ascii_letters
-"""Characters to stop at: separators, capitals, letters that are rare or are stopped at for names in any case.
-The fewer different ones are used, the faster is the pass."""
+"""Characters to stop at, best first: separators, capitals, rare letters, letters that names need anyway.
+The fewer different ones are used, the faster the pass."""
 
 
 def _sign(head: str) -> int:
-    """Which character of a literal the pass stops at."""
+    """Return the index of the character of a literal at which the pass stops."""
     return min(range(len(head)), key=lambda place: (_SIGNS.index(head[place]), place))
 
 
 class _Form(NamedTuple):
-    """A rule with one of its heads."""
+    """A rule with one of its prefixes."""
 
     head: str
     sign: int
@@ -72,7 +72,7 @@ def _token_pattern(head: str, body: str) -> re.Pattern[str]:
 
 _FORMS = sorted(
     (_Form(head, _sign(head), rule) for rule in RULES for head in rule.heads),
-    # The longest head decides: sk-ant-… is not the key that begins with sk-.
+    # The longest prefix wins: sk-ant-… is not the key that starts with sk-.
     key=lambda form: -len(form.head),
 )
 
@@ -86,7 +86,7 @@ def _grouped(keyed: Iterable[tuple[str, _Form]]) -> dict[str, list[_Form]]:
 
 _BY_HEAD = _grouped((form.head, form) for form in _FORMS)
 _BY_SIGN = _grouped((form.head[: form.sign + 1], form) for form in _FORMS)
-"""The forms by what is before and at their sign."""
+"""The forms by their prefix up to and including the sign."""
 _HEAD_SIZES = tuple(sorted({len(head) for head in _BY_HEAD}, reverse=True))
 _SIGN_SIZES: dict[str, tuple[int, ...]] = {
     sign: tuple(sorted({len(known) for known in _BY_SIGN if known[-1] == sign}, reverse=True))
@@ -105,11 +105,11 @@ def _inner_by_sign() -> dict[str, list[tuple[Inner, re.Pattern[str], re.Pattern[
 
 _SEPARATORS = "~{}$|_-."
 _LEAST = {"_": r"(?=[\w.+/=-]{12})", "-": r"(?=[\w.+/=-]{8})", ".": r"(?=[\w.+/=-]{16})"}
-"""What follows a separator at least; the fewer pass, the fewer heads are tried."""
+"""The minimum text after a separator; a stricter test means fewer prefixes to try."""
 
 
 def _token_sign(form: _Form) -> tuple[str, str]:
-    """The sign of a form, and what must hold around it; of a head that may be a part of a word, all of it."""
+    """Return the sign of a form and the condition around it, including the body if the prefix is short."""
     head, sign = form.head, form.sign
     rest = re.escape(head[sign + 1 :])
     if head[sign] in _SEPARATORS and len(head) > _SHORT:
@@ -118,7 +118,7 @@ def _token_sign(form: _Form) -> tuple[str, str]:
 
 
 def _bounded(pattern: str) -> str:
-    """The beginning of a pattern up to what has no limit, so that asking for it at many places is cheap."""
+    """Return the start of a pattern up to its first unbounded part, so that trying it often is cheap."""
     start, unlimited, _ = pattern.partition(",}")
     if not unlimited:
         return pattern
@@ -127,10 +127,10 @@ def _bounded(pattern: str) -> str:
 
 @cache
 def _anchors() -> tuple[re.Pattern[str], ...]:
-    """One pattern for each sign, with what must hold around it.
+    """Return one pattern for each sign, with the conditions around it.
 
-    A pattern that begins with a literal is searched for at the speed of memory, so that many passes take less
-    time than one with alternatives.
+    A pattern that starts with a literal is searched at memory speed, so many passes take less time than one
+    with alternatives.
     """
     around: dict[str, dict[str, None]] = {}
     for sign, condition in map(_token_sign, _FORMS):
@@ -155,7 +155,7 @@ _LITERAL_BEFORE = re.compile(r"\(\?<=((?:\\.|[^\\()])+)\)")
 
 
 def _by_size(sign: str, conditions: Iterable[str]) -> str:
-    """The conditions as alternatives, with literals of one size in one assertion, behind cheaper ones."""
+    """Join the conditions as alternatives, with literals of one length in one assertion, cheap ones first."""
     sized: dict[int, list[str]] = {}
     others: list[str] = []
     for condition in conditions:
@@ -171,9 +171,9 @@ def _by_size(sign: str, conditions: Iterable[str]) -> str:
 
 
 def _signs(text: str) -> list[tuple[int, bool]]:
-    """Where a secret may be, in order, and whether that is more than a value behind a colon or an equals sign.
+    """Return the offsets where a secret may be, and whether each is more than a value after ``:`` or ``=``.
 
-    Nearly every line has such a value; only the name of a service before it makes it worth a look.
+    Nearly every line has such a value; it is checked only if the name of a service precedes it.
     """
     signs = [
         (anchor.start(), anchor.lastindex is None)
@@ -184,7 +184,7 @@ def _signs(text: str) -> list[tuple[int, bool]]:
     return signs
 
 
-# -- looking ----------------------------------------------------------------------------------------------
+# -- search -----------------------------------------------------------------------------------------------
 
 _PLACES_BY_SIGN = {
     letter: tuple((number, read) for number, (letters, _, read) in enumerate(PLACES) if letter in letters)
@@ -195,10 +195,10 @@ _VENDOR_LETTERS = frozenset(VENDOR_SIGN[0])
 
 
 class SecretSearch(NamedTuple):
-    r"""The secrets in a text, in order and without overlaps, and the places where JSON may hide one.
+    r"""The secrets in a text, in order and without overlaps, and the offsets where JSON may hide one.
 
-    A secret can be hidden from a search in JSON itself, instead of in its strings, by ``\/`` for a slash, and
-    where the value of a name is a list.
+    Searching JSON without decoding its strings can miss a secret with ``\/`` for a slash, and one in a list
+    after a name.
     """
 
     secrets: list[Secret]
@@ -216,8 +216,7 @@ def search(text: str) -> SecretSearch:
     found: list[Secret] = []
     unsure: list[int] = []
     end = named_until = token_until = 0
-    # What was read and refused is not read again for each sign in it: that would take time in proportion to
-    # the square of its length.
+    # Text that was read and rejected is not read again for each sign in it: that would be quadratic.
     until = [0] * len(PLACES)
     for place, sure in _signs(narrow.decode("latin-1")):
         if place < end:
@@ -246,7 +245,7 @@ def search(text: str) -> SecretSearch:
 
 
 def _narrow(text: str) -> bytes:
-    """One byte for each character: what is searched for is ASCII, and bytes are searched faster."""
+    """Encode to one byte per character: secrets are ASCII, and bytes are searched faster."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -258,7 +257,7 @@ _WINDOW = 256
 
 
 def _with(found: list[Secret], keys: list[Secret]) -> list[Secret]:
-    """What was found, and those of the keys that are no part of it: they have no form of their own."""
+    """Add the keys that do not overlap other secrets, which are more specific."""
     found.sort()
     starts = [secret.start for secret in found]
     before = (bisect_right(starts, key.end - 1) - 1 for key in keys)
@@ -269,7 +268,7 @@ def _with(found: list[Secret], keys: list[Secret]) -> list[Secret]:
 
 
 def _apart(secrets: list[Secret]) -> list[Secret]:
-    """The secrets in order, those left out that overlap an earlier one."""
+    """Sort the secrets and drop those that overlap an earlier one."""
     kept: list[Secret] = []
     for secret in sorted(secrets):
         if not kept or secret.start >= kept[-1].end:
@@ -294,14 +293,14 @@ def _named(text: str, place: int) -> Read:
 
 
 def _token_around(text: str, place: int, end: int) -> Read:
-    """The token with its sign here, not before the end of another."""
+    """Return the token whose sign is here and which starts at or after ``end``."""
     sign = text[place]
     until = 0
     for size in _SIGN_SIZES.get(sign, ()):
         if place + 1 - size < end:
             continue
         for form in _BY_SIGN.get(text[place + 1 - size : place + 1], ()):
-            # Asked in this order, so that of a long word only the beginning is read.
+            # In this order, so that only the start of a long word is read.
             start = place - form.sign
             begins = _begins(text, start, joined=form.joined)
             token = form.pattern.match(text, start) if begins else None
@@ -324,7 +323,7 @@ def _token_around(text: str, place: int, end: int) -> Read:
 
 
 def _token_at(text: str, start: int) -> list[Secret]:
-    """The token that starts here."""
+    """Return the token that starts here."""
     if not _begins(text, start):
         return []
     for size in _HEAD_SIZES:
@@ -356,9 +355,9 @@ _LONGEST_ESCAPE = 20
 
 
 def _begins(text: str, start: int, *, joined: bool = False) -> bool:
-    """Whether something begins here and is not the middle of a word or of data in base64.
+    """Return whether a token can start here: not in the middle of a word or of base64 data.
 
-    With ``joined`` it may be behind a word with a hyphen or an underscore.
+    With ``joined`` it may follow a word with a hyphen or an underscore.
     """
     before = text[start - 1 : start]
     if before in ("-", "_") and not joined:

@@ -1,7 +1,7 @@
-r"""Secrets that are known by their name: ``DB_PASSWORD=…``, ``"api_key": "…"``, ``--token …``, ``x-api-key: …``.
+r"""Secrets recognized by their name: ``DB_PASSWORD=…``, ``"api_key": "…"``, ``--token …``, ``x-api-key: …``.
 
-A name is an identifier that ends with one of a few words. The value must look random; under the name of a
-password it may also be weak, as passwords are, unless it is a placeholder, a reference or a type.
+A name is an identifier that ends with one of a few words. The value must look random. The value of a password
+may also be weak, unless it is a placeholder, a reference or a type.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORDS = {
     "u": (("authorization", 1), ("auth", 1)),
     "p": (("passphrase", 4), ("pass", 0), ("pat", 0)),
 }
-"""The words, by a letter that is rare in texts and in words of this kind, and where in the word it is."""
+"""The words by their sign, a letter that is rare in text, each with the index of that letter."""
 
 _PASSWORDS = frozenset(
     {"password", "passwd", "passwort", "passphrase", "passcode", "pwd", "pw", "pass", "psk"}
@@ -72,7 +72,7 @@ _ASSIGNS = (
     rf"|{_QUOTE}?[ ](?:(?:is|was):?[ ])?{_QUOTE}?(?={_RANDOM})|[ ](?:is|was):?[ ]{_QUOTE}?(?=[^\s\"'`]{{6}}))"
 )
 _SCHEME = r"(?i:token|api-?key|key|ssws|geniekey|splunk|api-token|bot)[ ](?:token=)?"
-"""What begins the value of ``Authorization``, besides ``Bearer`` and ``Basic``."""
+"""Schemes of ``Authorization`` besides ``Bearer`` and ``Basic``."""
 _BEHIND_THE_WORD = r"[ \t]+'(?=[^'\s])|(?:[ \t]|\\+[nrt]|[\r\n])+(?=[^\s'\"=:])"
 """``PASSWORD '…'`` in SQL, ``password …`` in a netrc file."""
 
@@ -90,7 +90,7 @@ NAME_SIGNS = (
     ("p", rf"(?:ass|hrase(?<=assphrase)|at(?<=[_-]pat))(?={_ASSIGNS})"),
     ("P", rf"(?:ass|ASS|HRASE(?<=PASSPHRASE)|hrase(?<=assPhrase)|AT(?<=_PAT))(?={_ASSIGNS})"),
 )
-"""The rare letter of each word in the three usual spellings, what else makes the word, and what follows it."""
+"""The sign of each word in the three usual spellings, with the rest of the word and the text after it."""
 
 _ASSIGN = re.compile(
     rf"(?P<sign>{_ASSIGNS})[*]{{0,2}}{_BLANKS}(?:{_QUOTE}?{_SCHEME})?",
@@ -131,7 +131,7 @@ _KEY = re.compile(
 
 
 class Assigned(NamedTuple):
-    """The value of a name: where it is, what kind of secret if any, and how far the text was read."""
+    """The value of a name: its span, its kind if it is a secret, and how far the text was read."""
 
     start: int
     end: int
@@ -140,7 +140,7 @@ class Assigned(NamedTuple):
 
 
 def assigned_value(text: str, place: int) -> Assigned | None:
-    """The value of the name that ends with a word around this place."""
+    """Return the value of the name that ends with a word around this offset."""
     for word, offset in _WORDS[text[place].lower()]:
         start = place - offset
         end = start + len(word)
@@ -154,7 +154,7 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
     before = text[max(0, word_start - _LONGEST_KEY) : word_start]
     outside = before.rstrip(_IN_NAMES)
     if outside.endswith("\\") and before[len(outside) : len(outside) + 1] in ("n", "r", "t"):
-        outside = before[: len(outside) + 1]  # an escape of JSON, which the name does not begin with
+        outside = before[: len(outside) + 1]  # a JSON escape, which is not part of the name
     if outside.endswith("${"):  # a variable, which may have a default
         default = _DEFAULT.match(text, word_end)
         if default is None:
@@ -195,10 +195,10 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
         value = bare[0].rstrip(".:*,;)")
         complete = text[end : end + 1] not in ("(", "[", "{") and not _is_call(value)
     if not complete:
-        return Assigned(start, start, None, end)  # what is called or indexed is code
+        return Assigned(start, start, None, end)  # a call or an index is code
     if value.startswith("${"):
         return Assigned(start, start, None, start)  # a variable, which may have a default
-    # What is refused is not read again, unless it is so short that it may be a name itself: key="ApiKey" value="…".
+    # A rejected value is not read again, unless it is short enough to be a name: key="ApiKey" value="…".
     whole = Assigned(start, start + len(value), None, end if len(value) > _LONGEST_NAME else start)
     if sign == ":" and outside.endswith(":"):
         return whole  # a part of a longer name, such as an ARN
@@ -222,7 +222,7 @@ def _is_call(value: str) -> bool:
 
 
 def _is_set(outside: str) -> bool:
-    """Whether a name begins a line or follows another setting, as in a query or a connection string."""
+    """Return whether a name starts a line or follows another setting, as in a query or connection string."""
     return outside.endswith((";", "&", "?", '"', "'")) or _LINE_BEGINS.search(outside) is not None
 
 
@@ -246,7 +246,7 @@ def _netrc_or_sql(text: str, word_start: int, word_end: int) -> Assigned | None:
 
 
 def secret_kind_by_name(name: str, value: str) -> str | None:
-    """The kind of secret that a value is under this name, if it is one."""
+    """Return the kind of secret that a value has under this name, or None."""
     named = _KEY.search(name[-_LONGEST_KEY:])
     value = _SCHEMED.sub("", value, count=1) if _SCHEMED.match(value) else value
     if named is None or len(value) >= LONGEST or _BLANK.search(value):
@@ -279,7 +279,7 @@ _CODE = re.compile(r"[A-Za-z_]+\(|[][{}()<>|]")
 
 
 def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code: bool) -> str | None:
-    """What a value is under a name that ends with this word; ``code`` is what may be an expression."""
+    """Return the kind of a value whose name ends with this word; ``code`` means it may be an expression."""
     plain = word.lower()
     if (
         _AWS_SECRET.fullmatch(value)
@@ -291,7 +291,7 @@ def _kind(word: str, before: str, value: str, *, upper: bool, quoted: bool, code
         if plain == "pass" and before[-1:].islower() and word.islower():
             return None  # the end of another word
         if plain == "pass" and before[-1:] not in _JOINED + "-":
-            lower = word.islower() or word.istitle()  # PASS: is the verdict of a test
+            lower = word.islower() or word.istitle()  # PASS: is a test result
             chosen = _PLAIN_PASSWORD.fullmatch(value) and not is_placeholder(value)
             return "password" if lower and (chosen or looks_random(value, shortest=8, hashes=True)) else None
         return "password" if _is_password(plain, value, upper=upper, quoted=quoted, code=code) else None
@@ -336,7 +336,7 @@ def _is_password(word: str, value: str, *, upper: bool, quoted: bool, code: bool
     if is_placeholder(value) or is_reference(value):
         return False
     if not value.isascii() or "\\u" in value:
-        return looks_random(value, shortest=8, hashes=True)  # words in another script, or written in escapes
+        return looks_random(value, shortest=8, hashes=True)  # text in another script, or escaped
     plain = value.lower()
     if plain in _NOT_PASSWORDS or (_CODE.search(value) and not quoted):
         return False
@@ -357,23 +357,23 @@ def _is_password(word: str, value: str, *, upper: bool, quoted: bool, code: bool
 
 
 def _versioned(value: str) -> bool:
-    """Whether a value is words with separators, such as ``new-password-1``, which people use as identifiers."""
+    """Return whether a value is words with separators, such as the identifier ``new-password-1``."""
     return ("-" in value or "_" in value or "." in value) and looks_like_words(value)
 
 
 _PLAIN_PASSWORD = re.compile(
     r"(?!#[0-9A-Fa-f]{3,8}\Z)(?=.*[A-Za-z])(?=.*\d)(?=.*[!#$%&*?@^])[!#$%&*+=?@^~_0-9A-Za-z-]{6,40}"
 )
-"""Letters, digits and signs, as many rules for passwords want; not a colour."""
+"""Letters, digits and symbols, as many password rules require; not a colour."""
 _CHOSEN_PASSWORD = re.compile(
     r"(?=.*[a-z])(?=.*[A-Z])(?=.*[!#$%&*@^])(?=.*[_!#$%&*?@^-].*[_!#$%&*?@^-])[_!#$%&*?@^A-Za-z-]{8,40}"
     r"|(?=.*[A-Z])(?=.*[_-])(?=.*(?:[A-Za-z]\d\d|\d[A-Za-z]{2}))[_0-9A-Za-z-]{8,40}"
 )
-"""Letters with two signs, or with digits inside of words: ``Hidden-Word!``, ``Pa55_Qa79``."""
+"""Letters with two symbols, or with digits inside words: ``Hidden-Word!``, ``Pa55_Qa79``."""
 
 
 def _prose_kind(word: str, before: str, value: str) -> str | None:
-    """``the token is …``: in a sentence only a value that can be nothing but random counts."""
+    """Return the kind of a value in prose (``the token is …``), which must be clearly random."""
     plain = word.lower()
     last = _LAST_WORD.search(before)
     qualifier = "" if last is None else last[1].lower()

@@ -1,8 +1,8 @@
-r"""Secrets that are known by the place where they stand.
+r"""Secrets recognized by their context.
 
-Behind ``Bearer`` or ``Basic``, in a URL before the ``@`` or in a query parameter that signs it, behind an
-option of a command (``curl -u``, ``mysql -p``), in a cookie, in a line of a ``.pgpass`` file, or between the
-first and the last line of a private key.
+After ``Bearer`` or ``Basic``, in a URL before the ``@`` or in a signature parameter, after a command-line
+option (``curl -u``, ``mysql -p``), in a cookie, in a line of a ``.pgpass`` file, or between the first and the
+last line of a private key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["PLACES", "PLACE_SIGNS", "Read", "Secret", "private_key"]
 
 
 class Secret(NamedTuple):
-    """A secret in a text: where it begins and ends, and what it is."""
+    """A secret in a text: its start, end and kind."""
 
     start: int
     end: int
@@ -27,14 +27,14 @@ class Secret(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What was found, and how far the text was read for it."""
+    """The secrets found, and how far the text was read."""
 
     found: list[Secret]
     until: int
 
 
 Token = Callable[[str, int], "list[Secret]"]
-"""Finds the token that begins at a place and is known by its form."""
+"""Returns the token that starts at an offset, recognized by its form."""
 
 _NO_PASSWORDS = frozenset(
     "password passwd pass pwd pw secret token key user username x-oauth-basic pw. string null none".split()
@@ -99,7 +99,7 @@ _PORT = re.compile(r"\d{1,5}(?:[^\w.~!$%^*+=-]|\Z)", re.ASCII)
 
 
 def _address(text: str, place: int, token: Token) -> Read:
-    """The user of an address, where that is a token, and the password; the secret of an otpauth URL."""
+    """Find the password of a URL, its user if that is a token, and the secret of an otpauth URL."""
     if otpauth := _OTPAUTH.match(text, place):
         return Read([Secret(*otpauth.span("secret"), "otp-secret")], otpauth.end())
     address = _ADDRESS.match(text, place)
@@ -118,7 +118,7 @@ _PARAMETER = re.compile(r"[=](?P<value>[0-9A-Za-z%+/=_.~-]{8,}+)", re.ASCII)
 
 
 def _signature(text: str, place: int, _: Token) -> Read:
-    """What signs a URL, such as ``sig=`` of Azure and ``X-Amz-Signature=`` of S3."""
+    """Find the signature of a URL, such as Azure's ``sig=`` and S3's ``X-Amz-Signature=``."""
     parameter = _PARAMETER.match(text, place)
     if parameter is None:
         return _NOTHING
@@ -139,7 +139,7 @@ _WITH_USER = (
 
 
 class _Option(NamedTuple):
-    """An option of some commands whose value is a secret."""
+    """A command-line option whose value is a secret."""
 
     commands: str
     option: str
@@ -228,7 +228,7 @@ def _option(text: str, place: int, token: Token) -> Read:
 
 
 def _weak(value: str) -> bool:
-    """Whether this may be a password that a person chose, rather than the next word of a sentence."""
+    """Return whether this may be a weak password, rather than the next word of a sentence."""
     if len(value) < _SHORTEST_CHOSEN or not value.isascii() or value.isdigit():
         return False
     return any(map(str.isdigit, value)) or any(sign in value for sign in "#$%&*@^")
@@ -273,7 +273,7 @@ _ECHOED = re.compile(
 
 
 def _echoed(text: str, place: int, _: Token) -> Read:
-    """``echo USER:… | chpasswd``, ``… | sudo -S``, ``… | docker login --password-stdin``: it is before the sign."""
+    """Find the password before ``| chpasswd``, ``| sudo -S`` and ``| docker login --password-stdin``."""
     if text.startswith("-stdin", place):
         sign = place
     else:
@@ -354,7 +354,7 @@ _TRANSACTION = re.compile(r"(?i:tx|transaction|hash|block|topic|receipt|root|sal
 
 
 def _wallet_key(text: str, place: int, _: Token) -> Read:
-    """A number of 32 bytes is a hash of a transaction more often than a key; the line says which."""
+    """Find a wallet key; other words in the line show whether 32 bytes are a key or a transaction hash."""
     key = _WALLET_KEY.match(text, place)
     before = text[max(0, place - _LINE) : place].replace("\\n", "\n").rpartition("\n")[2][-120:]
     if key is None or not _WALLET.search(before) or _TRANSACTION.search(before):
@@ -381,14 +381,14 @@ _PUTTY = re.compile(
 
 
 def private_key(text: str, start: int) -> list[Secret]:
-    """A private key from its first line to its last, or as far as it goes where the last is missing."""
+    """Find a private key from its first line to its last, or as far as it goes if the last is missing."""
     begins = _BLOCK_BEGINS.match(text, start)
     if begins is None:
         return []
     sign = _BLOCK_SIGN.search(text, begins.end(), begins.end() + _LONGEST_BLOCK)
     if sign is not None and sign["end"] is not None:
         lines = _BLOCK_LINE.findall(text, begins.end(), sign.start())
-        # The other sign may belong to something else; what lies between is mostly key only in a block.
+        # The END line may belong to another block; in a real block, most of the text in between is key.
         if lines and sum(map(len, lines)) * 3 >= sign.start() - begins.end():
             return [Secret(start, sign.end(), "private-key")]
     body = _BLOCK_BODY.match(text, begins.end())
@@ -428,6 +428,6 @@ PLACES: tuple[tuple[str, str, Callable[[str, int, Token], Read]], ...] = (
     ("(", r"(?='[^'\s]{3})(?<=password\()", _identified),
     ("x", r"(?<=0x)(?=[0-9A-Fa-f]{64}(?!\w))", _wallet_key),
 )  # fmt: skip
-"""For each place: letters, what must hold around one of them, and what reads the text there."""
+"""For each context: sign letters, the condition around them, and the function that reads the text."""
 
 PLACE_SIGNS = tuple((letters, around) for letters, around, _ in PLACES)

@@ -1,7 +1,7 @@
 """Does a value look random, as keys and good passwords do, or was it written by a person?
 
 Identifiers, paths, URLs, dates, variables and placeholders are common values of names such as ``password``.
-They are not secret, and a text without them would be hard to read.
+They are not secret, and redacting them would make a text hard to read.
 
 Only ASCII counts as random: keys are made of it, and words in other scripts are words. A text and its UTF-8
 read as Latin-1 therefore give the same answer.

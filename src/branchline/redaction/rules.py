@@ -1,14 +1,14 @@
-r"""The tokens that can be recognized by their own form, as a table.
+r"""The table of tokens that are recognized by their form.
 
-Each :class:`Rule` gives a kind, the literal strings with which such a token begins, the pattern of what
-follows, and the source of these facts. Tokens that begin with nothing fixed have a literal in the middle
-(``…-us12``, ``….atlasv1.…``); for these :class:`Inner` gives the literal and the pattern of the whole.
+Each :class:`Rule` has a kind, the literal prefixes of such tokens, the pattern of the rest, and the source of
+these facts. Tokens without a fixed prefix have a literal in the middle (``…-us12``, ``….atlasv1.…``); for
+these, :class:`Inner` has the literal and the full pattern.
 
 Sources: ``gitleaks`` names a rule of the public gitleaks rule set, from which prefix, length and alphabet were
-taken; ``vendor`` is the documentation of the service, or keys as it hands them out; ``spec`` a published
-specification. The patterns are our own.
+taken; ``vendor`` is the documentation of the service, or keys that it issues; ``spec`` is a published
+specification. The patterns were written for branchline.
 
-Lengths are lower bounds on purpose: vendors lengthen their tokens, and a longer one must not be cut.
+Lengths are lower bounds on purpose: vendors lengthen their tokens, and a longer token must be redacted fully.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["INNER", "RULES", "Inner", "Rule"]
 
 
 class Rule(NamedTuple):
-    """Tokens of one kind that begin with one of some literals."""
+    """Tokens of one kind with a literal prefix."""
 
     kind: str
     heads: tuple[str, ...]
@@ -30,18 +30,18 @@ class Rule(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """Tokens of one kind that begin with nothing fixed but have a known sign in the middle."""
+    """Tokens of one kind without a fixed prefix, but with a known literal in the middle."""
 
     kind: str
     sign: str
-    """One character of the token, at most ``lead`` characters behind its beginning."""
+    """One character of the token, at most ``lead`` characters after its start."""
     around: str
-    """What must hold around the sign, as assertions that are tried right behind it."""
+    """The condition around the sign, as assertions matched right after it."""
     lead: int
     pattern: str
     source: str
     group: bool = False
-    """Only the group of the pattern is replaced; what surrounds it stays."""
+    """Replace only the group of the pattern."""
 
 
 _AN = "[0-9A-Za-z]"

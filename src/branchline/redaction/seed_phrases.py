@@ -1,7 +1,7 @@
-"""Seed phrases of wallets: 12 to 24 consecutive words of BIP-39.
+"""Seed phrases of wallets: 12 to 24 consecutive BIP-39 words.
 
 Ordinary sentences hardly ever have twelve of these words in a row, because the list has no articles, pronouns
-and prepositions.
+or prepositions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def seed_phrases(plain: bytes) -> list[tuple[int, int]]:
-    """Yield the start and end of the seed phrases in a Latin-1 text."""
+    """Return the start and end of the seed phrases in a Latin-1 text."""
     found: list[tuple[int, int]] = []
-    # Only in long runs of small letters and separators is there anything to read, and to search for a run of
-    # one byte is very fast.
+    # Seed phrases are long runs of lower-case letters and separators, and searching for a run of one byte is
+    # very fast.
     classes = plain.translate(_CLASSES)
     start = 0
     while (start := classes.find(_RUN, start)) >= 0:
@@ -33,7 +33,7 @@ def seed_phrases(plain: bytes) -> list[tuple[int, int]]:
         end = len(classes) if end < 0 else end
         run = plain[start:end].decode("latin-1").replace("\\n", "  ").replace("\\", " ")
         words = run.replace(",", " ").split()
-        # Of twelve words in a row one is the twelfth, twenty-fourth, …: most runs end here.
+        # Among twelve words in a row, one has an index that is a multiple of twelve: most runs end here.
         if not SEED_WORDS.isdisjoint(words[_SHORTEST - 1 :: _SHORTEST]):
             found += _in_run(run, start)
         start = end

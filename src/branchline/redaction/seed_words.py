@@ -1,4 +1,4 @@
-"""The 2048 English words of BIP-39, from which seed phrases of wallets are made."""
+"""The 2048 English words of BIP-39, used in seed phrases of wallets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-r"""Keys without a form of their own, known by the word of a service before them.
+r"""Keys without a distinctive form, recognized by the name of a service before them.
 
-Many services give out keys of 32 hexadecimal digits or a UUID. The name of the service with a colon or an
-equals sign (``datadog: 3f2a…``, ``"heroku": "…"``) tells them from a checksum; for names that say ``key`` or
-``token`` themselves see :mod:`branchline.redaction.names`.
+Many services issue keys of 32 hexadecimal digits or UUIDs. The name of the service with a colon or an equals
+sign (``datadog: 3f2a…``, ``"heroku": "…"``) distinguishes them from a checksum. For names that contain
+``key`` or ``token`` see :mod:`branchline.redaction.names`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ VENDOR_SIGN = (
 
 
 def vendor_key(text: str, place: int) -> Read:
-    """The key behind a colon or an equals sign, where the name of a service is before that."""
+    """Return the key after a colon or an equals sign that follows the name of a service."""
     given = _VALUE.match(text, place)
     if given is None:
         return Read([], 0)

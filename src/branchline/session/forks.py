@@ -84,7 +84,7 @@ def new_writer(
     lines: bytes | None = None,
     durability: Durability = "fsync",
 ) -> SessionWriter:
-    """A session that does not exist yet, with its header or all these lines; a draft until it is shown."""
+    """Return the writer of a new session with its header or all these lines; a draft until published."""
     if isinstance(store, FilesStore) and store.suffix != format_.traits.suffix:
         store = store.with_suffix(format_.traits.suffix)
     return SessionWriter(
@@ -99,7 +99,7 @@ def new_writer(
 
 
 def fork_position(source: SessionQueries, entry_id: str | None, position: ForkAt) -> int:
-    """The last conversation entry that a fork takes along; -1 when it takes none."""
+    """Return the last conversation entry that a fork copies; -1 if it copies none."""
     key = source.leaf if entry_id is None else entry_id
     here = ROOT if key is None else source.index.position(key)
     if position == "before" and here != ROOT:
@@ -152,10 +152,10 @@ def _whole_plan(
     scope: ForkScope,
     durability: Durability,
 ) -> ForkPlan:
-    """A copy in a format that takes no entries later: titles and the position are part of it."""
+    """Plan a copy in a format that cannot be appended to: title and position are part of it."""
     if scope == "tree" and leaf != fork_position(source, None, "at"):
         raise NotSupported(
-            f"a whole tree for {format_.name} stands where its source stands; branch there first, "
+            f"a whole tree for {format_.name} keeps the leaf of its source; branch there first, "
             "or fork only the path"
         )
     lines = _carried(source.transcript, format_, header, None if scope == "tree" else leaf)
@@ -173,7 +173,7 @@ def plan_compacted(
     clock: Clock,
     durability: Durability,
 ) -> ForkPlan:
-    """A copy of a path that begins with a summary, in a format that has no other compaction."""
+    """Plan a copy of a path that starts with a summary, for formats without compactions."""
     format_, header, store = _target(source, place, clock)
     lines = format_.required_writer().fork_compacted(
         source.transcript, leaf, header, summary=summary, first_kept=first_kept
@@ -183,9 +183,9 @@ def plan_compacted(
 
 
 def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None) -> S:
-    """Write a copy in one piece, as a file that listings show at once; or leave nothing.
+    """Write a copy atomically, as a listed file, or leave nothing.
 
-    ``made`` is the session of the plan; ``then`` is done in it before anything is written.
+    ``made`` is the session of the plan; ``then`` is called before anything is written.
     """
     if plan.labels:
         made._write([_label(key, state) for key, state in plan.labels], side=True)  # noqa: SLF001
@@ -200,7 +200,7 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     if not len(made):
         plan.writer.buffered = False  # no message yet: the first entry creates the file
         return made
-    plan.writer.create()  # as a draft, so that a crash leaves no half of it in the listings
+    plan.writer.create()  # as a draft, so that a crash leaves no partial copy in listings
     try:
         plan.writer.publish()
     except BaseException:
@@ -217,7 +217,7 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
 
 
 def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | None) -> bytes:
-    """The copy as a file of another format; the caller sets labels and title of a native one."""
+    """Return the copy as a file of another format; the caller sets labels and title of a native one."""
     from branchline.conversion import convert, native_lines  # noqa: PLC0415  few forks need it
 
     if target is PI:
@@ -226,12 +226,12 @@ def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | N
 
 
 def _label(key: str, state: LabelState) -> Callable[[dict[str, Any]], Label]:
-    """A label as it was set elsewhere, at the time when it was."""
+    """Return a label with its original time."""
     return lambda common: Label(**{**common, "timestamp": state.time}, target=key, label=state.text)
 
 
 def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:
-    """Format, header and store of a copy."""
+    """Return the format, header and store of a copy."""
     own = source.transcript.format
     name = copied_name(own, place.to)
     format_ = locator.written_format(name)
@@ -258,14 +258,14 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
 
 
 def copied_name(own: Format, to: str | None) -> str:
-    """Whose session a copy becomes."""
+    """Return the name of the agent that owns a copy."""
     if to is not None:
         return to
     return own.name if own.is_appendable and own is not PI else locator.NATIVE
 
 
 def _stand(source: SessionQueries, leaf: int, target: SessionWriter, scope: ForkScope) -> str | None:
-    """The leaf of the copy; in a whole tree the nearest entry at or above it that was copied.
+    """Return the leaf of the copy; in a whole tree, the nearest copied entry at or above it.
 
     None if the format has no leaf moves and the copy ends at the leaf of its source anyway.
     """
@@ -277,7 +277,7 @@ def _stand(source: SessionQueries, leaf: int, target: SessionWriter, scope: Fork
 
 
 def _labels(source: SessionQueries, target: SessionWriter) -> list[tuple[str, LabelState]]:
-    """The labels of entries that are in the copy, where the format has not carried them itself."""
+    """Return the labels of copied entries, unless the format has copied them itself."""
     there = target.transcript
     return [
         (key, state)
@@ -287,9 +287,9 @@ def _labels(source: SessionQueries, target: SessionWriter) -> list[tuple[str, La
 
 
 def time_after(times: Iterable[str], now: int) -> str:
-    """The time of a copy: later than the entries in it, also when the last one was made this very moment.
+    """Return the time of a copy: later than its entries, even if the last one was made at this moment.
 
-    A clock that runs ahead is believed for a day.
+    A clock that is ahead by up to a day is accepted.
     """
     believed = iso(now + _DAY)
     newest = max((time for time in times if time < believed), default="")

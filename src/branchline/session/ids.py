@@ -1,4 +1,4 @@
-"""Names of new sessions: what an id may be."""
+"""Validation of session ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SESSION_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 def check_session_id(session_id: str) -> str:
-    """The id itself, if a session may have it."""
+    """Return the id if it is valid. Raises InvalidId otherwise."""
     if not _SESSION_ID.fullmatch(session_id):
         raise InvalidId(
             f"{session_id!r} cannot be a session id: letters, digits, '-', '_' and '.', "

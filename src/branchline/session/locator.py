@@ -49,11 +49,11 @@ _HEAD = 4096
 _LARGEST_DESCRIPTION = 1 << 24
 
 NATIVE = "branchline"
-"""Whose sessions are ours: pi's format, kept in our own layout."""
+"""The name of branchline's own sessions: pi's format, in branchline's layout."""
 
 
 def written_format(name: str | None) -> Format:
-    """The format of the sessions of this program, of which new ones can be written here."""
+    """Return the format of an agent whose sessions branchline can create."""
     if name is None or agent_name(name) == NATIVE:
         return PI
     format_ = format_named(name)
@@ -62,7 +62,7 @@ def written_format(name: str | None) -> Format:
 
 
 def writable_format(name: str | None) -> Format:
-    """The format of the sessions of this program, which can also be appended to."""
+    """Return the format of an agent whose sessions can also be appended to."""
     format_ = written_format(name)
     if not format_.is_appendable:
         raise NotSupported(
@@ -72,7 +72,7 @@ def writable_format(name: str | None) -> Format:
 
 
 def store_of(name: str | None, header: Header) -> FilesStore:
-    """Where a new session of a program belongs."""
+    """Return the store of a new session of an agent."""
     if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(header.cwd))
     format_ = format_named(name)
@@ -87,7 +87,7 @@ def store_of(name: str | None, header: Header) -> FilesStore:
 
 
 def is_own_folder(format_: Format, store: Store) -> bool:
-    """Whether the program of a format looks for its sessions in the directory of this store."""
+    """Return whether the agent of a format finds sessions in the directory of this store."""
     roots = places.roots_of(format_)
     return isinstance(store, FilesStore) and any(
         os.path.commonpath((root, store.directory)) == root for root in map(os.path.abspath, roots)
@@ -95,7 +95,7 @@ def is_own_folder(format_: Format, store: Store) -> bool:
 
 
 def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: str) -> Store:
-    """The sessions of a program in this directory or database; without one, of this working directory."""
+    """Return the store of an agent in this directory or database; default: of this working directory."""
     if directory is None:
         return store_of(name, Header(id="", cwd=cwd))
     if is_address(text := os.fspath(directory)):
@@ -104,9 +104,9 @@ def store_in(directory: str | os.PathLike[str] | None, name: str | None, cwd: st
 
 
 def assembled_content(format_: Format, content: Content, path: str, head: bytes) -> Spool | None:
-    """The complete content of a file that is compressed or begins in others; None if the file is complete.
+    """Return the content of a file that is compressed or continues others; None if the file is complete.
 
-    TooLarge if this file and the compressed ones in which it begins together unpack to too much.
+    Raises TooLarge if this file and the compressed ones that it continues unpack to too much.
     """
     compression, splitting = format_.compression_of(head), format_.splitting
     if compression is None and (splitting is None or not splitting.has_external_prefix(head)):
@@ -125,7 +125,7 @@ def assembled_content(format_: Format, content: Content, path: str, head: bytes)
 
 
 class _File:
-    """The content of a file that is open only while it is being read; a session may begin in many."""
+    """The content of a file that is open only during reads; a session may continue many files."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -141,7 +141,7 @@ class _File:
 def _finder(
     format_: Format, splitting: SplitFiles, path: str, allowance: Allowance
 ) -> Callable[[str], Content | None]:
-    """Finds files of the same program by how their names end, beside this one first, and reads them."""
+    """Return a function that finds files of the same agent by suffix, next to this one first."""
     beside = _paths_by_key(format_, [os.path.dirname(path)], deep=False)
     anywhere: dict[str, str] = {}
 
@@ -158,7 +158,7 @@ def _finder(
 
 
 def _paths_by_key(format_: Format, roots: list[str], *, deep: bool) -> dict[str, str]:
-    """The files below these directories; a plain file comes before a compressed one of the same name."""
+    """Return the files below these directories; a plain file wins over a compressed one of the same name."""
     known: dict[str, str] = {}
     for root in roots:
         for directory, folders, names in os.walk(root):
@@ -174,7 +174,7 @@ def _ends_with(known: dict[str, str], ending: str) -> str | None:
 
 
 def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
-    """The content of a file in which another begins; None if it cannot be read."""
+    """Return the content of a file that another one continues; None if it cannot be read."""
     file = _File(path)
     try:
         compression = format_.compression_of(file.read(0, _HEAD))
@@ -186,7 +186,7 @@ def _found(format_: Format, path: str, allowance: Allowance) -> Content | None:
 
 
 def external_facts(format_: Format, path: str, header: Header | None) -> SessionFacts:
-    """What a program keeps about a session in other files: its title, and what the session file omits."""
+    """Return the facts about a session that its agent stores in other files, such as its title."""
     facts = SessionFacts()
     companion, titles = format_.companion, format_.titles
     if companion is not None and (data := _small_file(companion.companion(path))) is not None:
@@ -199,7 +199,7 @@ def external_facts(format_: Format, path: str, header: Header | None) -> Session
 
 
 def _small_file(path: str | None) -> bytes | None:
-    """The content of a file that describes sessions; None if there is none that can be read."""
+    """Return the content of a file with facts about sessions; None if it cannot be read."""
     if path is None:
         return None
     try:
@@ -210,7 +210,7 @@ def _small_file(path: str | None) -> bytes | None:
 
 
 def record_title(format_: Format, path: str, header: Header, title: str) -> None:
-    """Give a new session its title where its program keeps the titles of all sessions in one file."""
+    """Record the title of a new session, for agents that keep all titles in one file."""
     titles = format_.titles
     if titles is None or (beside := titles.titles_near(path)) is None:
         return
@@ -220,7 +220,7 @@ def record_title(format_: Format, path: str, header: Header, title: str) -> None
     try:
         with open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "ab+", buffering=0) as file:
             if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                line = b"\n" + line  # behind a torn line
+                line = b"\n" + line  # after a torn line
             file.write(line)
     except OSError as problem:
         raise NotSaved(
@@ -236,10 +236,10 @@ class SessionRef(NamedTuple):
 
 
 def newest_first(store: Store, cwd: str, name: str | None, *, mixed: bool) -> Iterator[SessionRef]:
-    """The sessions of a working directory, of a program if one is named.
+    """Yield the sessions of a working directory, newest first, optionally of one agent.
 
-    ``mixed`` says that the store may hold sessions of other directories, which are skipped. A session that
-    does not name its directory belongs to that of its folder.
+    ``mixed`` means that the store may hold sessions of other directories, which are skipped. A session
+    without a recorded directory belongs to that of its folder.
     """
     wanted = writable_format(name)
     mixed = mixed or (name not in (None, NATIVE) and _is_shared(wanted, cwd))
@@ -248,7 +248,7 @@ def newest_first(store: Store, cwd: str, name: str | None, *, mixed: bool) -> It
             with store.snapshot(stored.key) as read:
                 found = peek(read, stored.path or stored.key)
         except (OSError, BranchlineError):
-            continue  # gone or unreadable by now: it is not the one to continue
+            continue  # deleted or unreadable meanwhile
         if found.header is None or (name is not None and found.format is not wanted):
             continue
         told = found.header.cwd
@@ -257,7 +257,7 @@ def newest_first(store: Store, cwd: str, name: str | None, *, mixed: bool) -> It
 
 
 def _is_shared(format_: Format, cwd: str) -> bool:
-    """Whether a program keeps the sessions of this working directory among those of others."""
+    """Return whether an agent stores the sessions of this working directory together with others."""
     here, below = (
         places.directory_in(format_.home.directory, place) for place in (cwd, os.path.join(cwd, "x"))
     )
@@ -265,16 +265,16 @@ def _is_shared(format_: Format, cwd: str) -> bool:
 
 
 def sibling_store(store: Store | None, format_: Format, *, own_cwd: str, cwd: str) -> Store | None:
-    """The store in which a copy for ``cwd`` is stored beside its parent; None if it belongs elsewhere."""
+    """Return the store of a copy for ``cwd`` next to its parent; None if it belongs elsewhere."""
     if store is None or cwd == own_cwd or isinstance(store, MemoryStore):
         return store
     return store if format_ is not PI and _is_shared(format_, cwd) else None
 
 
 def known_cwd(format_: Format, header: Header | None, path: str) -> str | None:
-    """The working directory of a session that names none: the current one, if the file is in its folder.
+    """Return the current directory for a session without a recorded one, if the file is in its folder.
 
-    None if the file names it, or if it is unknown.
+    None if the file records its directory, or if it is unknown.
     """
     if header is None or header.cwd or format_ is PI:
         return None

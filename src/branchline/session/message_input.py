@@ -1,4 +1,4 @@
-"""Messages as callers give them, made ready to be stored."""
+"""Validation and normalization of messages before they are stored."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ _WAYS = "from_openai(…) and from_anthropic(…) make messages of what provider
 
 
 def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> Message:
-    """A message as it will be stored: with a time, and with every field of a plain object kept.
+    """Return the message to store: with a time, and with all fields of a dict.
 
-    ValueError for a plain object that a context would not show as what it is, TypeError for anything else.
+    Raises ValueError for a dict that a context would not show correctly, TypeError for other types.
     """
     if isinstance(message, str):
         message = UserMessage(content=(Text(text=message),))
@@ -86,7 +86,7 @@ def normalize_message(message: Message | dict[str, Any] | str, clock: Clock) -> 
 
 
 def _why_not(role: str, fields: dict[str, Any]) -> str | None:
-    """Why a model would not see this as what it is; None when it would."""
+    """Return why a model would not see a message correctly; None if it would."""
     if not _PROVIDER_FIELDS.keys().isdisjoint(fields):
         for name, maker in _PROVIDER_FIELDS.items():
             if fields.get(name):
@@ -143,7 +143,7 @@ def _provider_words(what: str, maker: str) -> str:
 
 
 def name_tool(result: ToolResult, before: Iterable[Message]) -> ToolResult:
-    """A result that came without the name of its tool, with the name and the id of its call."""
+    """Fill in the tool name and call id of a result from the messages before it."""
     for message in before:
         if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
             continue
@@ -155,7 +155,7 @@ def name_tool(result: ToolResult, before: Iterable[Message]) -> ToolResult:
 
 
 def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
-    """The system prompt and tools in force, as one message for a given time; None when there are none."""
+    """Return a function that makes one message of the current system prompt and tools; None without any."""
     messages = [item.message for item in context.messages if isinstance(item.message, SystemMessage)]
     if not messages:
         return None
@@ -177,11 +177,11 @@ def system_snapshot(context: Context) -> Callable[[str], SystemMessage] | None:
 def kept_messages(
     source: ContextSource, context: Context, path: list[str], first_kept: str
 ) -> tuple[Message, ...]:
-    """The messages that a compaction keeps from an entry on, for a format whose compactions hold them.
+    """Return the messages that a compaction keeps from an entry on, for formats that store them in it.
 
-    ``context`` is what a model sees at the end of ``path``. Messages that an earlier compaction holds are
-    kept with it; the state of the system is not, which a compaction carries apart. Raises NothingToCompact if
-    a model sees no message at all there.
+    ``context`` is the model context at the end of ``path``. Messages held by an earlier compaction are kept
+    with it; system state is not, because a compaction stores it separately. Raises NothingToCompact if the
+    context has no messages.
     """
     if not context.messages:
         raise NothingToCompact(f"cannot compact from {first_kept} on: there is no message on the path")

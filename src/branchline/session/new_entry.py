@@ -1,4 +1,4 @@
-"""An entry that is not written yet: what it says and, if the caller decides, its id and its parent."""
+"""An entry to be written: its fields and, if the caller chooses, its id and parent."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def custom(cls, custom_type: str, data: Any = None, *, id: str | None = None) -> Self:  # noqa: A002
-        """Data of an extension, which the model does not see."""
+        """Extension data that the model does not see."""
         return cls(kind=Custom, fields={"custom_type": custom_type, "data": data}, id=id)
 
     @classmethod
     def label(cls, target: str, text: str | None) -> Self:
-        """The name of an entry, which may be one of the same write; None takes the name away."""
+        """The label of an entry, which may be part of the same write; None removes it."""
         return cls(kind=Label, fields={"target": target, "label": text})
 
     @classmethod
@@ -56,5 +56,5 @@ class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def move(cls, target: str | None) -> Self:
-        """A move of the leaf to an entry, or before the first one; what follows is appended there."""
+        """A move of the leaf to an entry, or before the first one; later entries are appended there."""
         return cls(kind=Leaf, fields={"target": target}, parent=target)

@@ -1,4 +1,4 @@
-"""Nodes of a session's tree: as handles to ask, and as a flat list of records for display."""
+"""Nodes of a session's tree: handles, and a flat list of records for display."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One entry of the tree for display: where it is and what it says, without the message itself."""
+    """One entry of the tree for display: its position and a preview, without the message."""
 
     id: str
     parent: str | None
@@ -58,16 +58,16 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_current: bool
     """Whether the next appended entry becomes its child."""
     depth: int
-    """How many entries are above this one."""
+    """The number of ancestors."""
     preview: str
-    """The beginning of what the entry says, on one line; empty where it has no text."""
+    """The start of the entry's text, on one line; may be empty."""
     label: str | None
     tokens_before: int | float | None
-    """Of a compaction: the size of the context that it replaced, if that was recorded."""
+    """For a compaction: the size of the context that it replaced, if recorded."""
 
 
 def node_rows(session: SessionQueries) -> Iterator[NodeRow]:
-    """Every entry of every root, depth first; the subtree that leads to the leaf first, then the oldest."""
+    """Yield all entries, depth first; the subtree with the leaf first, then oldest first."""
     from branchline.tree import ROOT, walk_nodes  # noqa: PLC0415  an agent draws no trees
 
     tree = session.index

@@ -23,11 +23,11 @@ class _Watching(NamedTuple):
 
 
 class Observers:
-    """The observers of one session, in the order in which they came."""
+    """The observers of one session, in subscription order."""
 
     def __init__(self) -> None:
         self._watching: dict[object, _Watching] = {}
-        self._telling: set[int] = set()  # threads; entries appended by another one meanwhile are reported
+        self._telling: set[int] = set()  # threads that are notifying; appends by other threads still notify
 
     def add(self, observer: Observer, on_problem: OnProblem | None) -> Callable[[], None]:
         token = object()
@@ -45,7 +45,7 @@ class Observers:
                 for watching in list(self._watching.values()):
                     try:
                         watching.observer(key)
-                    except Exception as problem:  # noqa: BLE001  the entry is saved, whatever they say
+                    except Exception as problem:  # noqa: BLE001  the entry is already saved
                         watching.on_problem(problem)
         finally:
             self._telling.discard(thread)

@@ -1,4 +1,4 @@
-"""What a session answers: who it is, its tree, its context. Nothing here writes."""
+"""The read side of a session: identity, tree and context."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["SessionQueries"]
 
 
 class SessionQueries:
-    """The answers of a session."""
+    """The methods of a session that do not write."""
 
     def __init__(self, writer: SessionWriter, *, clock: Clock, cwd: str | None = None) -> None:
         self._writer = writer
@@ -38,7 +38,7 @@ class SessionQueries:
 
     @property
     def transcript(self) -> EntryLog:
-        """The log as it was read: tree, spans, findings."""
+        """The parsed log: tree, spans, findings."""
         return self._writer.transcript
 
     @property
@@ -52,12 +52,12 @@ class SessionQueries:
 
     @property
     def cwd(self) -> str:
-        """The working directory that this session belongs to."""
+        """The working directory of this session."""
         return self.header.cwd if self._cwd is None else self._cwd
 
     @property
     def format(self) -> str:
-        """Whose format the log has, by name."""
+        """The name of the format of the log."""
         return self.transcript.format.name
 
     @property
@@ -76,7 +76,7 @@ class SessionQueries:
 
     @property
     def is_draft(self) -> bool:
-        """Whether the first reply is still to come, so that no listing shows this session."""
+        """Whether this session has no reply yet, so that listings do not show it."""
         return self._writer.draft
 
     @property
@@ -100,12 +100,12 @@ class SessionQueries:
 
     @property
     def foreign_appends(self) -> int:
-        """How many entries others have appended, as far as we have noticed, since this was opened."""
+        """The number of entries by other writers that were read since this session was opened."""
         return self._writer.taken_in
 
     @property
     def torn_tails(self) -> list[TornTail]:
-        """Torn tails that our own appends closed."""
+        """Torn tails that appends of this session closed."""
         return self._writer.torn
 
     # -- the tree -------------------------------------------------------------------------------------
@@ -124,61 +124,61 @@ class SessionQueries:
         return len(self.index)
 
     def __bool__(self) -> bool:
-        """A session is true even without entries: ``if session`` asks whether there is one."""
+        """Return True, even without entries, so that ``if session`` tests for None."""
         return True
 
     def __contains__(self, entry_id: object) -> bool:
         return entry_id in self.index
 
     def entry(self, entry_id: str) -> Entry:
-        """The record of one entry. EntryNotFound when there is none."""
+        """Return the record of an entry. Raises EntryNotFound if there is none."""
         return self.transcript.entry(self.index.position(entry_id))
 
     def entries(self, entry_ids: Iterable[str] | None = None) -> list[Entry]:
-        """The records of these entries; of all, in file order, when none are named."""
+        """Return the records of these entries (default: all, in file order)."""
         if entry_ids is None:
             return self.transcript.entries(range(len(self.index)))
         return self.transcript.entries(list(map(self.index.position, entry_ids)))
 
     def raw(self, entry_id: str) -> bytes:
-        """The line of an entry, byte for byte."""
+        """Return the line of an entry, byte for byte."""
         return self.transcript.raw(self.index.position(entry_id))
 
     def raws(self, entry_ids: Iterable[str]) -> list[bytes]:
-        """The lines of many entries as they are in the log, read in few pieces."""
+        """Return the lines of many entries, byte for byte, in few reads."""
         return self.transcript.raws(list(map(self.index.position, entry_ids)))
 
     def path(self, entry_id: str | None = None, *, limit: int | None = None) -> list[str]:
-        """The conversation from a root to an entry (default: the leaf), side records left out.
+        """Return the conversation from the root to an entry (default: the leaf), without side records.
 
-        With a ``limit`` only its last entries, without a walk to the root.
+        ``limit`` returns only its last entries, without walking to the root.
         """
         if limit is not None and limit < 0:
             raise ValueError(f"a limit cannot be negative: {limit}")
         return self.index.conversation_path(self._leaf if entry_id is None else entry_id, limit)
 
     def tree(self) -> list[Node]:
-        """The roots; each node knows its children."""
+        """Return the roots; each node can return its children."""
         return [Node(self, key) for key in self.index.roots()]
 
     def nodes(self) -> list[NodeRow]:
-        """Every entry of the tree as a record for display, depth first.
+        """Return all entries as records for display, depth first.
 
-        The subtree that leads to the leaf comes first, then the oldest.
+        The subtree with the leaf comes first, then oldest first.
         """
         return list(node_rows(self))
 
     def children(self, entry_id: str | None) -> list[str]:
-        """What continues the conversation after an entry, oldest first; of None: how it begins.
+        """Return the conversation entries that follow an entry, oldest first; for None, the first ones.
 
-        Side records are passed through; ``index.children`` has them.
+        Side records are skipped; ``index.children`` includes them.
         """
         return self.index.conversation_children(entry_id)
 
     def newest_descendant(self) -> str | None:
-        """The newest conversation entry below the leaf; None if there is none.
+        """Return the newest conversation entry below the leaf; None if there is none.
 
-        An agent that does not record its position leaves a leaf above the end of the conversation.
+        The leaf may be above the end of the conversation if the agent does not record its position.
         """
         index = self.index
         newest = index.newest_below(ROOT if self._leaf is None else index.position(self._leaf))
@@ -186,12 +186,12 @@ class SessionQueries:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels in force, by entry."""
+        """The current labels by entry."""
         labels = self.transcript.reading.labels
         return {key: state.text for key, state in labels.items() if key in self.index}
 
     def label(self, entry_id: str) -> str | None:
-        """The label of an entry."""
+        """Return the label of an entry."""
         self.index.position(entry_id)
         state = self.transcript.reading.labels.get(entry_id)
         return None if state is None else state.text
@@ -203,7 +203,7 @@ class SessionQueries:
         matches: Callable[[int], bool] | None = None,
         folded: Iterable[str] = (),
     ) -> Outline:
-        """The tree as rows for a screen."""
+        """Return the tree as rows for display."""
         from branchline.tree import Outline  # noqa: PLC0415  an agent draws no trees
 
         return Outline(
@@ -216,24 +216,24 @@ class SessionQueries:
         )
 
     def context(self, leaf: str | None = None) -> Context:
-        """What a model would see at an entry (default: the leaf)."""
+        """Return the model context at an entry (default: the leaf)."""
         key = self._leaf if leaf is None else leaf
         return build_context(self.transcript, ROOT if key is None else self.index.position(key))
 
     def usage(self) -> UsageTotals:
-        """Tokens and cost of everything in the file, own and inherited apart."""
-        from branchline.context import totals  # noqa: PLC0415  who only talks does not add up
+        """Return tokens and cost of everything in the file, own and inherited separately."""
+        from branchline.context import totals  # noqa: PLC0415  rarely needed
 
         return totals(self.transcript, inherited_entries=self.inherited_entries)
 
     @property
     def inherited_entries(self) -> int:
-        """How many entries came with the fork: those that are older than the session itself."""
+        """The number of entries inherited by the fork: those older than the session itself."""
         return self.transcript.reading.inherited_entries
 
     @property
     def fork_point(self) -> str | None:
-        """The last entry of the conversation that came with the fork; None when nothing did."""
+        """The last inherited conversation entry; None if there is none."""
         tree = self.index
         for position in range(self.inherited_entries - 1, -1, -1):
             if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:

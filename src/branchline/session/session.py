@@ -1,7 +1,7 @@
-"""One live session: verbs over a log, a tree and a clock.
+"""One live session: operations on a log, a tree and a clock.
 
-Opening never writes. A verb writes the log first and changes memory after. Whatever others append to the
-same session is taken in before our own entry is written, under our own leaf: two writers never conflict,
+Opening never writes. An operation writes the log first and updates memory afterwards. Before it appends, it
+reads what other writers have appended; its own entry goes below its own leaf. So two writers never conflict:
 they branch.
 """
 
@@ -84,7 +84,7 @@ OnConflict = Literal["branch", "append", "raise"]
 Persist = Literal["with_reply", "at_once", "always"]
 """When a session becomes a file that listings show: with its first reply, or when it is created.
 
-``at_once`` deletes the file on closing if nothing was said in it; ``always`` keeps it.
+``at_once`` deletes the file on closing if it has no messages; ``always`` keeps it.
 """
 
 _HEAD = 1 << 16
@@ -98,11 +98,11 @@ class Session(SessionShortcuts, SessionQueries):
     """A conversation as a tree. Made by :meth:`create`, :meth:`open` and the other factories."""
 
     on_conflict: OnConflict = "branch"
-    """What an append does that finds the conversation continued by another writer.
+    """What an append does if another writer has continued the conversation.
 
     ``branch``: stay at this session's own leaf, so that both continuations are in the tree. ``append``:
     continue where the log is now, so that several writers make one line. ``raise``: SessionMoved, and nothing
-    is written. It is decided under the lock, with everything in the log known.
+    is written. The decision is made under the lock, after reading the whole log.
     """
 
     # -- factories ------------------------------------------------------------------------------------
@@ -124,19 +124,17 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """A new session for a working directory (default: this one).
+        """Create a session for a working directory (default: the current one).
 
         It is a branchline session, or one in another agent's ``format``. It is stored in ``store``, in
         ``directory``, or where that agent keeps the sessions of the working directory. Nothing is
-        written before the first entry, and no listing shows it before the first reply;
-        ``persist="at_once"`` writes the header now, and closing deletes the file if nothing was said in it;
-        ``persist="always"`` keeps it. A program that deletes sessions without a message (zot) must not find
-        it in its directory: there it waits as a draft until its first message, and opens by the path that it
-        will have.
+        written before the first entry, and listings do not show it before the first reply.
+        ``persist="at_once"`` writes the header now, and closing deletes the file if it has no messages;
+        ``persist="always"`` keeps it. Some agents (zot) delete sessions without messages from their
+        directory: there the session is a draft until its first message, and opens by its future path.
 
-        ``key`` is its name in the store, which is made of time and id otherwise; the session has it as its id
-        too unless another ``id`` is given. ``metadata`` is kept in the header, where the format has a place
-        for it.
+        ``key`` is its name in the store (default: time and id), and also its id unless ``id`` is given.
+        ``metadata`` is stored in the header, if the format supports it.
         """
         cwd = places.resolve_cwd(cwd)
         format_ = locator.writable_format(format)
@@ -177,13 +175,13 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """The session in a file, or with ``FILE#ID`` in a database. Reads it, changes nothing.
+        """Open the session in a file, or in a database as ``FILE#ID``. Changes nothing.
 
         Raises FileMissing, PermissionDenied or IsADirectory (all of them CannotOpen, and the builtin OSError
         of that name) if the file cannot be opened, NotASession if nothing in it is a session, NotSupported if
         it is compressed and the package that decompresses it is not installed, TooLarge (a NotSupported) if
-        it unpacks to more than the setting ``max_unpacked`` allows. The path of a session that is not there
-        yet opens its draft.
+        it unpacks to more than the setting ``max_unpacked`` allows. The future path of a draft opens the
+        draft.
         """
         address = address_in(os.fspath(path))
         if address is not None and is_address(address.file):
@@ -224,7 +222,7 @@ class Session(SessionShortcuts, SessionQueries):
     def from_store(
         cls, store: Store, key: str, *, durability: Durability = "fsync", clock: Clock = _SYSTEM_CLOCK
     ) -> Self:
-        """A session or a draft of a store. SessionNotFound when there is none with this key."""
+        """Open a session or draft of a store. Raises SessionNotFound if there is none with this key."""
         draft = store.stat(key) is None
         log = store.open(key, durability=durability)
         try:
@@ -249,10 +247,10 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """The newest session of a working directory, or a new one when there is none.
+        """Open the newest session of a working directory, or create one.
 
-        With a ``format`` it is one of that program, where the program keeps them. In a directory that holds
-        the sessions of many projects only those of ``cwd`` count.
+        With a ``format`` it is a session of that agent, in the agent's own location. In a directory with the
+        sessions of many projects, only those of ``cwd`` count.
         """
         cwd = places.resolve_cwd(cwd)
         store = locator.store_in(directory, format, cwd)
@@ -272,7 +270,7 @@ class Session(SessionShortcuts, SessionQueries):
         data: bytes | None = None,
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """A session without a file; ``data`` is the content of one to begin with."""
+        """Create a session without a file; ``data`` is its initial content."""
         if data is not None:
             log = MemoryLog(data)
             writer = SessionWriter(detect(data[:_HEAD], log.name), log=log, store=MemoryStore(), key="memory")
@@ -292,7 +290,7 @@ class Session(SessionShortcuts, SessionQueries):
         durability: Durability = "fsync",
         clock: Clock = _SYSTEM_CLOCK,
     ) -> Self:
-        """A new session for ``cwd`` that holds the whole tree of another file and names it as its parent.
+        """Create a session for ``cwd`` with the whole tree of another file, linked to it as its parent.
 
         It is stored in ``directory``, or with the sessions of ``cwd``. ``to`` is as for :meth:`fork`.
         """
@@ -307,23 +305,24 @@ class Session(SessionShortcuts, SessionQueries):
     # -- appending ------------------------------------------------------------------------------------
 
     def append_message(self, message: Message | dict[str, Any] | str) -> str:
-        """Append a message (a text is a user's) and return the id of its entry.
+        """Append a message (a text is a user message) and return the id of its entry.
 
-        A dict has the fields of a stored message. Messages of providers go through
-        :func:`~branchline.from_openai` and :func:`~branchline.from_anthropic`, which may make several of one:
-        :meth:`append_messages` takes them. What a model would not see as what it is raises ValueError.
+        A dict has the fields of a stored message. Convert provider messages with
+        :func:`~branchline.from_openai` and :func:`~branchline.from_anthropic`, which may return several, and
+        pass them to :meth:`append_messages`. Raises ValueError for a message that a model would not see
+        correctly.
         """
         stored = self._normalized(message)
         if self._writer.draft and (stored.role == "assistant" or self._writer.publishes_with_message):
-            # Before the reply is written: whatever fails, "not saved" is true and the draft is still there.
+            # Before the reply is written: if this fails, nothing was saved and the draft is still there.
             self._require_writable()
             self._writer.publish()
         return self._append(lambda common: MessageEntry(**common, message=stored))
 
     def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> list[str]:
-        """Append several messages in one write, all of them or none, and return the ids of their entries.
+        """Append several messages atomically and return the ids of their entries.
 
-        The results of all calls of an answer belong together in some formats, which take them only so.
+        Some formats store all tool results of an answer together, and accept them only this way.
         """
         stored: list[Message] = []
         for message in messages:
@@ -340,12 +339,12 @@ class Session(SessionShortcuts, SessionQueries):
         return self._write(makers, side=False)
 
     def write(self, build: Callable[[Self], Sequence[NewEntry]]) -> list[str]:
-        """Append entries of any kinds in one write, all of them or none, and return their ids.
+        """Append entries of any kind atomically and return their ids.
 
-        ``build`` is called with this session when the whole log is known and no other writer can append,
-        so that it can decide by what is there. It may raise to refuse: then nothing is written, and the
-        exception passes through. It may be called a second time if another writer was faster, and must not
-        append itself. An id that is taken raises InvalidId, a parent that is not there EntryNotFound.
+        ``build`` is called with this session after the whole log was read and while no other writer can
+        append, so that it can decide based on the current content. If it raises, nothing is written and the
+        exception propagates. It may be called twice if another writer was faster, and must not append
+        itself. Raises InvalidId for a taken id, EntryNotFound for an unknown parent.
         """
         self._require_writable()
         if self.is_draft:
@@ -409,7 +408,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._append(make)
 
     def append_custom(self, custom_type: str, data: Any = None) -> str:
-        """Keep data of an extension in the session; the model does not see it."""
+        """Append extension data that the model does not see."""
         return self._append(lambda common: Custom(**common, custom_type=custom_type, data=data), side=True)
 
     def append_custom_message(
@@ -421,9 +420,9 @@ class Session(SessionShortcuts, SessionQueries):
         display: bool = True,
         details: Any = None,
     ) -> str:
-        """Say something in the conversation for an extension.
+        """Append a message of an extension.
 
-        The model sees it as a message of this ``role``: ``user`` or ``assistant``; ValueError for another.
+        The model sees it as a message of this ``role``: ``user`` or ``assistant``.
         """
         if role not in ACTIVITY_ROLES:
             raise ValueError(f"a custom message has the role 'user' or 'assistant', not {role!r}")
@@ -435,12 +434,12 @@ class Session(SessionShortcuts, SessionQueries):
         )
 
     def append_label(self, entry_id: str, label: str | None) -> str:
-        """Name an entry; None or an empty text takes the name away."""
+        """Label an entry; None or an empty text removes the label."""
         self.index.position(entry_id)
         return self._append(lambda common: Label(**common, target=entry_id, label=label), side=True)
 
     def set_title(self, title: str) -> str:
-        """Give the session a title of its own; empty removes it."""
+        """Set the title of the session; an empty one removes it."""
         name = _clean_title(title)
         return self._append(lambda common: SessionInfo(**common, name=name), side=True)
 
@@ -453,7 +452,7 @@ class Session(SessionShortcuts, SessionQueries):
         model: str | None = None,
         note: str | None = None,
     ) -> str:
-        """Record tokens that were spent outside an answer."""
+        """Record usage outside of an answer."""
         return self._append(
             lambda common: UsageEntry(
                 **common, kind=kind, provider=provider, model=model, usage=usage, note=note
@@ -487,7 +486,7 @@ class Session(SessionShortcuts, SessionQueries):
     def branch(self, entry_id: str) -> None:
         """Move the leaf to an earlier (or any other) entry; the next append becomes its child.
 
-        Recorded in the log, so that reopening lands here.
+        The move is recorded in the log, so that reopening restores it.
         """
         self._move_to(self._conversation_at(entry_id))
 
@@ -504,10 +503,10 @@ class Session(SessionShortcuts, SessionQueries):
         usage: Usage | None = None,
         from_hook: bool | None = None,
     ) -> str:
-        """Move the leaf and say there, in an entry of its own, what happened on the branch that is left.
+        """Move the leaf and append a summary of the abandoned branch there.
 
-        The entry names the leaf that is left; without a target it names ``root``. Both arguments may be given
-        by keyword, in either order.
+        The entry records the old leaf; without a target it records ``root``. Both arguments may be given by
+        keyword, in either order.
         """
         target = None if entry_id is None else self._conversation_at(entry_id)
         left = "root" if entry_id is None else self._leaf or "root"
@@ -534,12 +533,12 @@ class Session(SessionShortcuts, SessionQueries):
         key: str | None = None,
         to: str | None = None,
     ) -> Session:
-        """A new session, linked to this one, that holds the path to an entry (default: the leaf).
+        """Create a session with the path to an entry (default: the leaf), linked to this one.
 
         ``before`` leaves the entry itself out. ``scope="tree"`` copies the whole tree and moves to the entry.
-        The fork is a session of the same agent, beside this one; ``to="branchline"`` makes it a branchline
-        session, ``to="pi"`` a pi session. A fork of a read-only session is a branchline session.
-        NotSupported where the format cannot hold it. This session does not change. ``key`` is as for
+        The fork is a session of the same agent, next to this one; ``to="branchline"`` makes it a branchline
+        session, ``to="pi"`` a pi session. A fork of a read-only session is a branchline session. Raises
+        NotSupported if the format cannot hold it. This session does not change. ``key`` is as for
         :meth:`create`.
         """
         self.refresh_log()
@@ -565,7 +564,7 @@ class Session(SessionShortcuts, SessionQueries):
     ) -> Session:
         """Fork with a summary that replaces everything before ``first_kept`` (None: keep nothing).
 
-        It is how sessions are compacted whose format keeps every message (zot); others can be, too.
+        This is the only way to compact sessions whose format keeps every message (zot).
         """
         self.refresh_log()
         kept = ROOT if first_kept is None else self.index.position(first_kept)
@@ -584,7 +583,7 @@ class Session(SessionShortcuts, SessionQueries):
         return forks.execute(plan, self._beside(plan))
 
     def fork_first(self, keep: int = 0) -> Session:
-        """A new session, linked to this one, with the first ``keep`` messages of the path; 0 keeps all."""
+        """Create a session with the first ``keep`` messages of the path, linked to this one; 0 keeps all."""
         if keep < 0:
             raise ValueError(f"cannot keep {keep} messages")
         messages = [key for key in self.path() if self.index.types[self.index.position(key)] == "message"]
@@ -634,8 +633,8 @@ class Session(SessionShortcuts, SessionQueries):
     def close(self) -> None:
         """Close the file.
 
-        A session in which nothing was said leaves no file, unless it was created with ``persist="always"``; a
-        draft with a prompt is kept.
+        A session without messages leaves no file, unless it was created with ``persist="always"``; a draft
+        with a prompt is kept.
         """
         if not self._closed:
             self._closed = True
@@ -657,7 +656,7 @@ class Session(SessionShortcuts, SessionQueries):
     def _normalized(
         self, message: Message | dict[str, Any] | str, together: Sequence[Message] = ()
     ) -> Message:
-        """A message as it will be stored; a result without the name of its tool gets it from its call."""
+        """Return the message to store; a result without a tool name gets it from its call."""
         if isinstance(message, list | tuple):
             if len(message) != 1:
                 raise ValueError(f"these are {len(message)} messages: append_messages() takes them")
@@ -683,7 +682,7 @@ class Session(SessionShortcuts, SessionQueries):
     def _commit(
         self, make: Callable[[list[Entry]], None], leaf: Callable[[list[str]], str | None]
     ) -> list[str]:
-        """Append what ``make`` puts into a list, in one write, and move to the leaf that this leaves."""
+        """Append the entries that ``make`` adds to a list, in one write, and move to the resulting leaf."""
         made: list[Entry] = []
         before = self._leaf
 
@@ -705,7 +704,7 @@ class Session(SessionShortcuts, SessionQueries):
         return self._keys_of(keys, [entry.id for entry in made])
 
     def _keys_of(self, keys: list[str], named: list[str]) -> list[str]:
-        """The keys of the requested entries, even where the format wrote others, more or none."""
+        """Return the keys of the requested entries, even if the format wrote others, more or none."""
         if keys == named:
             return keys
         if not keys or self.index.positions.keys() >= set(named):
@@ -727,7 +726,7 @@ class Session(SessionShortcuts, SessionQueries):
                 parent = entry_id
 
     def _make_new(self, new: Sequence[NewEntry], made: list[Entry]) -> str | None:
-        """The entries of a write, and the leaf that they leave."""
+        """Make the entries of a write and return the resulting leaf."""
         taken = self._writer.transcript.tree.positions
         fresh: set[str] = set()
         said: list[Message] = []
@@ -754,7 +753,9 @@ class Session(SessionShortcuts, SessionQueries):
         return leaf
 
     def _new_id(self, fresh: set[str]) -> str:
-        taken = self._writer.transcript.tree.positions  # looked up here: others may have written since
+        taken = (
+            self._writer.transcript.tree.positions
+        )  # looked up here: other writers may have appended meanwhile
         entry_id = self._clock.entry_id()
         while entry_id in taken or entry_id in fresh:
             entry_id = self._clock.entry_id()
@@ -762,7 +763,7 @@ class Session(SessionShortcuts, SessionQueries):
         return entry_id
 
     def _settled(self) -> str | None:
-        """The parent of new entries; called under the lock, when the whole log is known."""
+        """Return the parent of new entries; called under the lock, after reading the whole log."""
         here = self._standing()
         if self.on_conflict == "branch" or here == (there := self.transcript.leaf):
             return here
@@ -788,7 +789,10 @@ class Session(SessionShortcuts, SessionQueries):
             raise ReadOnly(f"cannot append to {self.transcript.name}: {reading.read_only}")
 
     def _timestamp(self) -> str:
-        """The time of a new entry; in a fork never before the fork, which thereby knows its own entries."""
+        """Return the time of a new entry.
+
+        In a fork never before the fork, which identifies its own entries.
+        """
         now = self._clock.now()
         header = self._writer.transcript.reading.header
         if header is None or header.parent_session is None:
@@ -796,12 +800,12 @@ class Session(SessionShortcuts, SessionQueries):
         return header.timestamp if iso(now) < header.timestamp < iso(now + _DAY) else iso(now)
 
     def _conversation_at(self, entry_id: str) -> str | None:
-        """The entry itself, or the nearest one above it that is part of the conversation."""
+        """Return the entry itself, or its nearest conversation ancestor."""
         position = self.index.nearest_conversation_entry(self.index.position(entry_id))
         return None if position == ROOT else self.index.keys[position]
 
     def _standing(self) -> str | None:
-        """The leaf, or the nearest entry above it if another writer has damaged its line since."""
+        """Return the leaf, or its nearest readable ancestor if another writer has damaged its line."""
         leaf = self._leaf
         if leaf is None:
             return None
@@ -813,7 +817,7 @@ class Session(SessionShortcuts, SessionQueries):
         return leaf if found == position else None if found == ROOT else tree.keys[found]
 
     def _move_to(self, target: str | None) -> None:
-        """Move the leaf, and record it unless a reader would end there anyway."""
+        """Move the leaf, and record the move unless a reader would resolve the same leaf anyway."""
         self.refresh_log()
         if self.transcript.leaf != target or self.transcript.reading.leaf_ambiguous:
             # The parent of a leaf entry is its target, for readers that do not know leaf entries.
@@ -821,12 +825,12 @@ class Session(SessionShortcuts, SessionQueries):
         self._leaf = target
 
     def _beside(self, plan: forks.ForkPlan) -> Self:
-        """The session of a copy that is not written yet."""
+        """Return the session of an unwritten copy."""
         return type(self)(plan.writer, clock=self._clock, cwd=plan.cwd)
 
 
 def _clean_title(title: str) -> str:
-    """A title on one line, without blanks at its ends."""
+    """Return a title as one line without surrounding whitespace."""
     return trim(re.sub(r"[\r\n]+", " ", title))
 
 

@@ -41,7 +41,7 @@ class SessionShortcuts:
         images: bool = True,
         force: bool = False,
     ) -> ExportResult:
-        """Write the session to a new file, as Markdown, a page or JSONL by its ending, without secrets.
+        """Write the session to a new file, as Markdown, HTML or JSONL by its suffix, without secrets.
 
         See :func:`branchline.actions.export.export`.
         """
@@ -85,7 +85,7 @@ class SessionShortcuts:
     def graft(
         self, first: str, last: str | None = None, *, source: Session | None = None, onto: str | None = None
     ) -> GraftResult:
-        """Copy a turn, or the entries from ``first`` to ``last``, behind ``onto`` (default: the leaf).
+        """Copy a turn, or the entries from ``first`` to ``last``, below ``onto`` (default: the leaf).
 
         See :func:`branchline.actions.graft.graft`.
         """
@@ -103,31 +103,31 @@ class SessionShortcuts:
         return squash(cast("Session", self), first, last, summary)
 
     def name_branch(self, name: str, entry: str | None = None) -> NamedBranch:
-        """Begin a named branch at an entry (default: the leaf) and move there."""
+        """Start a named branch at an entry (default: the leaf) and move there."""
         from branchline.actions.named_branches import name_branch  # noqa: PLC0415
 
         return name_branch(cast("Session", self), name, entry)
 
     def named_branches(self) -> list[NamedBranch]:
-        """The named branches with their ends, the one that changed last first."""
+        """Return the named branches with their tips, most recently changed first."""
         from branchline.actions.named_branches import named_branches  # noqa: PLC0415
 
         return named_branches(cast("Session", self))
 
     def operations(self) -> list[Operation]:
-        """What was done to the session besides talking in it, in order."""
+        """Return the operations on the session other than messages, in order."""
         from branchline.actions.operations import operations  # noqa: PLC0415
 
         return operations(cast("Session", self))
 
     def undo(self) -> Operation:
-        """Take back the last operation by appending its inverse. ValueError if there is none."""
+        """Undo the last operation by appending its inverse. Raises ValueError if there is none."""
         from branchline.actions.operations import undo  # noqa: PLC0415
 
         return undo(cast("Session", self))
 
     def redo(self) -> Operation:
-        """Do the operation again that was undone last. ValueError if there is none."""
+        """Redo the operation that was undone last. Raises ValueError if there is none."""
         from branchline.actions.operations import redo  # noqa: PLC0415
 
         return redo(cast("Session", self))

@@ -35,14 +35,14 @@ _MAGIC = b"BLSKEL01"
 _CAPACITY = 512 << 20
 _RACE_NS = 2_000_000_000
 _HEAD, _TAIL = 1 << 16, 1 << 12
-_RENEWED = 1 << 20  # bytes that may be read again at each opening before a skeleton is written anew
+_RENEWED = 1 << 20  # bytes that may be reread at each opening before a skeleton is rewritten
 _LARGEST_HEADER = 1 << 16
 _OFF = frozenset({"0", "false", "no", "off"})
 _TOUCH_SECONDS = 86_400.0
 
 
 class _Stamp(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
-    """The state of the file that a skeleton was made of."""
+    """The state of the file that a skeleton was made from."""
 
     path: str
     device: int
@@ -59,7 +59,7 @@ class _Stamp(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
     """The checksum of the index."""
 
     def is_current(self, status: os.stat_result) -> bool:
-        """Whether a file with this status is the one that was read."""
+        """Return whether a file with this status is the one that was read."""
         return (
             self.size == status.st_size
             and self.modified_ns == status.st_mtime_ns
@@ -73,7 +73,7 @@ _decode = msgspec.msgpack.Decoder(_Stamp).decode
 
 
 def open_entry_log(format_: Format, log: Log) -> EntryLog:
-    """The index of a log, from the skeleton cache if that is possible, and kept there if it is worth it."""
+    """Open the index of a log, using the skeleton cache, and cache it if that pays off."""
     if isinstance(log, IndexedLog):
         return _open_indexed(format_, log)
     if not isinstance(log, FileLog) or isinstance(log, DecompressedLog) or log.size() < _SMALLEST:
@@ -84,7 +84,7 @@ def open_entry_log(format_: Format, log: Log) -> EntryLog:
 
 
 def _open_indexed(format_: Format, log: IndexedLog) -> EntryLog:
-    """The index of a log in a database, which keeps it there. Such a log never changes but at its end."""
+    """Open the index of a log in a database, which stores it. Such a log only grows."""
     saved = log.saved_index()
     opened, covered = None, 0
     if saved is not None and saved[0] <= log.size():
@@ -94,7 +94,7 @@ def _open_indexed(format_: Format, log: IndexedLog) -> EntryLog:
     if opened is None:
         opened = EntryLog(format_, log.read, log.name)
     if opened.reading.consumed - covered >= _RENEWED and (index := opened.save()) is not None:
-        with contextlib.suppress(BranchlineError):  # perhaps a replica, or a role that may only read
+        with contextlib.suppress(BranchlineError):  # a replica or a read-only role
             log.save_index(opened.reading.consumed, index)
     return opened
 
@@ -168,7 +168,7 @@ class _Skeleton:
     # -- writing --------------------------------------------------------------------------------------
 
     def _save(self, opened: EntryLog, status: os.stat_result, checked_ns: int) -> None:
-        """Keep the index of a file that did not change while it was read."""
+        """Save the index of a file that did not change during the read."""
         consumed, read = opened.reading.consumed, self._log.read
         if consumed != status.st_size or not _is_wanted(self._log.path):
             return
@@ -191,7 +191,7 @@ class _Skeleton:
         try:
             header = _encode(stamp)
         except UnicodeEncodeError:
-            return  # a path that is not text
+            return  # a path that is not valid text
         lengths = len(header).to_bytes(4, "little") + zlib.crc32(header).to_bytes(4, "little")
         padding = bytes(-(len(_MAGIC) + len(lengths) + len(header)) % 8)
         self._write((_MAGIC, lengths, header, padding, body))
@@ -217,7 +217,7 @@ class _Skeleton:
 
 
 def _unpacked(data: bytes) -> tuple[_Stamp, memoryview]:
-    """The stamp and the index in a skeleton. ValueError if it is damaged."""
+    """Return the stamp and index in a skeleton. Raises ValueError if it is damaged."""
     start = len(_MAGIC) + 8
     size = int.from_bytes(data[len(_MAGIC) : start - 4], "little")
     header = data[start : start + size]
@@ -255,7 +255,7 @@ def _changes(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _is_wanted(path: str) -> bool:
-    """Whether the settings allow a skeleton of this file."""
+    """Return whether the settings allow a skeleton of this file."""
     from fnmatch import fnmatchcase  # noqa: PLC0415  only needed before a write
 
     from branchline import settings  # noqa: PLC0415  as above

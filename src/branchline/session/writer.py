@@ -1,8 +1,8 @@
 """The only code that writes a session log: lock, catch up with other writers, append, update memory.
 
-A writer owns the log and the transcript of one session. It handles drafts (a session without a reply is kept
-where no listing shows it) and upgrades (a file of version 1 or 2 is rewritten, with a backup, before the
-first append). It does not know what the entries mean.
+A writer owns the log and the transcript of one session. It handles drafts (a session without a reply is not
+listed) and upgrades (a file of version 1 or 2 is rewritten, with a backup, before the first append). It does
+not interpret entries.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ _TAIL = 1 << 20
 
 
 class SessionWriter:
-    """Reads and appends to one session, wherever it is kept.
+    """Reads and appends to one session, wherever it is stored.
 
-    A session that exists has a ``log``. One that does not has a ``store`` and a ``key``, and in ``start`` the
-    lines that it begins with: its header, or (``held``) a whole copy, to which what is appended is added
-    until :meth:`begin` writes it.
+    An existing session has a ``log``. A new one has a ``store``, a ``key`` and in ``start`` its first lines:
+    its header, or a whole copy that is buffered until it is written.
     """
 
     def __init__(
@@ -61,19 +60,19 @@ class SessionWriter:
         self.store = store
         self.draft = draft and isinstance(store, DraftStore)
         self.waits = False
-        """Whether this draft is kept although it has no message yet."""
+        """Whether this draft is kept even without a message."""
         self.temporary = False
         """Whether the file is deleted on closing if it has no message."""
         self.torn: list[TornTail] = []
-        self.taken_in = 0  # entries of other writers that were read since it was opened
+        self.taken_in = 0  # entries of other writers read since opening
         self.durability: Durability = durability
         self._log = log
         self._conditional = _conditional(log)
-        # For threads that share a session: appending does not always take the lock of the log.
+        # For threads that share a session: an append does not always take the lock of the log.
         self._mutex = threading.RLock()
         self.buffered = held
         if log is None:
-            # In memory alone, so that nothing must be cleaned up when nothing follows.
+            # Only in memory, so that nothing needs cleaning up if nothing follows.
             self._unwritten = start
             self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
@@ -85,12 +84,12 @@ class SessionWriter:
 
     @property
     def log(self) -> Log | None:
-        """The log, once there is one: a new session has none before its first entry."""
+        """The log; None for a new session before its first entry."""
         return self._log
 
     @property
     def path(self) -> str | None:
-        """The path of the session, now or once it has a reply; None in memory."""
+        """The path of the session, which a draft gets with its reply; None in memory."""
         if isinstance(self._log, FileLog | DerivedLog) and not self.draft:
             return self._log.path
         return self.store.path_of(self.key) if isinstance(self.store, AddressedStore) else None
@@ -119,11 +118,11 @@ class SessionWriter:
 
     @property
     def publishes_with_message(self) -> bool:
-        """Whether this draft becomes a session with its first message, and not only with a reply."""
+        """Whether this draft is published with its first message, not only with a reply."""
         return self.draft and self.waits and self.format.traits.removes_empty_sessions
 
     def overwriter(self) -> str | None:
-        """Why an append would be lost: a running program writes over it. None where nothing is known."""
+        """Return why an append would be lost: a running program overwrites it. None if unknown."""
         log = self._log
         if not self.format.traits.overwrites_appends or self.draft or not isinstance(log, FileLog):
             return None
@@ -138,10 +137,10 @@ class SessionWriter:
     # -- writing --------------------------------------------------------------------------------------
 
     def append(self, make: Callable[[], list[Entry]]) -> list[str]:
-        """Write the entries that ``make`` gives once everything in the log is known; all of them or none.
+        """Write the entries that ``make`` returns, atomically, after reading the whole log.
 
-        Returns their keys in the tree, which a format without ids makes itself. A log that can compare and
-        append is first tried without its lock, so that ``make`` may be called twice.
+        Returns their keys in the tree, which a format without ids assigns. A log that can compare and append
+        is first tried without its lock, so ``make`` may be called twice.
         """
         if self._log is None:
             known = len(self.transcript.tree)
@@ -166,14 +165,14 @@ class SessionWriter:
             return self._append_locked(make) if keys is None else keys
 
     def _append_unlocked(self, log: CompareAndAppendLog, make: Callable[[], list[Entry]]) -> list[str] | None:
-        """Append where the log is known to end; None, and nothing written, if the lock is needed."""
+        """Append at the known end of the log; return None, with nothing written, if the lock is needed."""
         transcript = self.transcript
         reading = transcript.reading
         if reading.unterminated:
             return None
         try:
             made = make()
-        except Exception:  # noqa: BLE001  it may lack what others wrote; retried under the lock
+        except Exception:  # noqa: BLE001  it may lack entries of other writers; retried under the lock
             return None
         if not made:
             return None
@@ -203,7 +202,7 @@ class SessionWriter:
             offset = writer.append(data)
             if writer.torn is not None:
                 self.torn.append(writer.torn)
-            # Still under the lock, so that no other thread can take the same lines in a second time.
+            # Still under the lock, so that no other thread reads the same lines again.
             if offset == reading.consumed and not reading.unterminated:
                 keys = reading.tree.keys
                 known = len(keys)
@@ -213,13 +212,13 @@ class SessionWriter:
                 transcript.catch_up()
             except OSError as problem:
                 raise LogError(
-                    f"what was appended to {self._log.name} was saved, but cannot be read back ({problem}); "
+                    f"the append to {self._log.name} was saved, but cannot be read back ({problem}); "
                     "open it again"
                 ) from problem
         return self._keys_between(offset, offset + len(data))
 
     def buffer(self, lines: bytes) -> None:
-        """Keep whole lines of a new session back; with whatever follows they are written by :meth:`begin`."""
+        """Buffer complete lines of a new session until :meth:`create` writes them."""
         self._unwritten += lines
         self.transcript.rebind(MemoryLog(self._unwritten).read, self.key)
         self.transcript.take(lines)
@@ -246,7 +245,7 @@ class SessionWriter:
             try:
                 published = self.store.publish(self.key, durability=self.durability)
             except (SessionNotFound, FileExistsError):
-                already = self._published()  # by another process that has this draft open
+                already = self._published()  # by another process with this draft open
                 if already is None:
                     raise
                 published = already
@@ -264,7 +263,7 @@ class SessionWriter:
             return
         try:
             if (self.temporary or (self.draft and not self.waits)) and not worth_keeping():
-                # Whatever goes wrong here, the file stays: that is the safe side.
+                # On any error the file is kept, which is safe.
                 with contextlib.suppress(BranchlineError, OSError), log.exclusive():
                     self.catch_up()
                     if not worth_keeping():
@@ -285,7 +284,7 @@ class SessionWriter:
     # -- inside ---------------------------------------------------------------------------------------
 
     def _delete(self, log: Log) -> None:
-        """Delete a session in which nothing was said. Hold the lock around the call."""
+        """Delete a session without messages. The caller holds the lock."""
         if self.draft:
             assert isinstance(self.store, DraftStore)
             self.store.drop_draft(self.key)
@@ -293,12 +292,12 @@ class SessionWriter:
             log.unlink()
 
     def _lock_as_the_program_does(self, log: Log) -> None:
-        """Hold, while we write, the lock that the program of this session takes around its own writes."""
+        """Hold the lock that the agent of this session takes around its own writes."""
         if isinstance(log, FileLog) and not self.draft and (lock := self.format.home.lock_file(log.path)):
             log.add_lock(lock)
 
     def _keys_between(self, start: int, end: int) -> list[str]:
-        """The keys of the entries whose lines begin in this part of the log."""
+        """Return the keys of the entries whose lines start in this part of the log."""
         reading, keys = self.transcript.reading, []
         position = len(reading.tree) - 1
         while position >= 0 and (offset := reading.span(position).offset) >= start:
@@ -318,7 +317,7 @@ class SessionWriter:
             self._use(published)
 
     def _published(self) -> Log | None:
-        """The session that was made of this draft, if one was; not another one that has taken its name."""
+        """Return the log of the published draft; None if it was not published, or if another has its name."""
         assert self.store is not None
         if self.store.stat(self.key) is None:
             return None
@@ -347,7 +346,7 @@ class SessionWriter:
             self.transcript.read_lines = log.read_lines
 
     def _upgrade(self) -> None:
-        """Rewrite a file of an older version as version 3: beside the old one, checked, with a backup."""
+        """Upgrade a file of an older version to version 3: written next to it, verified, with a backup."""
         log = self._log
         if isinstance(log, FileLog):
             # A replaced file may already be the upgraded one; that is checked below.
@@ -391,7 +390,7 @@ class SessionWriter:
         self.transcript.adopt(found)
 
     def _require_unchanged(self, log: Log) -> None:
-        """Refuse a log whose last lines are not those that were read: also one that is as long as before."""
+        """Raise LogReplaced if the last lines differ from those read, even if the length is the same."""
         if not self.transcript.is_unchanged():
             raise LogReplaced(
                 f"cannot continue with {log.name}: its lines were rewritten while it was open; open it again"
@@ -401,7 +400,7 @@ class SessionWriter:
         try:
             status = os.stat(log.path)
         except OSError:
-            return  # renamed or deleted: what we hold is still the session
+            return  # renamed or deleted: the open log is still the session
         if (status.st_dev, status.st_ino) != log.identity:
             if self.transcript.reading.version == self.transcript.reading.current_version:
                 raise _replaced(log.path)
@@ -409,7 +408,7 @@ class SessionWriter:
 
 
 def _conditional(log: Log | None) -> CompareAndAppendLog | None:
-    """The log, if it can compare and append. Looked up on the type: a wrapper may have any attribute."""
+    """Return the log if it can compare and append. Checked on the type: a wrapper may have any attribute."""
     return cast("CompareAndAppendLog", log) if hasattr(type(log), "try_append") else None
 
 

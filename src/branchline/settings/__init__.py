@@ -1,6 +1,6 @@
-"""What a person prefers: one TOML file, typed, with a reason for every value that could not be used.
+"""User settings: one typed TOML file. Every invalid value is reported with the reason.
 
-:mod:`branchline.settings.toml_edit` changes the file; it is imported by those who do.
+:mod:`branchline.settings.toml_edit` edits the file; import it separately.
 """
 
 from branchline.settings.loader import LoadedSettings, SettingFinding, Source, load, settings_path

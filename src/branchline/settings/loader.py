@@ -1,8 +1,7 @@
-"""The settings in force: defaults, then the file, then the environment; and what could not be used, with why.
+"""Load the settings: defaults, then the file, then the environment.
 
-Reading never fails. A file that is no TOML, a name that does not exist, a value of the wrong kind: each costs
-itself and is told with its line. ``BRANCHLINE_CONFIG`` names another file, ``BRANCHLINE_THEME`` and its like
-overrule one setting.
+Loading never fails. Invalid TOML, an unknown name or an invalid value is ignored and reported with its line.
+``BRANCHLINE_CONFIG`` names another file; ``BRANCHLINE_THEME`` and similar variables override one setting.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from branchline.settings.schema import (
 
 __all__ = ["LoadedSettings", "SettingFinding", "Source", "load", "settings_path"]
 
-_LARGEST = 1 << 20  # nobody writes a megabyte of settings; a device never ends
+_MAX_SIZE = 1 << 20  # guards against devices and huge files
 _PREFIX = "BRANCHLINE_"
 
 Source = Literal["default", "file", "environment"]
 
 
 class SettingFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in the file or the environment that is not in force, and why."""
+    """A part of the file or the environment that is ignored, and why."""
 
     where: str
-    """The file, or the name of the variable."""
+    """The file, or the environment variable."""
     line: int | None = None
     message: str
 
@@ -46,20 +45,20 @@ class SettingFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force, and where each of them comes from."""
+    """The effective settings and their sources."""
 
     settings: Settings
     path: str
-    """The file that was read, or that would be."""
+    """The path of the settings file, whether or not it exists."""
     exists: bool
     sources: dict[str, Source]
     lines: dict[str, int]
-    """The line of each setting that the file has."""
+    """The line of each setting in the file."""
     findings: tuple[SettingFinding, ...] = ()
 
 
 def settings_path(environment: Mapping[str, str] | None = None) -> str:
-    """Where the file of this person lies, whether there is one or not."""
+    """Return the path of the settings file, whether or not it exists."""
     environment = os.environ if environment is None else environment
     if chosen := environment.get("BRANCHLINE_CONFIG"):
         return os.path.abspath(os.path.expanduser(chosen))
@@ -69,10 +68,10 @@ def settings_path(environment: Mapping[str, str] | None = None) -> str:
 
 
 def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:
-    """Read the settings. Never fails: what is wrong is a finding, and the default stays in force."""
+    """Load the settings. Never fails: an invalid value becomes a finding, and its default is used."""
     environment = os.environ if environment is None else environment
     path = settings_path(environment)
-    text, findings = _text(path)
+    text, findings = _read_text(path)
     values: dict[str, Any] = {}
     sources: dict[str, Source] = dict.fromkeys(names(), "default")
     lines: dict[str, int] = {}
@@ -81,9 +80,9 @@ def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:
         sources |= dict.fromkeys(values, "file")
     for name in names():
         variable = _PREFIX + name.upper()
-        if words := environment.get(variable):
+        if text_value := environment.get(variable):
             try:
-                values[name] = parse_value(name, words)
+                values[name] = parse_value(name, text_value)
             except ValueError as problem:
                 findings.append(SettingFinding(where=variable, message=str(problem)))
             else:
@@ -98,14 +97,14 @@ def load(environment: Mapping[str, str] | None = None) -> LoadedSettings:
     )
 
 
-def _text(path: str) -> tuple[str | None, list[SettingFinding]]:
-    """The text of the file, None where there is none."""
+def _read_text(path: str) -> tuple[str | None, list[SettingFinding]]:
+    """Return the text of the file, None if it does not exist."""
     data = b""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         with open(descriptor, "rb") as file:
-            data = file.read(_LARGEST + 1) or b""
-        if len(data) > _LARGEST:
+            data = file.read(_MAX_SIZE + 1) or b""
+        if len(data) > _MAX_SIZE:
             return "", [SettingFinding(where=path, message="is larger than a megabyte and was not read")]
         return data.decode("utf-8-sig"), []
     except (FileNotFoundError, NotADirectoryError):
@@ -121,7 +120,7 @@ def _text(path: str) -> tuple[str | None, list[SettingFinding]]:
 def _from_file(
     path: str, text: str, values: dict[str, Any], findings: list[SettingFinding]
 ) -> dict[str, int]:
-    import tomllib  # noqa: PLC0415  who has no file pays for none
+    import tomllib  # noqa: PLC0415  only needed if there is a file
 
     from branchline.settings.toml_edit import statements  # noqa: PLC0415
 
@@ -130,8 +129,8 @@ def _from_file(
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         place = re.search(r"\(at line (\d+)", str(problem))
         line = None if place is None else int(place[1])
-        words = re.sub(r" \(at .*\)", "", str(problem))
-        message = f"is not valid TOML ({words}); the file is ignored"
+        detail = re.sub(r" \(at .*\)", "", str(problem))
+        message = f"is not valid TOML ({detail}); the file is ignored"
         findings.append(SettingFinding(where=path, line=line, message=message))
         return {}
     lines = {statement.name: statement.line for statement in reversed(statements(text))}
@@ -153,7 +152,7 @@ def _from_file(
 def _tables(
     setting: str, path: str, text: str, tables: dict[str, Any], findings: list[SettingFinding]
 ) -> dict[str, Any]:
-    """The tables of a setting that can be used; a wrong one costs itself alone."""
+    """Return the valid tables of a setting; invalid ones are reported."""
     found: dict[str, Any] = {}
     for name, value in tables.items():
         try:
@@ -165,7 +164,7 @@ def _tables(
 
 
 def _table_line(text: str, *names: str) -> int | None:
-    """The line in which a table begins."""
+    """Return the line of a table header."""
     dotted = r"[\"']?[ \t]*\.[ \t]*[\"']?".join(map(re.escape, names))
     place = re.search(rf"^[ \t]*\[+[ \t]*[\"']?{dotted}(?![\w-])", text, re.MULTILINE)
     return None if place is None else text.count("\n", 0, place.start()) + 1

@@ -1,7 +1,7 @@
-"""The settings there are: names, types, defaults, and a sentence about each.
+"""The settings: names, types, defaults and descriptions.
 
-This record is the only list. The file, the environment, ``branchline config`` and the documentation are read
-from it or checked against it.
+The :class:`Settings` record is the only list. The file, the environment, ``branchline config`` and the
+documentation are generated from it or checked against it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = [
 ]
 
 ProviderApi = Literal["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai"]
-"""The protocols that a provider of one's own can speak, by the names that sessions give them."""
+"""The wire protocols of configured providers, by the names that sessions record."""
 
 _TABLE_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 _RESERVED = frozenset({"offline", "openai-compatible"})
 
 
-def _says(sentence: str, **limits: Any) -> msgspec.Meta:
+def _help(sentence: str, **limits: Any) -> msgspec.Meta:
     return msgspec.Meta(description=sentence, **limits)
 
 
 class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model server that a person has named: ``[providers.NAME]`` in the file.
+    """A configured model server: ``[providers.NAME]`` in the file.
 
     ``api_key_env`` is the environment variable that holds its key; without one no key is sent. ``models``
-    are those that lists and pickers offer; others can be named too.
+    are shown in lists and pickers; other models of the server work too.
     """
 
     base_url: str
@@ -55,7 +55,7 @@ class McpServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     It is started by ``command`` and ``args``, or reached at ``url``. ``${NAME}`` in a value of ``env`` or
     ``headers`` is the environment variable of that name. ``allow`` and ``deny`` name tools of the server that
-    are called without a question, and tools that are not offered.
+    are called without asking, and tools that are not offered.
     """
 
     command: str | None = None
@@ -68,104 +68,107 @@ class McpServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person prefers. Every field has a default that works without a file."""
+    """User settings. Every field has a default, so that no file is needed."""
 
     theme: Annotated[
         Literal["auto", "dark", "light"],
-        _says("Colour theme; auto asks the terminal."),
+        _help("Colour theme; auto asks the terminal."),
     ] = "auto"
     color: Annotated[
         Literal["auto", "always", "never"],
-        _says("Use colours; auto means on a terminal unless NO_COLOR is set."),
+        _help("Use colours; auto means on a terminal unless NO_COLOR is set."),
     ] = "auto"
     plain: Annotated[
-        bool, _says("Plain text everywhere: no colours, plots or truncation; for screen readers.")
+        bool, _help("Plain text everywhere: no colours, plots or truncation; for screen readers.")
     ] = False
-    ascii: Annotated[bool, _says("Draw plots and trees with ASCII characters only.")] = False
+    ascii: Annotated[bool, _help("Draw plots and trees with ASCII characters only.")] = False
     pager: Annotated[
-        str, _says("What shows long output on a terminal: auto ($PAGER, else less), never, or a command.")
+        str,
+        _help("What shows long output on a terminal: auto ($PAGER, else less), never, or a command."),
     ] = "auto"
-    mouse: Annotated[bool, _says("Enable the mouse in the browser.")] = True
+    mouse: Annotated[bool, _help("Enable the mouse in the browser.")] = True
     scope: Annotated[
         Literal["here", "all"],
-        _says("Sessions that the browser shows first: of this directory, or all."),
+        _help("Sessions that the browser shows first: of this directory, or all."),
     ] = "here"
     sort: Annotated[
         Literal["recent", "created", "threaded", "relevance"],
-        _says("Sort order of the browser."),
+        _help("Sort order of the browser."),
     ] = "recent"
     keys: Annotated[
         Literal["search", "letters"],
-        _says("What a letter does in the browser: it is searched for, or it acts and / begins a search."),
+        _help("What a letter does in the browser: it is searched for, or it acts and / begins a search."),
     ] = "search"
     rows: Annotated[
         Literal["one", "two"],
-        _says("Lines of a session in the browser; two add directory, git branch, model and first prompt."),
+        _help("Lines of a session in the browser; two add directory, git branch, model and first prompt."),
     ] = "one"
     hide: Annotated[
         Literal["nothing", "empty", "one-shot"],
-        _says("Sessions that the browser leaves out: none, empty ones, or also those of a single prompt."),
+        _help("Sessions that the browser leaves out: none, empty ones, or also those of a single prompt."),
     ] = "empty"
     filter: Annotated[
         Literal["default", "no-tools", "user-only", "labeled-only", "all"],
-        _says("Entries that a tree shows first."),
+        _help("Entries that a tree shows first."),
     ] = "default"
     double_escape: Annotated[
-        Literal["tree", "turns"], _says("What pressing Escape twice in a chat opens: the tree or the turns.")
+        Literal["tree", "turns"],
+        _help("What pressing Escape twice in a chat opens: the tree or the turns."),
     ] = "tree"
     input_history: Annotated[
-        bool, _says("Keep what is typed in chats, for the arrow keys of the next chat.")
+        bool, _help("Keep what is typed in chats, for the arrow keys of the next chat.")
     ] = True
-    model: Annotated[str | None, _says("Model of new chats, as provider:model.")] = None
-    base_url: Annotated[str | None, _says("Base URL of an OpenAI-compatible server.")] = None
-    api_key_env: Annotated[str | None, _says("Environment variable with the API key for base_url.")] = None
+    model: Annotated[str | None, _help("Model of new chats, as provider:model.")] = None
+    base_url: Annotated[str | None, _help("Base URL of an OpenAI-compatible server.")] = None
+    api_key_env: Annotated[str | None, _help("Environment variable with the API key for base_url.")] = None
     providers: Annotated[
-        dict[str, ProviderSettings], _says("Model servers of your own, each as a table [providers.NAME].")
+        dict[str, ProviderSettings],
+        _help("Model servers of your own, each as a table [providers.NAME]."),
     ] = {}
-    system_prompt: Annotated[str | None, _says("System prompt of chats.")] = None
+    system_prompt: Annotated[str | None, _help("System prompt of chats.")] = None
     instructions: Annotated[
         tuple[str, ...],
-        _says("Instruction files of chats, looked for in the working directory and the directories above."),
+        _help("Instruction files of chats, looked for in the working directory and the directories above."),
     ] = ("AGENTS.md",)
     file_tools: Annotated[
         Literal["ask", "allow", "off"],
-        _says("Let the model of a chat list, read and search files below the working directory."),
+        _help("Let the model of a chat list, read and search files below the working directory."),
     ] = "ask"
     mcp_servers: Annotated[
-        dict[str, McpServerSettings], _says("MCP servers of chats, each as a table [mcp_servers.NAME].")
+        dict[str, McpServerSettings], _help("MCP servers of chats, each as a table [mcp_servers.NAME].")
     ] = {}
     allow_tools: Annotated[
-        tuple[str, ...], _says("MCP tools that a chat calls without asking, as server.tool.")
+        tuple[str, ...], _help("MCP tools that a chat calls without asking, as server.tool.")
     ] = ()
-    keep_recent_tokens: Annotated[int, _says("Recent tokens that a compaction keeps verbatim.", ge=0)] = (
+    keep_recent_tokens: Annotated[int, _help("Recent tokens that a compaction keeps verbatim.", ge=0)] = (
         20_000
     )
-    reserve_tokens: Annotated[int, _says("Tokens that a compaction reserves for the next answer.", ge=0)] = (
+    reserve_tokens: Annotated[int, _help("Tokens that a compaction reserves for the next answer.", ge=0)] = (
         16_384
     )
     max_unpacked: Annotated[
-        int, _says("Largest size of a decompressed session, in MiB; protects memory and disk.", ge=0)
+        int, _help("Largest size of a decompressed session, in MiB; protects memory and disk.", ge=0)
     ] = 2048
     index: Annotated[
-        bool, _says("Keep an index of all sessions in the cache directory, for lists and searches.")
+        bool, _help("Keep an index of all sessions in the cache directory, for lists and searches.")
     ] = True
     index_exclude: Annotated[
         tuple[str, ...],
-        _says("Session files that the index leaves out, as patterns such as /home/me/secret/*."),
+        _help("Session files that the index leaves out, as patterns such as /home/me/secret/*."),
     ] = ()
     embedder: Annotated[
-        str | None, _says("Installed embedder for a search by meaning; without one there is none.")
+        str | None, _help("Installed embedder for a search by meaning; without one there is none.")
     ] = None
     cache: Annotated[
-        bool, _says("Keep indexes of large sessions in the cache directory, so that they open at once.")
+        bool, _help("Keep indexes of large sessions in the cache directory, so that they open at once.")
     ] = True
     prices: Annotated[
         tuple[str, ...],
-        _says(
+        _help(
             "Prices of your own: provider/model=input:output:cache_read:cache_write, $ per million tokens."
         ),
     ] = ()
-    pins: Annotated[tuple[str, ...], _says("Ids of sessions pinned to the top of the browser.")] = ()
+    pins: Annotated[tuple[str, ...], _help("Ids of sessions pinned to the top of the browser.")] = ()
 
 
 _DEFAULTS = Settings()
@@ -176,18 +179,18 @@ _TABLES: dict[str, type[ProviderSettings | McpServerSettings]] = {
 
 
 def names() -> tuple[str, ...]:
-    """The names of all settings, in the order in which they are shown."""
+    """Return the names of all settings, in display order."""
     return Settings.__struct_fields__
 
 
 @cache
 def _fields() -> dict[str, msgspec.structs.FieldInfo]:
-    """The settings with their types; evaluating these takes longer than reading a file."""
+    """Return the settings with their types, cached: evaluating them takes longer than reading a file."""
     return {field.name: field for field in msgspec.structs.fields(Settings)}
 
 
 def describe_setting(name: str) -> str:
-    """The sentence about a setting."""
+    """Return the description of a setting."""
     return str(_meta(name).description)
 
 
@@ -197,9 +200,9 @@ def _meta(name: str) -> msgspec.Meta:
 
 
 def validate(name: str, value: Any) -> Any:
-    """The value of a setting, if it can have this one; ValueError says what it can be."""
+    """Return the converted value of a setting. Raises ValueError with the valid values."""
     if value == "" and _fields()[name].default is None:
-        return None  # TOML has no word for nothing
+        return None  # TOML has no null
     if is_table(name) and not isinstance(value, dict):
         raise ValueError(f"{name} must be {describe_type(name)}, not {format_value(value)}")
     try:
@@ -209,12 +212,12 @@ def validate(name: str, value: Any) -> Any:
 
 
 def is_table(name: str) -> bool:
-    """Whether a setting is a table whose items are read one by one."""
+    """Return whether a setting is a table whose items are validated one by one."""
     return name in _TABLES
 
 
 def validate_table(setting: str, name: str, value: Any) -> ProviderSettings | McpServerSettings:
-    """One table of ``providers`` or ``mcp_servers``; ValueError says what is wrong with it."""
+    """Validate one table of ``providers`` or ``mcp_servers``. Raises ValueError with the reason."""
     where, kind = f"{setting}.{name}", _TABLES[setting]
     noun = "a provider" if kind is ProviderSettings else "an MCP server"
     if not re.fullmatch(_TABLE_NAME, name):
@@ -236,21 +239,21 @@ def validate_table(setting: str, name: str, value: Any) -> ProviderSettings | Mc
     return found
 
 
-def _plain(words: str, noun: str, kind: type[msgspec.Struct]) -> str:
-    """What msgspec says about a table, in the words of the file."""
-    missing = re.fullmatch(r"Object missing required field `(\w+)`", words)
+def _plain(text: str, noun: str, kind: type[msgspec.Struct]) -> str:
+    """Reword a msgspec error in terms of the settings file."""
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", text)
     if missing:
         return f"{missing[1]} is missing"
-    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", words, re.DOTALL)
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL)
     if unknown:
         known = ", ".join(kind.__struct_fields__)
-        return f"there is no {unknown[1]!r}; {noun} has {known}"
-    place = re.fullmatch(r"(.*) - at `\$\.(.*)`", words, re.DOTALL)
-    return f"{place[2]}: {place[1]}" if place else words
+        return f"unknown field {unknown[1]!r}; {noun} has {known}"
+    place = re.fullmatch(r"(.*) - at `\$\.(.*)`", text, re.DOTALL)
+    return f"{place[2]}: {place[1]}" if place else text
 
 
 def describe_type(name: str) -> str:
-    """What a setting can be, in words."""
+    """Describe the valid values of a setting."""
     kind = _fields()[name].type.__origin__
     if is_table(name):
         return f"a table for each of them, as [{name}.NAME]"
@@ -265,30 +268,30 @@ def describe_type(name: str) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value as messages quote it: short, whatever it is."""
+    """Format a value for a message, truncated."""
     text = toml_text(value)
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
-def parse_value(name: str, words: str) -> Any:
-    """The value that a person wrote on a command line or in the environment; ValueError for a wrong one."""
+def parse_value(name: str, text: str) -> Any:
+    """Parse a value from the command line or the environment. Raises ValueError if it is invalid."""
     kind = _fields()[name].type.__origin__
     if is_table(name):
         raise ValueError(f"{name} cannot be set in one line; write [{name}.NAME] into the file")
     if kind is bool:
         known = {"true": True, "yes": True, "on": True, "1": True}
         known |= {"false": False, "no": False, "off": False, "0": False}
-        return validate(name, known.get(words.strip().lower(), words))
+        return validate(name, known.get(text.strip().lower(), text))
     if kind is int:
-        digits = words.strip().replace("_", "")
-        return validate(name, int(digits) if digits.isdecimal() and len(digits) < 19 else words)
+        digits = text.strip().replace("_", "")
+        return validate(name, int(digits) if digits.isdecimal() and len(digits) < 19 else text)
     if kind == tuple[str, ...]:
-        return validate(name, [part for part in words.replace(",", " ").split() if part])
-    return validate(name, words)
+        return validate(name, [part for part in text.replace(",", " ").split() if part])
+    return validate(name, text)
 
 
 def toml_text(value: Any) -> str:
-    """A value as TOML writes it; what TOML has no word for is an empty text."""
+    """Format a value as TOML; None is an empty string."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -304,7 +307,7 @@ def toml_text(value: Any) -> str:
         case None:
             return '""'
         case _:
-            # The escapes of JSON are escapes of TOML, but for one character that JSON leaves as it is.
+            # JSON escapes are valid in TOML; only DEL, which JSON does not escape, needs one more.
             import json  # noqa: PLC0415  reading settings needs none
 
             text = json.dumps(value if isinstance(value, str) else str(value), ensure_ascii=False)
@@ -317,7 +320,7 @@ def toml_text(value: Any) -> str:
 
 
 def template() -> str:
-    """A file with every setting in it, each switched off and explained."""
+    """Return a settings file with every setting commented out and described."""
     parts = ["# Settings of branchline. A line without # in front is in force.\n"]
     for name in _fields():
         default = getattr(_DEFAULTS, name)

@@ -1,8 +1,7 @@
-"""One value in a TOML text, changed or taken out; every other character stays, comments included.
+"""Set or remove one value in a TOML text; every other character, including comments, is preserved.
 
-The text is read as a sequence of statements, with strings, brackets and comments told apart, so that nothing
-inside a long string is ever taken for a setting. What comes out is read again before it is given back: if it
-does not say exactly what was asked for, nothing is.
+The text is tokenized into statements, so that nothing inside a string is mistaken for a setting. The result
+is parsed again before it is returned: if it differs from the intended value, ValueError is raised instead.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class Statement(NamedTuple):
-    """A setting of the top of the file: its name, its line, and where statement and value lie in the text."""
+    """A top-level setting: its name and line, and the offsets of statement and value in the text."""
 
     name: str
     line: int
@@ -42,17 +41,17 @@ class Statement(NamedTuple):
 class _Text(NamedTuple):
     statements: list[Statement]
     top: int
-    """Where the settings end and the first table begins, or the text."""
+    """The offset of the first table, or of the end of the text."""
 
 
 def statements(text: str) -> list[Statement]:
-    """The settings at the top of a TOML text; what stands in tables is none of ours."""
+    """Return the top-level settings of a TOML text, ignoring tables."""
     return _read(text).statements
 
 
 def set_value(text: str, name: str, value: Any) -> str:
-    """The text with a setting changed or added. ValueError when the text is no TOML."""
-    before = _meaning(text)
+    """Return the text with a setting changed or added. Raises ValueError if the text is not valid TOML."""
+    before = _parsed(text)
     layout = _read(text)
     written = toml_text(value)
     found = [statement for statement in layout.statements if statement.name == name]
@@ -60,22 +59,22 @@ def set_value(text: str, name: str, value: Any) -> str:
         _, _, _, start, end, _ = found[0]
         after = text[:start] + written + text[end:]
     else:
-        after = _added(text, layout, name, written)
-    return _proved(after, {**before, name: list(value) if isinstance(value, tuple) else value})
+        after = _inserted(text, layout, name, written)
+    return _verified(after, {**before, name: list(value) if isinstance(value, tuple) else value})
 
 
 def remove_value(text: str, name: str) -> str:
-    """The text without a setting; the comment behind it goes with it, those above it stay."""
-    before = _meaning(text)
+    """Return the text without a setting and the comment on its line; comments above it stay."""
+    before = _parsed(text)
     for statement in _read(text).statements:
         if statement.name == name:
             after = text[: statement.start] + text[statement.end :]
-            return _proved(after, {key: value for key, value in before.items() if key != name})
+            return _verified(after, {key: value for key, value in before.items() if key != name})
     return text
 
 
-def _added(text: str, layout: _Text, name: str, written: str) -> str:
-    """A new setting goes below the comment that shows its default, else behind the last one: in no table."""
+def _inserted(text: str, layout: _Text, name: str, written: str) -> str:
+    """Insert a setting below the comment with its default, or after the last setting, outside of tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
     shown = re.compile(rf"^# ?{re.escape(name)} =[^\n]*\n", re.MULTILINE).search(text, 0, layout.top)
     if shown is not None:
@@ -90,30 +89,30 @@ def _added(text: str, layout: _Text, name: str, written: str) -> str:
     return f"{head}{name} = {written}{newline}{tail}"
 
 
-def _meaning(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("values are nested too deeply") from None
 
 
-def _proved(text: str, meaning: dict[str, Any]) -> str:
-    if _meaning(text) != meaning:
+def _verified(text: str, expected: dict[str, Any]) -> str:
+    if _parsed(text) != expected:
         raise ValueError("the file is written in a way that cannot be changed safely; please edit it by hand")
     return text
 
 
 def _read(text: str) -> _Text:
     found: list[Statement] = []
-    for statement in _pieces(text):
+    for statement in _scan(text):
         if isinstance(statement, int):
             return _Text(found, statement)
         found.append(statement)
     return _Text(found, len(text))
 
 
-def _pieces(text: str) -> Iterator[Statement | int]:
-    """The settings in order; the place of the first table, if there is one, ends them."""
+def _scan(text: str) -> Iterator[Statement | int]:
+    """Yield the settings in order; the offset of the first table, if there is one, ends them."""
     start, line, depth = 0, 1, 0
     equals = last = -1  # where the value begins, and where the last of it was seen
     first_line = 1

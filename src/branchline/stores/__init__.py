@@ -1,4 +1,4 @@
-"""Keyed logs behind one small protocol: files, memory, SQLite, and what other programs keep elsewhere."""
+"""Keyed logs behind one small protocol: files, memory, SQLite, PostgreSQL, and other agents' databases."""
 
 from branchline.stores.address import absolute_path, is_address, is_server_address, shared_store
 from branchline.stores.files import FilesStore

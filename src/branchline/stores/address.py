@@ -1,13 +1,12 @@
-"""One text names a store of ours: the file of a database, or the address of a server.
+"""Addresses of branchline databases: the file of a database, or the URL of a server.
 
 ========================  =======================================================
-``sessions.db``           a SQLite database of branchline, or one that is to be
+``sessions.db``           a SQLite database of branchline, existing or to be
                           created; also ``.sqlite`` and ``.sqlite3``
 ``postgresql://host/db``  a PostgreSQL database
 ========================  =======================================================
 
-A directory, and the database of another program, are for :func:`branchline.stores.open_store` to recognize,
-which takes all of them.
+:func:`branchline.stores.open_store` takes these, directories, and databases of other agents.
 """
 
 from __future__ import annotations
@@ -32,56 +31,56 @@ __all__ = [
 ]
 
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
-"""How the names of SQLite databases end."""
+"""File suffixes of SQLite databases."""
 _SERVER = re.compile(r"postgres(?:ql)?://", re.IGNORECASE).match
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://").match
 _MAGIC = b"SQLite format 3\0"
-_APPLICATION_AT = 68
+_APPLICATION_OFFSET = 68
 
 _shared: dict[str, ClosableStore] = {}
 _addresses: dict[str, str] = {}
-"""Of servers by their names, which have no password and are part of the paths of sessions."""
+"""Server addresses by display name, which omits the password and is part of session paths."""
 _guard = threading.Lock()
 
 
 def is_server_address(where: str) -> bool:
-    """Whether a text is the address of a database server."""
+    """Return whether a text is the address of a database server."""
     return _SERVER(where) is not None
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
-    """The path of a session as it is found from anywhere; an address on a server is one already."""
+    """Return the absolute path of a session; an address on a server is returned unchanged."""
     text = os.fspath(path)
     return text if is_server_address(text) else os.path.abspath(text)
 
 
 def is_address(where: str) -> bool:
-    """Whether a text names a database of branchline: on a server, in a file, or in a file to be created.
+    """Return whether a text names a branchline database: on a server, in a file, or in a file to be created.
 
-    NotSupported for the address of another kind of server.
+    Raises NotSupported for the address of another kind of server.
     """
     if is_server_address(where):
         return True
     if (scheme := _SCHEME(where)) is not None and not os.path.exists(where):
         # Not the address itself, which may hold a password.
         raise NotSupported(
-            f"{scheme[0]}… is no store: a store is a directory, a SQLite file such as sessions.db, or "
+            f"{scheme[0]}… is not a store: a store is a directory, a SQLite file such as sessions.db, or "
             "postgresql://…"
         )
     try:
-        head = read_beginning(os.path.expanduser(where), _APPLICATION_AT + 4)
+        head = read_beginning(os.path.expanduser(where), _APPLICATION_OFFSET + 4)
     except FileNotFoundError:
         return where.endswith(DATABASE_SUFFIXES)
     except OSError:
         return False
     if not head:
         return where.endswith(DATABASE_SUFFIXES)
-    found = int.from_bytes(head[_APPLICATION_AT:], "big")
+    found = int.from_bytes(head[_APPLICATION_OFFSET:], "big")
     return head.startswith(_MAGIC) and found == APPLICATION
 
 
 def own_store(where: str) -> ClosableStore:
-    """The database that such a text names. NotSupported if the package for it is not installed."""
+    """Open the database that an address names. Raises NotSupported if its driver is not installed."""
     if is_server_address(where):
         from branchline.stores.postgres import PostgresStore  # noqa: PLC0415  needs psycopg
 
@@ -94,7 +93,7 @@ def own_store(where: str) -> ClosableStore:
 
 
 def shared_store(where: str) -> ClosableStore:
-    """The same, one for all who open sessions by path. It is closed when the program ends."""
+    """Return a store shared by all callers that open sessions by path. It is closed at exit."""
     if not is_server_address(where):
         where = os.path.abspath(os.path.expanduser(where))
     with _guard:

@@ -1,7 +1,6 @@
-"""The folder that belongs to a session file: the one beside it that has its name without the ending.
+"""The companion folder of a session file: the folder next to it with its name without the suffix.
 
-oh-my-pi and Claude Code keep there what does not fit into a line: long tool output, sessions of sub-agents.
-It goes where the file goes.
+oh-my-pi and Claude Code store long tool output and sub-agent sessions there. It is moved with the file.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["companion_folder", "copy_folder", "move_folder"]
 
 
 def companion_folder(path: str) -> str | None:
-    """The folder of a session file; None when it has none. A link is nobody's folder."""
+    """Return the folder of a session file, or None. A symlink does not count."""
     folder = without_suffix(path)
     try:
         return folder if folder != path and stat.S_ISDIR(os.lstat(folder).st_mode) else None
@@ -27,7 +26,7 @@ def companion_folder(path: str) -> str | None:
 
 
 def move_folder(path: str, new_path: str, system: System = SYSTEM) -> None:
-    """Let the folder of a file follow it to its new place on the same file system, if it has one."""
+    """Move the folder of a file, if it has one, after the file was moved on the same file system."""
     folder = companion_folder(path)
     if folder is not None:
         try:
@@ -42,18 +41,18 @@ def move_folder(path: str, new_path: str, system: System = SYSTEM) -> None:
 
 
 def copy_folder(path: str, new_path: str) -> None:
-    """Copy the folder of a file for a copy of that file, readable for this person alone."""
-    import shutil  # noqa: PLC0415  few sessions have a folder, and it loads every kind of archive
+    """Copy the folder of a file for a copy of that file, readable only by its owner."""
+    import shutil  # noqa: PLC0415  slow to import, rarely needed
 
     folder, target = companion_folder(path), without_suffix(new_path)
     if folder is None:
         return
-    for place, folders, names in os.walk(folder):
-        made = os.path.normpath(os.path.join(target, os.path.relpath(place, folder)))
+    for directory, folders, names in os.walk(folder):
+        made = os.path.normpath(os.path.join(target, os.path.relpath(directory, folder)))
         create_directory(made)
-        folders[:] = [name for name in folders if not os.path.islink(os.path.join(place, name))]
+        folders[:] = [name for name in folders if not os.path.islink(os.path.join(directory, name))]
         for name in names:
-            source = os.path.join(place, name)
+            source = os.path.join(directory, name)
             if stat.S_ISREG(os.lstat(source).st_mode):
                 copied = os.path.join(made, name)
                 shutil.copyfile(source, copied)

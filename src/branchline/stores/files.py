@@ -1,9 +1,8 @@
-"""Sessions as files in one directory: ``<key>.jsonl``, and beside them one hidden folder for the rest.
+"""Sessions as files in one directory: ``<key>.jsonl``, and one hidden folder for drafts and trash.
 
-``.branchline/drafts`` holds sessions whose first reply has not come, ``.branchline/trash`` what was removed.
-The directory is made when something is first written into it. Files with any ending that a program gives its
-sessions are found; the store is told the ending of new ones. The folder ``<key>`` that some programs keep
-beside a file goes where that goes.
+``.branchline/drafts`` holds sessions without a first reply, ``.branchline/trash`` removed ones. The directory
+is created by the first write. Files with the suffix of any agent are found; the store has one suffix for new
+files. The folder ``<key>`` that some agents keep next to a file is moved with it.
 """
 
 from __future__ import annotations
@@ -47,17 +46,17 @@ from branchline.stores.trash import Trash
 __all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
 
 SIDE_FOLDER = ".branchline"
-"""The hidden folder beside session files."""
+"""The hidden folder next to session files."""
 _FOLDER = "a folder; sessions are looked for in this directory alone, not in the folders below it"
 _PACKED = ".zst"
 _COMPRESSED = "it is compressed; unpack it, or name the file to read it"
 _OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_DATALESS = 0x40000000  # macOS: the name is here, the bytes are in iCloud
+_DATALESS = 0x40000000  # macOS: the file is in iCloud, not on this disk
 
 
 class FilesStore:
-    """The sessions of one directory. Nothing is touched until asked."""
+    """The sessions of one directory. The constructor does not access the disk."""
 
     def __init__(
         self,
@@ -80,19 +79,19 @@ class FilesStore:
         suffix = "" if self.suffix == JSONL else f", suffix={self.suffix!r}"
         return f"FilesStore({self.directory!r}{suffix})"
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def with_suffix(self, suffix: str) -> FilesStore:
-        """The same directory, with another ending for new files."""
+        """Return a store for the same directory with another suffix for new files."""
         return FilesStore(self.directory, suffix=suffix, lock_timeout=self._lock_timeout, system=self._system)
 
     def scan(
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
     ) -> ScanResult:
-        """One look at the directory. LogError when it is there and cannot be read.
+        """List the directory. Raises LogError if it exists but cannot be read.
 
-        Files that have nothing to do with sessions are ignored; where nothing else is there, they are named
-        with the reason why they are not listed.
+        Unrelated files are ignored; if there are no sessions, they are reported with the reason why they
+        are not listed.
         """
         found: list[StoredLog] = []
         hidden: list[SkippedFile] = []
@@ -100,20 +99,20 @@ class FilesStore:
         try:
             with os.scandir(self.directory) as listing:
                 for item in listing:
-                    _sort_in(item, found, hidden, others)
+                    _classify(item, found, hidden, others)
         except FileNotFoundError:
             return ScanResult([], [])
         except OSError as problem:
             raise LogError(
                 f"cannot list the sessions in {self.directory}: {describe_oserror(problem)}"
             ) from problem
-        found = self._without_doubles(found, hidden)
+        found = self._without_duplicates(found, hidden)
         hidden += () if found else others
         hidden.sort()
         return ScanResult(page_of(found, limit, after, prefix), hidden if after is None else [])
 
-    def _without_doubles(self, found: list[StoredLog], hidden: list[SkippedFile]) -> list[StoredLog]:
-        """The files without those whose key another one has, which ends as new files do."""
+    def _without_duplicates(self, found: list[StoredLog], hidden: list[SkippedFile]) -> list[StoredLog]:
+        """Drop files whose key belongs to a file with the store's own suffix."""
         if len({stored.key for stored in found}) == len(found):
             return found
         kept = []
@@ -129,12 +128,12 @@ class FilesStore:
         return _stored(key, self.path_of(key))
 
     def path_of(self, key: str) -> str:
-        """Where the file of this key lies, or would lie."""
+        """Return the path of the file of this key, whether or not it exists."""
         return self._path_in(self.directory, key)
 
     def drafts(self) -> list[StoredLog]:
         found = FilesStore(self._draft_directory, suffix=self.suffix).scan().found
-        # A crash while a draft was published leaves it under both names; it is a session by then.
+        # A crash during publication leaves a draft under both names; it counts as a session then.
         return [
             draft for draft in found if not _same_file(self.draft_path(draft.key), self.path_of(draft.key))
         ]
@@ -144,7 +143,7 @@ class FilesStore:
         return _Snapshot(own, lambda: (self.path_of(key), self.draft_path(key)))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
-        """Those that a writer has locked or, where the system can tell (Linux), any program has open."""
+        """Return the keys of files that a writer has locked or, on Linux, that any process has open."""
         used = set()
         keys = tuple(keys)
         opened = {found.identity for found in open_files(SUFFIXES)} if keys else set()
@@ -187,7 +186,7 @@ class FilesStore:
 
     def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
         path = self.path_of(key)
-        # Looked at before the bytes are written; publishing looks again.
+        # Checked before the bytes are written; publishing checks again.
         if os.path.lexists(path) or os.path.lexists(self.draft_path(key)):
             raise self._taken("create", key)
         try:
@@ -218,7 +217,7 @@ class FilesStore:
         return True
 
     def drop_empty_folders(self) -> None:
-        """Remove the folder for drafts if nothing is in it, from the directory of another program."""
+        """Remove the drafts folder if it is empty, to leave no trace in another agent's directory."""
         with contextlib.suppress(OSError):
             os.rmdir(self._draft_directory)
             os.rmdir(os.path.dirname(self._draft_directory))
@@ -230,11 +229,11 @@ class FilesStore:
         target = self.with_suffix(suffix_of(source)).path_of(new_key)
         if self.stat(key) is None:
             raise self._no_session(key)
-        # Looked at here as well: publishing takes two names of one file for its own unfinished work, and a
-        # file system that ignores case shows one file under both.
+        # Checked here as well: publishing treats two names of one file as its own interrupted work, and a
+        # case-insensitive file system shows one file under both names.
         if os.path.lexists(target) or os.path.lexists(self.draft_path(new_key)):
             raise self._taken(f"rename {key!r}", new_key)
-        self._require_room_for_folder(f"rename {key!r}", source, target)
+        self._require_free_folder(f"rename {key!r}", source, target)
         try:
             publish_file(source, target, system=self._system)
         except FileNotFoundError:
@@ -242,7 +241,7 @@ class FilesStore:
         except FileExistsError:
             raise self._taken(f"rename {key!r}", new_key) from None
         move_folder(source, target, self._system)
-        from branchline.log.seals import move_seal  # noqa: PLC0415  lists rename nothing
+        from branchline.log.seals import move_seal  # noqa: PLC0415  not needed for listing
 
         move_seal(source, target, self._system)
         found = self.stat(new_key)
@@ -273,7 +272,7 @@ class FilesStore:
         doing = f"restore {token!r} from the trash"
         if os.path.lexists(other):
             raise self._taken(doing, key)
-        self._require_room_for_folder(doing, kept, path)
+        self._require_free_folder(doing, kept, path)
         try:
             self._trash.take(item, path)
         except FileNotFoundError:
@@ -292,18 +291,17 @@ class FilesStore:
 
     def _taken(self, doing: str, key: str) -> FileExistsError:
         return FileExistsError(
-            f"cannot {doing} in {self.directory}: there is a session {key!r} already; "
-            "rename or remove it first"
+            f"cannot {doing} in {self.directory}: a session {key!r} already exists; rename or remove it first"
         )
 
-    def _require_room_for_folder(self, doing: str, source: str, target: str) -> None:
-        """Refuse a place where the folder that belongs to a file cannot follow it."""
+    def _require_free_folder(self, doing: str, source: str, target: str) -> None:
+        """Raise FileExistsError if the companion folder of a file cannot be moved with it."""
         taken = without_suffix(target)
         if companion_folder(source) is not None and os.path.lexists(taken):
             raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} already exists")
 
     def _require_own_folder(self, kind: str) -> None:
-        """Refuse to write through a link that somebody put in the place of our hidden folder."""
+        """Raise LogError if the hidden folder is a symlink: it could redirect writes elsewhere."""
         for path in (
             os.path.join(self.directory, SIDE_FOLDER),
             os.path.join(self.directory, SIDE_FOLDER, kind),
@@ -311,7 +309,7 @@ class FilesStore:
             try:
                 status = os.lstat(path)
             except OSError:
-                return  # not there yet; what else may be wrong, the writing will say
+                return  # missing, or the write reports the error
             if not stat.S_ISDIR(status.st_mode):
                 raise LogError(f"cannot use {path}: it is a link or not a directory")
 
@@ -324,11 +322,11 @@ class FilesStore:
         return f"{self.directory}/{SIDE_FOLDER}/drafts"
 
     def draft_path(self, key: str) -> str:
-        """Where the draft of this key is, or would be."""
+        """Return the path of the draft of this key, whether or not it exists."""
         return self._path_in(self._draft_directory, key)
 
     def _path_in(self, directory: str, key: str) -> str:
-        """Where the file of a key is in a directory or, where there is none, would be created."""
+        """Return the path of the file of a key in a directory, or the path that a new file gets."""
         own = f"{directory}/{check_key(key)}{self.suffix}"
         for suffix in SUFFIXES:
             if suffix != self.suffix and os.path.lexists(other := f"{directory}/{key}{suffix}"):
@@ -337,9 +335,9 @@ class FilesStore:
 
 
 def draft_at(path: str) -> tuple[FilesStore, str] | None:
-    """The store and key of the draft at a path: in a folder of drafts, or the one that will be at the path.
+    """Return the store and key of the draft at a path, or of the draft that will be published to it.
 
-    None where a file is at the path already, and where there is no draft for it.
+    None if a file exists at the path, or if there is no draft for it.
     """
     path = os.path.abspath(path)
     store, key = store_at(path), without_suffix(os.path.basename(path))
@@ -349,7 +347,7 @@ def draft_at(path: str) -> tuple[FilesStore, str] | None:
 
 
 def store_at(path: str) -> FilesStore:
-    """The store of the session or draft at a path."""
+    """Return the store of the session or draft at a path."""
     folder, name = os.path.split(os.path.abspath(path))
     if folder.endswith(f"{os.sep}{SIDE_FOLDER}{os.sep}drafts"):
         folder = os.path.dirname(os.path.dirname(folder))
@@ -357,17 +355,17 @@ def store_at(path: str) -> FilesStore:
 
 
 def snapshot_of_file(path: str) -> AbstractContextManager[Read]:
-    """A cheap look at the file at a path, whatever directory it lies in."""
+    """Open the file at a path for reading, in any directory."""
     return _Snapshot(path, tuple)
 
 
 class _Snapshot:
-    """A file open for reading, for the length of a `with` block. Nothing is locked or remembered."""
+    """A file open for reading during a ``with`` block. Takes no lock and keeps no state."""
 
     __slots__ = ("_descriptor", "_others", "_path")
 
     def __init__(self, path: str, others: Callable[[], Iterable[str]]) -> None:
-        """``others`` are opened in turn where there is no file at ``path``."""
+        """``others`` are tried in order if there is no file at ``path``."""
         self._path = path
         self._others = others
         self._descriptor = -1
@@ -393,13 +391,13 @@ class _Snapshot:
         os.close(self._descriptor)
 
 
-def _sort_in(
+def _classify(
     item: os.DirEntry[str],
     found: list[StoredLog],
     hidden: list[SkippedFile],
     others: list[SkippedFile],
 ) -> None:
-    """Sort one name of the directory in: a session, one that is not listed, or something else."""
+    """Classify a directory entry: a session, a hidden one, or something else."""
     name = item.name
     if not name.endswith(SUFFIXES):
         if (reason := cloud_placeholder(name)) is not None:
@@ -422,7 +420,7 @@ def _sort_in(
 
 
 def why_hidden(key: str, status: os.stat_result) -> str | None:
-    """Why a file with the name of a session is not listed as one; None when it is."""
+    """Return why a file with a session suffix is not listed; None if it is listed."""
     if not stat.S_ISREG(status.st_mode):
         return "not a regular file"
     if not is_key(key):

@@ -1,14 +1,14 @@
-"""SQLite databases of other programs, read without disturbing them.
+"""Read-only access to SQLite databases of other agents.
 
-Nothing is ever written: no database, no ``-wal``, no ``-shm``. How a database is opened depends on what lies
-beside it:
+Nothing is ever written: no database, no ``-wal``, no ``-shm``. How a database is opened depends on the files
+next to it:
 
 - A database that is not in WAL mode, or whose ``-wal`` and ``-shm`` both exist, is opened with ``mode=ro``,
-  which waits a moment for a program that holds a lock.
-- A database in WAL mode without a ``-wal`` is complete in itself. SQLite would create files beside it, so it
-  is opened as immutable, and what was read is read again if the file changed meanwhile.
-- Everything else, such as a ``-wal`` that may not be locked here or was copied without its ``-shm``, is
-  copied to a private directory and read there.
+  which waits briefly for a process that holds a lock.
+- A database in WAL mode without a ``-wal`` is complete. SQLite would create files next to it, so it is opened
+  as immutable, and read again if the file changed meanwhile.
+- Everything else, such as a ``-wal`` that cannot be locked or was copied without its ``-shm``, is copied to a
+  private directory and read there.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ["MAGIC", "is_database", "read_database", "reading_database", "state_o
 
 MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = slice(18, 20)
-_PATIENCE = 2.0
-"""Seconds to wait for a program that holds a lock."""
-_LONGEST_VALUE = 1 << 28
-"""No row of a session is longer; SQLite itself allows a gigabyte."""
+_TIMEOUT_SECONDS = 2.0
+"""Seconds to wait for a process that holds a lock."""
+_MAX_VALUE = 1 << 28
+"""Size limit of a value; SQLite itself allows a gigabyte."""
 _ALLOWED, _DENIED = 0, 1
-"""SQLITE_OK and SQLITE_DENY, without loading sqlite3."""
-_TRIES = 3
+"""SQLITE_OK and SQLITE_DENY, without importing sqlite3."""
+_ATTEMPTS = 3
 _T = TypeVar("_T")
 
 
 def is_database(path: str) -> bool:
-    """Whether a SQLite database is at this path."""
+    """Return whether there is a SQLite database at this path."""
     try:
         return read_beginning(path, len(MAGIC)) == MAGIC
     except OSError:
@@ -51,36 +51,36 @@ def is_database(path: str) -> bool:
 
 
 def tables_of(query: Query) -> frozenset[str]:
-    """The names of the tables."""
+    """Return the names of the tables."""
     rows = query("SELECT name FROM sqlite_master WHERE type = 'table'")
     return frozenset(name.decode("utf-8", "replace") for (name,) in rows)
 
 
 def read_database(path: str, use: Callable[[Query], _T]) -> _T:
-    """What ``use`` makes of a database; it must not keep the query.
+    """Call ``use`` with a query on a database and return its result; ``use`` must not keep the query.
 
-    ``use`` is called again if the database changed while it was read in a way that a reader can notice.
-    Raises CannotOpen, NotASession or LogError with the reason.
+    ``use`` is called again if the database changed during the read. Raises CannotOpen, NotASession or
+    LogError with the reason.
     """
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         with _Reading(path) as reading:
             result = use(reading.query)
             if reading.is_consistent():
                 return result
-    raise _unsettled(path)
+    raise _changing_error(path)
 
 
 @contextlib.contextmanager
 def reading_database(path: str) -> Iterator[Query]:
-    """A query on a database for a ``with`` block, as it is at one moment."""
+    """Open a consistent snapshot of a database for a ``with`` block."""
     with _Reading(path) as reading:
         yield reading.query
         if not reading.is_consistent():
-            raise _unsettled(path)
+            raise _changing_error(path)
 
 
 def state_of(path: str) -> object:
-    """What changes whenever a program writes to a database; None if the database is gone."""
+    """Return a value that changes with every write to a database; None if the database is gone."""
     try:
         return _files(path)[:2]
     except (OSError, NotASession):
@@ -88,7 +88,7 @@ def state_of(path: str) -> object:
 
 
 class _Files(NamedTuple):
-    """What tells one state of a database from another, without opening it."""
+    """The state of a database's files, to detect changes without opening it."""
 
     main: tuple[int, ...]
     wal: tuple[int, ...] | None
@@ -121,7 +121,7 @@ class _Connection:
         self.path = path
         self.files = files
         self.is_live = False
-        """Whether SQLite itself keeps what is read consistent."""
+        """Whether SQLite itself guarantees consistent reads."""
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self.connection = self._open()
 
@@ -144,7 +144,7 @@ class _Connection:
         return self._open_copy()
 
     def _open_copy(self) -> sqlite3.Connection:
-        """Open a private copy of the database and its WAL, both of the same moment."""
+        """Open a private copy of the database and its WAL, both in the same state."""
         import shutil  # noqa: PLC0415  few databases are copied
         import tempfile  # noqa: PLC0415
 
@@ -152,7 +152,7 @@ class _Connection:
             prefix="branchline-", ignore_cleanup_errors=True
         )  # mode 0700
         try:
-            for _ in range(_TRIES):
+            for _ in range(_ATTEMPTS):
                 before = _files(self.path)
                 copy = os.path.join(self._copy.name, "copy.db")
                 shutil.copyfile(self.path, copy)
@@ -165,7 +165,7 @@ class _Connection:
             self.close()
             raise
         self.close()
-        raise _unsettled(self.path)
+        raise _changing_error(self.path)
 
     def close(self) -> None:
         with contextlib.suppress(AttributeError):  # opening failed
@@ -179,11 +179,11 @@ class _Connection:
 
 
 _recent = threading.local()
-"""The connection of this thread that was used last: lists read many sessions of one database."""
+"""The last connection of this thread: lists read many sessions of one database."""
 
 
 class _Reading:
-    """One consistent look at a database."""
+    """One consistent read of a database."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -194,14 +194,14 @@ class _Reading:
             with opening(self._path):
                 files = _files(self._path)
                 recent: _Connection | None = getattr(_recent, "connection", None)
-                _recent.connection = None  # nobody else may use it now
+                _recent.connection = None  # taken: not for nested reads
                 if recent is None or (recent.path, recent.files) != (self._path, files):
                     recent = _Connection(self._path, files)
                 self._connection = recent
                 if recent.is_live:
                     recent.connection.execute("BEGIN")
         except _sqlite_error() as problem:
-            raise _explained(self._path, problem) from problem
+            raise _converted_error(self._path, problem) from problem
         return self
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
@@ -215,42 +215,42 @@ class _Reading:
         connection.close()
 
     def is_consistent(self) -> bool:
-        """Whether everything that was read belongs to one state of the database."""
+        """Return whether everything read belongs to one state of the database."""
         return self._connection.is_live or _files(self._path)[:2] == self._connection.files[:2]
 
     def query(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._connection.connection.execute(sql, values)
         except _sqlite_error() as problem:
-            raise _explained(self._path, problem) from problem
+            raise _converted_error(self._path, problem) from problem
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     import sqlite3  # noqa: PLC0415  only for databases
-    from urllib.parse import quote  # noqa: PLC0415  few agents keep sessions in databases
+    from urllib.parse import quote  # noqa: PLC0415  rarely needed
 
     uri = f"file:{quote(os.path.abspath(path))}?{mode}"
     connection = sqlite3.connect(
-        uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
         connection.text_factory = bytes
         connection.execute("PRAGMA query_only = 1")
         connection.execute("PRAGMA trusted_schema = 0")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
         views = connection.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')"
         ).fetchall()
         if views:
-            connection.set_authorizer(_without({os.fsdecode(name).lower() for (name,) in views}))
+            connection.set_authorizer(_deny_views({os.fsdecode(name).lower() for (name,) in views}))
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _without(views: set[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
-    """An authorizer that refuses what views do: the author of the database chose how long that takes."""
+def _deny_views(views: set[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
+    """Return an authorizer that refuses views and triggers: a hostile one could run forever."""
 
     def authorize(
         _action: int, _first: str | None, _second: str | None, _base: str | None, view: str | None
@@ -266,18 +266,18 @@ def _sqlite_error() -> type[sqlite3.Error]:
     return sqlite3.Error
 
 
-def _unsettled(path: str) -> LogError:
+def _changing_error(path: str) -> LogError:
     return LogError(f"cannot read {path}: another program keeps changing it; try again")
 
 
 def _needs_copy(problem: Exception) -> bool:
-    """Whether the files beside a database may not be used here, so that only a copy can be read."""
+    """Return whether the files next to a database cannot be used, so that only a copy can be read."""
     text = str(problem)
     return "unable to open" in text or "readonly" in text or "disk I/O" in text
 
 
-def _explained(path: str, problem: sqlite3.Error) -> BranchlineError:
-    """What SQLite raised, as a sentence about the database."""
+def _converted_error(path: str, problem: sqlite3.Error) -> BranchlineError:
+    """Convert a SQLite error to one that names the database and the cause."""
     text = str(problem)
     if "locked" in text or "busy" in text:
         return LogError(f"cannot read {path}: another program has locked the database; try again")

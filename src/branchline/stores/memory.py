@@ -1,4 +1,4 @@
-"""Sessions that live as long as this object: for tests, for agents that need no files."""
+"""Sessions in memory, for tests and for agents that need no files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["MemoryStore"]
 
 
 class _DatedLog(MemoryLog):
-    """A log in memory that knows when it was last written, as files do, and whether it is written now."""
+    """A log in memory with a modification time and a lock state."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data, name)
@@ -67,7 +67,7 @@ class MemoryStore:
     def __repr__(self) -> str:
         return f"MemoryStore({self.name!r})"
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def scan(
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
@@ -88,7 +88,7 @@ class MemoryStore:
         yield self.open(key).read
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
-        """Those whose lock a writer holds; who else keeps a log, nobody can tell."""
+        """Return the keys of logs whose lock a writer holds."""
         with self._lock:
             logs = {key: self._logs.get(check_key(key)) or self._drafts.get(key) for key in keys}
         return {key for key, log in logs.items() if log is not None and log.is_locked()}

@@ -1,4 +1,4 @@
-"""The files of a session that its agent keeps in documents: collected for a page, and checked on import.
+"""The original files of a session that its agent stores as documents, for export in a page and for import.
 
 Names are relative, with as few folders as the format needs to recognize the session and read the same lines.
 """
@@ -14,15 +14,15 @@ from branchline.stores.sources import companion_reader
 
 __all__ = ["original_files", "require_same_lines"]
 
-_MOST_FOLDERS = 6
+_MAX_FOLDERS = 6
 
 
 def original_files(
     path: str, documents: DocumentFiles | None, lines: Callable[[], bytes]
 ) -> dict[str, bytes]:
-    """The content of each file of the session at a path, its own document first.
+    """Return the content of each file of the session at a path, its main document first.
 
-    Empty if the session is not kept in documents, or if its files do not give the same ``lines`` elsewhere.
+    Empty if the session is not stored as documents, or if its files do not give the same ``lines`` elsewhere.
     """
     if documents is None or not documents.recognizes(path):
         return {}
@@ -37,10 +37,10 @@ def original_files(
         return data
 
     wanted = b"".join(documents.lines(_content(found[path]), path, companion))
-    if wanted != lines():  # it changed since it was opened
+    if wanted != lines():  # changed since it was opened
         return {}
     folders = path.split("/")[:-1]
-    for number in range(1, min(len(folders), _MOST_FOLDERS)):
+    for number in range(1, min(len(folders), _MAX_FOLDERS)):
         root = "/".join(folders[:-number]) + "/"
         if not all(file.startswith(root) for file in found):
             continue
@@ -51,16 +51,16 @@ def original_files(
 
 
 def require_same_lines(files: Mapping[str, bytes], documents: DocumentFiles | None, lines: bytes) -> None:
-    """Raise NotASession unless these files, all of them, are what the lines of a session are made of."""
-    asked: set[str] = set()
-    if documents is None or _lines(files, documents, asked) != lines or asked != files.keys():
-        raise NotASession("its files are not those of the session in it")
+    """Raise NotASession unless exactly these files produce the lines of a session."""
+    requested: set[str] = set()
+    if documents is None or _lines(files, documents, requested) != lines or requested != files.keys():
+        raise NotASession("its files do not match the session in it")
 
 
 def _lines(
-    files: Mapping[str, bytes], documents: DocumentFiles, asked: set[str] | None = None
+    files: Mapping[str, bytes], documents: DocumentFiles, requested: set[str] | None = None
 ) -> bytes | None:
-    """The lines of the session that the first file holds; None if the format does not recognize it."""
+    """Return the lines of the session in the first file; None if the format does not recognize it."""
     main = next(iter(files))
     if not _is_plain(main) or not documents.recognizes("/" + main):
         return None
@@ -68,12 +68,12 @@ def _lines(
     def companion(wanted: str) -> bytes | None:
         name = wanted.removeprefix("/")
         data = files.get(name) if _is_plain(name) else None
-        if data is not None and asked is not None:
-            asked.add(name)
+        if data is not None and requested is not None:
+            requested.add(name)
         return data
 
-    if asked is not None:
-        asked.add(main)
+    if requested is not None:
+        requested.add(main)
     try:
         return b"".join(documents.lines(_content(files[main]), "/" + main, companion))
     except BranchlineError:
@@ -81,7 +81,7 @@ def _lines(
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name stays below the directory that it is relative to, on every system."""
+    """Return whether a relative name stays below its directory on every system."""
     return name.isprintable() and "\\" not in name and not {"", ".", ".."} & set(name.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""The content of compressed session files, within limits, so that a small file cannot fill memory or disk.
+"""Decompression of session files, with limits against decompression bombs.
 
 One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed data may unpack to:
 
@@ -9,9 +9,8 @@ One setting, ``max_unpacked`` (default 2 GiB), scales all limits. Compressed dat
 - no line longer than 1/64 of ``max_unpacked`` (32 MiB).
 
 Real sessions compress 5 to 20 times, rarely 100 times; decompression bombs 10,000 times and more. Lines and
-values are limited too, since each costs far more memory and time than its bytes. Half a gigabyte of ordinary
-content is what every command reads in 20 seconds and 1.5 GB; only a file that is itself larger than 128 MiB
-may hold more.
+values are limited too, because each costs far more memory and time than its bytes. Every command reads half a
+gigabyte of ordinary content in 20 seconds and 1.5 GB; only a file larger than 128 MiB may hold more.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _LISTED = 8
 
 
 class Allowance:
-    """How much compressed files may unpack to; files that belong together share one.
+    """A limit on the decompressed size; files that belong together share one.
 
     ``limit`` is in bytes, by default the setting ``max_unpacked``.
     """
@@ -49,19 +48,19 @@ class Allowance:
         self._lines = 0
         self._values = 0
 
-    def check(self, pieces: Iterable[bytes], packed: int) -> Iterator[bytes]:
-        """Yield the pieces that a file of ``packed`` bytes unpacks to. TooLarge once they exceed a limit."""
+    def check(self, chunks: Iterable[bytes], packed: int) -> Iterator[bytes]:
+        """Yield the chunks that a file of ``packed`` bytes unpacks to. Raises TooLarge beyond a limit."""
         self._packed += packed
         little = min(self.limit // _MUCH, self.limit // _ANY_RATIO + _RATIO * self._packed)
         size = min(self.limit, max(little, _RATIO_OF_MUCH * self._packed))
         lines, values, longest = size // _PER_LINE, size // _PER_VALUE, self.limit // _LONGEST_LINE
         line = 0
-        for piece in pieces:
-            self._unpacked += len(piece)
-            self._lines += piece.count(b"\n")
-            self._values += piece.count(b"[") + piece.count(b"{")
-            end = piece.rfind(b"\n") + 1
-            line = len(piece) - end if end else line + len(piece)
+        for chunk in chunks:
+            self._unpacked += len(chunk)
+            self._lines += chunk.count(b"\n")
+            self._values += chunk.count(b"[") + chunk.count(b"{")
+            end = chunk.rfind(b"\n") + 1
+            line = len(chunk) - end if end else line + len(chunk)
             if self._unpacked > size:
                 raise self._too_large(_amount(size), size)
             if self._lines > lines:
@@ -71,7 +70,7 @@ class Allowance:
             if line > longest:
                 way_out = f"a line may have 1/{_LONGEST_LINE} of the setting max_unpacked ({self._setting})"
                 raise TooLarge(f"it unpacks to more than {_amount(longest)} in one line; {way_out}")
-            yield piece
+            yield chunk
 
     def _too_large(self, most: str, size: int) -> TooLarge:
         if size == self.limit:
@@ -87,7 +86,7 @@ class Allowance:
 
 
 def max_unpacked() -> int:
-    """The setting in force, in bytes."""
+    """Return the setting ``max_unpacked`` in bytes."""
     from branchline.settings import load  # noqa: PLC0415  only compressed files need it
 
     return load().settings.max_unpacked * _MIB
@@ -98,47 +97,47 @@ def unpacked(
 ) -> Spool:
     """Unpack the compressed file of ``size`` bytes behind ``read``: in memory if small, else on disk.
 
-    TooLarge if a limit is exceeded, NotSupported as by :meth:`CompressedFiles.decompress`.
+    Raises TooLarge if a limit is exceeded, and NotSupported like :meth:`CompressedFiles.decompress`.
     """
     allowance = Allowance() if allowance is None else allowance
     return Spool(allowance.check(compression.decompress(read), size))
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """As much of a compressed file as a listing reads."""
+    """The part of a compressed file that a listing reads."""
 
     content: Content
     whole: bool
     problem: BranchlineError | None = None
-    """Why the file cannot be opened; the content is then its beginning."""
+    """Why the file cannot be opened; the content is then only its start."""
 
 
 def unpacked_for_listing(compression: CompressedFiles, read: Read, size: int) -> Listed:
-    """Unpack a file if it holds no more than 1/8 of ``max_unpacked`` (256 MiB), else its first megabyte.
+    """Unpack a file of up to 1/8 of ``max_unpacked`` (256 MiB), or else its first megabyte.
 
-    Raises NotSupported if not even that can be unpacked.
+    Raises NotSupported if even that fails.
     """
     allowance = Allowance()
-    pieces = allowance.check(compression.decompress(read), size)
+    chunks = allowance.check(compression.decompress(read), size)
     try:
-        return Listed(Spool(_no_more(pieces, allowance.limit // _LISTED)), whole=True)
-    except _More:
+        return Listed(Spool(_limited(chunks, allowance.limit // _LISTED)), whole=True)
+    except _TooLong:
         return Listed(Spool([unpacked_head(compression, read)]), whole=False)
     except BranchlineError as problem:
         return Listed(Spool([unpacked_head(compression, read)]), whole=False, problem=problem)
 
 
-class _More(Exception):
-    """There is more content than a listing reads."""
+class _TooLong(Exception):
+    """The content exceeds the limit of a listing."""
 
 
-def _no_more(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
+def _limited(chunks: Iterable[bytes], most: int) -> Iterator[bytes]:
     size = 0
-    for piece in pieces:
-        size += len(piece)
+    for chunk in chunks:
+        size += len(chunk)
         if size > most:
-            raise _More
-        yield piece
+            raise _TooLong
+        yield chunk
 
 
 def _amount(size: int) -> str:

@@ -1,7 +1,7 @@
-"""What a store is: logs by key. Drafts and a trash are separate protocols, which a store may lack.
+"""The store protocol: keyed logs. Drafts and a trash are separate, optional protocols.
 
-A key is a bare name, never a path. Anything that keeps these promises can hold sessions; the suite in
-:mod:`branchline.stores.conformance` checks them.
+A key is a bare name, never a path. Any implementation can hold sessions; the test suite in
+:mod:`branchline.stores.conformance` checks its behaviour.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -37,7 +37,6 @@ __all__ = [
     "TrashStore",
     "by_newest",
     "check_key",
-    "chunks",
     "close_store",
     "drafts_in",
     "hashed",
@@ -51,23 +50,23 @@ Read = Callable[[int, int], bytes]
 
 
 class FileStamp(msgspec.Struct, frozen=True, gc=False):
-    """What tells one state of a file from another without reading it."""
+    """The status fields of a file that change when its content changes."""
 
     device: int
     inode: int
     size: int
     modified_ns: int
     changed_ns: int
-    """The time of the last change of the inode, which no program can set back."""
+    """The ctime of the inode, which programs cannot set."""
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileStamp:
-        """The stamp in the status of a file."""
+        """Return the stamp of a file status."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     @property
     def packed(self) -> bytes:
-        """The stamp as bytes that sort by the time of the last change; empty where a number is too large."""
+        """The stamp as bytes that sort by modification time; empty if a number is too large."""
         try:
             return pack_stamp(self.modified_ns, self.device, self.inode, self.size, self.changed_ns)
         except struct.error:
@@ -75,7 +74,7 @@ class FileStamp(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def unpacked(cls, packed: bytes) -> FileStamp:
-        """The stamp in these bytes."""
+        """Return the stamp from its packed form."""
         modified_ns, device, inode, size, changed_ns = _STAMP.unpack(packed)
         return cls(device, inode, size, modified_ns, changed_ns)
 
@@ -84,43 +83,43 @@ _STAMP = struct.Struct(">qQQQq")
 pack_stamp = _STAMP.pack
 """``pack_stamp(modified_ns, device, inode, size, changed_ns)``: the bytes of a :class:`FileStamp`."""
 PACKED_IDENTITY = slice(8, 24)
-"""Where a packed stamp holds device and inode, by which one file under two names is known."""
+"""The slice of a packed stamp with device and inode, which identify a file under any name."""
 
 
 class FileState(msgspec.Struct, frozen=True, gc=False):
-    """A file as it was when somebody looked at it."""
+    """A file and its state at one time."""
 
     path: str
     stamp: bytes
     """The packed :class:`FileStamp`."""
     number: int = 0
-    """The number that the catalog knows it by; 0 where it does not, or where the file changed since."""
+    """Its number in the catalog; 0 if it is not in the catalog or has changed since."""
 
 
 class StoredLog(msgspec.Struct, frozen=True, gc=False):
-    """One log as the store sees it, without opening it."""
+    """A log in a store, as listed without opening it."""
 
     key: str
     size: int
     modified: float
     """Unix seconds."""
     path: str | None = None
-    """Where the file lies; None where there are no files."""
+    """The path of the file; None in stores without files."""
     stamp: FileStamp | None = None
-    """None where there are no files."""
+    """None in stores without files."""
     header: Header | None = None
-    """The header, where the store knows it without opening the log."""
+    """The header, if the store knows it without opening the log."""
 
 
 class ScanResult(NamedTuple):
-    """What lies in a store: the logs newest first, and what was seen but is not a log."""
+    """The contents of a store: the logs, newest first, and the files that are not listed."""
 
     found: list[StoredLog]
     hidden: list[SkippedFile]
 
 
 class TrashItem(msgspec.Struct, frozen=True):
-    """A log in the trash; ``token`` brings it back."""
+    """A log in the trash; ``token`` restores it."""
 
     token: str
     key: str
@@ -135,106 +134,106 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The display name for messages."""
         ...
 
     def scan(
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
     ) -> ScanResult:
-        """The logs, newest first, without opening any. Nothing there is an empty scan, not an error.
+        """List the logs, newest first, without opening them. An empty or missing store is not an error.
 
-        ``limit`` ends a page, and ``after``, the ``modified`` and ``key`` of its last log, begins the next
-        one; what is hidden comes with the first page. With a ``prefix`` only keys that begin so are found.
+        ``limit`` is the page size, and ``after``, the ``modified`` and ``key`` of its last log, starts the
+        next page. Hidden files are part of the first page. ``prefix`` selects keys.
         """
         ...
 
     def stat(self, key: str) -> StoredLog | None:
-        """One log; None when there is none."""
+        """Return one log; None if there is none."""
         ...
 
     def snapshot(self, key: str) -> AbstractContextManager[Read]:
-        """A cheap look at a log, for those who only read. SessionNotFound when there is none."""
+        """Open a log cheaply, for reading only. Raises SessionNotFound if there is none."""
         ...
 
     def open(self, key: str, *, durability: Durability = "fsync") -> Log:
-        """The log of this key. SessionNotFound when there is none."""
+        """Open a log. Raises SessionNotFound if there is none."""
         ...
 
     def create(self, key: str, data: bytes, *, durability: Durability = "fsync") -> Log:
-        """A new log that holds these lines. FileExistsError when the key is taken."""
+        """Create a log with these lines. Raises FileExistsError if the key is taken."""
         ...
 
     def rename(self, key: str, new_key: str) -> StoredLog:
-        """Give a log another key. SessionNotFound without a source, FileExistsError for a taken target.
+        """Rename a log. Raises SessionNotFound if it is missing, FileExistsError if the new key is taken.
 
-        Whoever has the log open goes on appending to it.
+        Open handles of the log keep working.
         """
         ...
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
-        """Those of these logs that somebody is known to have open, or to be writing, now."""
+        """Return those of the keys whose logs are known to be open or being written."""
         ...
 
 
 @runtime_checkable
 class DraftStore(Store, Protocol):
-    """A store with drafts, which no listing shows: sessions whose first reply has not come.
+    """A store with drafts: unlisted sessions that have no reply yet.
 
-    Without them a session is a log from its first entry on. A draft is opened and read as a log is.
+    In other stores a session is a log from its first entry on. A draft is opened and read like a log.
     """
 
     def create(self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync") -> Log:
-        """A new log that holds these lines. FileExistsError when a log or a draft has this key."""
+        """Create a log or draft with these lines. Raises FileExistsError if either has this key."""
         ...
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> Log:
-        """Turn a draft into a log that is listed. FileExistsError when the key is taken."""
+        """Turn a draft into a listed log. Raises FileExistsError if the key is taken."""
         ...
 
     def drafts(self) -> list[StoredLog]:
-        """Drafts, newest first: sessions whose first reply never came."""
+        """Return the drafts, newest first."""
         ...
 
     def drop_draft(self, key: str) -> bool:
-        """Forget a draft that holds nothing worth keeping; False when there is none."""
+        """Delete a draft permanently; False if there is none."""
         ...
 
 
 @runtime_checkable
 class TrashStore(Store, Protocol):
-    """A store whose logs can be removed and brought back."""
+    """A store whose logs can be removed and restored."""
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
-        """Move a log (or a draft) to the trash; None when there is none."""
+        """Move a log (or a draft) to the trash; None if there is none."""
         ...
 
     def trashed(self) -> list[TrashItem]:
-        """What lies in the trash, last removed first."""
+        """Return the items in the trash, last removed first."""
         ...
 
     def restore(self, token: str) -> StoredLog:
-        """Bring a log back. SessionNotFound for an unknown token, FileExistsError when its key is taken."""
+        """Restore a log. Raises SessionNotFound for an unknown token, FileExistsError for a taken key."""
         ...
 
 
 @runtime_checkable
 class LoadStore(Store, Protocol):
-    """A store that takes a whole log at once, whatever is in it."""
+    """A store that can load a complete log at once, with any content."""
 
     def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
-        """A new log of exactly these bytes, which need not be whole lines; none of it is seen before all is.
+        """Create a log of exactly these bytes, which need not be whole lines, atomically.
 
-        FileExistsError when the key is taken.
+        Raises FileExistsError if the key is taken.
         """
         ...
 
 
 @runtime_checkable
 class AddressedStore(Store, Protocol):
-    """A store whose logs can be named from outside: files, and databases by ``FILE#KEY``."""
+    """A store whose logs have paths: files, and databases as ``FILE#KEY``."""
 
     def path_of(self, key: str) -> str:
-        """The path by which a log is opened, whether or not there is one yet."""
+        """Return the path that opens a log, whether or not it exists."""
         ...
 
 
@@ -243,7 +242,7 @@ class ClosableStore(Store, Protocol):
     """A store that holds connections or files between calls."""
 
     def close(self) -> None:
-        """Let go of them. Closing twice is harmless; a log that is open must be closed before."""
+        """Close them. Closing twice is harmless; close open logs first."""
         ...
 
 
@@ -253,20 +252,12 @@ def close_store(store: Store) -> None:
         store.close()
 
 
-def chunks(read: Read) -> Iterator[bytes]:
-    """The bytes of a log from its beginning to its end."""
-    offset = 0
-    while data := read(offset, _CHUNK):
-        yield data
-        offset += len(data)
-
-
 def hashed(values: tuple[object, ...]) -> int:
-    """A number for a stamp that is the same in every process.
+    """Return a hash for a stamp that is stable across processes.
 
-    As a time it is in the past, so that nothing seems to have changed just now.
+    As a time it is in the past, so that nothing appears to have just changed.
     """
-    from hashlib import blake2b  # noqa: PLC0415  files need none
+    from hashlib import blake2b  # noqa: PLC0415  not needed for files
 
     return int.from_bytes(
         blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big"
@@ -274,39 +265,38 @@ def hashed(values: tuple[object, ...]) -> int:
 
 
 def drafts_in(store: Store) -> list[StoredLog]:
-    """The drafts of a store, newest first; none in a store that has no drafts."""
+    """Return the drafts of a store, newest first; empty if the store does not support drafts."""
     return store.drafts() if isinstance(store, DraftStore) else []
 
 
 def trash_of(store: Store) -> TrashStore:
-    """The store as one that can remove logs. NotSupported if it has no trash."""
+    """Return the store as a TrashStore. Raises NotSupported if it has no trash."""
     if isinstance(store, TrashStore):
         return store
     raise NotSupported(f"{store.name} has no trash: nothing can be removed from it")
 
 
-_CHUNK = 1 << 20
-_LONGEST = 249
-"""Bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
+_MAX_KEY_BYTES = 249
+"""Maximum bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
 _FORBIDDEN = re.compile(r"[/\\\x00-\x1f\x7f]").search
 
 
 def check_key(key: str) -> str:
-    """The key itself, if it may be a file name: bare, visible, no path. InvalidId otherwise."""
+    """Return the key if it is a valid, bare, visible file name; raises InvalidId otherwise."""
     if not is_key(key):
         raise InvalidId(f"{key!r} cannot name a session: an id is a bare name, never a path")
     return key
 
 
 def is_key(key: str) -> bool:
-    """Whether this may be the key of a log."""
+    """Return whether a text is a valid key."""
     if _PLAIN(key) is not None:
         return True
     if not key or key[0] == "." or _FORBIDDEN(key) is not None or key != key.strip():
         return False
     try:
-        return len(key.encode("utf-8", "surrogateescape")) <= _LONGEST
+        return len(key.encode("utf-8", "surrogateescape")) <= _MAX_KEY_BYTES
     except UnicodeEncodeError:
         return False
 
@@ -314,7 +304,7 @@ def is_key(key: str) -> bool:
 def page_of(
     found: list[StoredLog], limit: int | None, after: tuple[float, str] | None, prefix: str
 ) -> list[StoredLog]:
-    """One page of logs, for a store that has them all in memory, in any order."""
+    """Return one page of logs that are all in memory, in any order."""
     if limit is not None and limit < 0:
         raise ValueError(f"a limit cannot be negative: {limit}")
     if prefix:
@@ -327,5 +317,5 @@ def page_of(
 
 
 def by_newest(item: Any) -> tuple[float, str]:
-    """Sort key: latest change first, in milliseconds as rows tell it, ties by key."""
+    """Sort key: latest change first, in milliseconds like rows, ties by key."""
     return (-round(item.modified * 1000), item.key)

@@ -1,8 +1,8 @@
-"""Many locks in one file: each is one byte, which the kernel unlocks when the holder dies.
+"""Many locks in one file: each is one byte, which the kernel unlocks when its holder exits.
 
 These are open-file-description locks. Unlike the older record locks, they belong to a descriptor and not to a
 process, so closing another descriptor of the same file does not release them. Threads share the descriptor,
-so a `threading.Lock` per number keeps them apart.
+so a `threading.Lock` per number separates them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from branchline.errors import LockTimeout
 __all__ = ["RangeLocks"]
 
 _FIRST_SLEEP = 0.0005
-# A writer that appends without a pause frees the lock only for a moment, which a slow poll would miss.
-_LONGEST_SLEEP = 0.002
+# A writer that appends continuously frees the lock only briefly, which a slow poll would miss.
+_MAX_SLEEP = 0.002
 if sys.platform == "darwin":
-    _SET, _GET = 90, 92  # F_OFD_SETLK and F_OFD_GETLK, which Python has no names for there
+    _SET, _GET = 90, 92  # F_OFD_SETLK and F_OFD_GETLK, which Python does not define there
     _FORM, _KIND = "qqihh", 3
 else:
     _SET, _GET = fcntl.F_OFD_SETLK, fcntl.F_OFD_GETLK
@@ -32,7 +32,7 @@ else:
 
 
 class RangeLocks:
-    """The locks in the file at `path`, which is created when it is first needed, by number."""
+    """Numbered locks in the file at ``path``, which is created on first use."""
 
     def __init__(self, path: str, timeout: float) -> None:
         self._path = path
@@ -45,7 +45,7 @@ class RangeLocks:
 
     @contextmanager
     def hold(self, number: int, name: str) -> Iterator[None]:
-        """Hold one lock for a ``with`` block. LockTimeout, with the name of the log, if it is taken."""
+        """Hold one lock for a ``with`` block. Raises LockTimeout, with the name of the log."""
         if (holder := self.acquire(number, self._timeout)) is not None:
             raise LockTimeout(
                 f"cannot append to {name}: the lock is held by {holder}; tried for {self._timeout:.1f} s"
@@ -56,7 +56,7 @@ class RangeLocks:
             self.release(number)
 
     def acquire(self, number: int, timeout: float) -> str | None:
-        """Take one lock; who holds it, if it did not become free in time."""
+        """Acquire one lock; return its holder if it did not become free in time, else None."""
         end = time.monotonic() + timeout
         if not self._thread_lock(number).acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
             self._forget(number)
@@ -72,14 +72,14 @@ class RangeLocks:
         return "another program"
 
     def release(self, number: int) -> None:
-        """Free a lock that was acquired."""
+        """Release an acquired lock."""
         try:
             self._set(self._open(), number, fcntl.F_UNLCK)
         finally:
             self._leave(number)
 
     def is_held(self, number: int) -> bool:
-        """Whether a thread or a process holds this lock now. Does not wait."""
+        """Return whether a thread or process holds this lock. Does not wait."""
         with self._guard:
             threads = self._threads.get(number)
         if threads is not None and threads.locked():
@@ -129,7 +129,7 @@ class RangeLocks:
             return self._descriptor
 
     def _wait(self, descriptor: int, number: int, end: float) -> bool:
-        """Wait for the lock among processes; whether it is held now."""
+        """Wait for the lock among processes; return whether it was acquired."""
         sleep = _FIRST_SLEEP
         while True:
             try:
@@ -139,7 +139,7 @@ class RangeLocks:
                 if left <= 0:
                     return False
                 time.sleep(min(sleep, left))
-                sleep = min(sleep * 2, _LONGEST_SLEEP)
+                sleep = min(sleep * 2, _MAX_SLEEP)
             else:
                 return True
 

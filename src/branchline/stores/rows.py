@@ -1,8 +1,8 @@
 """The bytes of a log as rows of a database: one row per line, keyed by the byte offset of the line.
 
-The offset is the address of a line, its position, and what an append compares. A log is the concatenation of
-its rows, so export is byte-exact by construction. A torn last line is a row too, and a very long line is
-several rows.
+The offset identifies a line, orders the lines, and is compared by appends. A log is the concatenation of its
+rows, so export is byte-exact by construction. A torn last line is a row too, and a very long line is several
+rows.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from branchline.stores.protocol import FileStamp, Read, StoredLog, hashed
 __all__ = ["APPLICATION", "LogRow", "RowStore", "RowWriter", "cut", "rows_of"]
 
 APPLICATION = 0x424C4E31
-"""By which a SQLite file says that it has the tables of branchline."""
-_LARGEST = 1 << 25  # bytes of one row
-_PIECE = 1 << 20  # bytes that are cut into rows together
+"""The ``application_id`` of branchline's SQLite databases."""
+_MAX_ROW = 1 << 25  # maximum bytes of a row
+_BATCH = 1 << 20  # bytes split into rows at once
 
 
 class LogRow(NamedTuple):
-    """A line, or a part of a very long one, and where it begins."""
+    """A line, or a part of a very long one, and its offset."""
 
     start: int
     data: bytes
 
 
 class RowStore(ABC):
-    """What stores in databases have in common: how sessions are addressed, listed and reported missing."""
+    """Base class of database stores: addresses, listings and errors."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """What messages call the store: a path, or the address of a server without its password."""
+        """The display name: a path, or the address of a server without its password."""
         self._device = hashed((name,))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     def path_of(self, key: str) -> str:
-        """How a session is addressed."""
+        """Return the path of a session."""
         return f"{self.name}#{key}"
 
     @abstractmethod
@@ -55,7 +55,7 @@ class RowStore(ABC):
 
     @abstractmethod
     def create_from(self, key: str, pieces: Iterable[bytes]) -> object:
-        """Make a session of these bytes, in one transaction."""
+        """Create a session from these bytes in one transaction."""
 
     @contextmanager
     def snapshot(self, key: str) -> Iterator[Read]:
@@ -72,9 +72,9 @@ class RowStore(ABC):
         return found
 
     def _stored(self, rows: Iterable[tuple[Any, ...]]) -> list[StoredLog]:
-        """The logs of rows with a number, a key, a size and a time in milliseconds."""
+        """Convert rows of number, key, size and time in milliseconds to logs."""
         device, start = self._device, self.path_of("")
-        # A log only grows, so that its number and its size say what is in it.
+        # A log only grows, so its number and size identify its content.
         return [
             StoredLog(
                 key,
@@ -96,7 +96,7 @@ class RowStore(ABC):
 
 
 class RowWriter(ABC):
-    """The right to append to a log, for the length of one ``with`` block."""
+    """Appends to a log during one ``with`` block."""
 
     def __init__(self, name: str, end: int, *, unfinished: bool) -> None:
         self.end = end
@@ -107,7 +107,7 @@ class RowWriter(ABC):
 
     @abstractmethod
     def _save(self, data: bytes) -> TornTail | None:
-        """Append lines at the end; the torn tail that this closed."""
+        """Append lines; return the torn tail that this closed."""
 
     def append(self, data: bytes) -> int:
         if not self._open:
@@ -120,35 +120,35 @@ class RowWriter(ABC):
         return offset
 
     def close(self) -> None:
-        """End the right to append."""
+        """Reject further appends."""
         self._open = False
 
 
 def rows_of(data: bytes, start: int) -> list[LogRow]:
-    """The rows of bytes that begin at an offset; the last one lacks its newline if the bytes do."""
+    """Split bytes that start at an offset into rows; the last one may lack its newline."""
     rows = []
     for line in data.splitlines(keepends=True) if _is_plain(data) else _lines(data):
-        for at in range(0, len(line), _LARGEST):
-            part = line if len(line) <= _LARGEST else line[at : at + _LARGEST]
+        for at in range(0, len(line), _MAX_ROW):
+            part = line if len(line) <= _MAX_ROW else line[at : at + _MAX_ROW]
             rows.append(LogRow(start, part))
             start += len(part)
     return rows
 
 
 def cut(pieces: Iterable[bytes]) -> Iterator[list[LogRow]]:
-    """The rows of a log that comes in pieces of any size, some at a time."""
+    """Split a log that arrives in chunks of any size into rows, in batches."""
     waiting: list[bytes] = []
     size = start = 0
     for piece in pieces:
         waiting.append(piece)
         size += len(piece)
-        if size < _PIECE:
+        if size < _BATCH:
             continue
         data = b"".join(waiting)
         end = data.rfind(b"\n") + 1
-        if not end and size < _LARGEST:
+        if not end and size < _MAX_ROW:
             continue  # in the middle of a long line
-        end = end or size - size % _LARGEST
+        end = end or size - size % _MAX_ROW
         yield rows_of(data[:end], start)
         start += end
         waiting, size = [data[end:]], size - end
@@ -157,7 +157,7 @@ def cut(pieces: Iterable[bytes]) -> Iterator[list[LogRow]]:
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether `splitlines` of bytes splits at newlines only: it splits at carriage returns too."""
+    """Return whether ``splitlines`` is safe: it also splits at carriage returns."""
     return b"\r" not in data
 
 

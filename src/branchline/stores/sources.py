@@ -1,9 +1,9 @@
-"""Sessions that are not files of lines: one of many in a database, a document, or packed into a page.
+"""Sessions that are not line files: rows of a database, documents, or sessions embedded in a page.
 
-Those of other programs are presented as read-only logs of JSON lines, made by their format when they are
-read. The session ``ID`` of the database ``FILE`` has the path ``FILE#ID``, also in a database of branchline
-itself; on a server it is ``postgresql://host/db#ID``. A document or a page has the path of its file.
-Everything that opens sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) knows these
+Sessions of other agents are presented as read-only logs of JSON lines, which their format generates on
+reading. The session ``ID`` of the database ``FILE`` has the path ``FILE#ID``, including branchline's own
+databases; on a server it is ``postgresql://host/db#ID``. A document or page has the path of its file. All
+functions that open sessions by path (:func:`open_log`, :func:`snapshot_of`, :func:`stored_at`) accept these
 paths.
 """
 
@@ -76,19 +76,19 @@ __all__ = [
 
 _HEAD = 1 << 16
 _IN_MEMORY = 1 << 26
-"""Bytes of a session that stay in memory: lines are made faster than they are written to disk."""
+"""Bytes of a session kept in memory: generating lines is faster than writing them to disk."""
 _LARGEST_COMPANION = 1 << 28
 
 
 class SessionAddress(msgspec.Struct, frozen=True):
-    """One session of a database."""
+    """A session in a database."""
 
     file: str
     session: str
 
 
 def address_in(path: str) -> SessionAddress | None:
-    """The database and the session that ``FILE#ID`` names; None for the path of a file."""
+    """Split ``FILE#ID`` into database and session; None for the path of a file."""
     end = path.find("#")
     if end >= 0 and is_server_address(path):
         return SessionAddress(path[:end], path[end + 1 :])
@@ -102,10 +102,10 @@ def address_in(path: str) -> SessionAddress | None:
 
 
 def open_store(where: str | os.PathLike[str]) -> Store:
-    """The store that a text names: a directory, a database of branchline or another program, or a server.
+    """Open the store that a text names: a directory, a database of branchline or another agent, or a server.
 
-    Nothing is created or connected before it is used. NotSupported if the package for this kind of store is
-    not installed.
+    Nothing is created or connected before first use. Raises NotSupported if the driver for this kind of store
+    is not installed.
     """
     text = os.fspath(where)
     if is_address(text):
@@ -115,7 +115,7 @@ def open_store(where: str | os.PathLike[str]) -> Store:
 
 
 def addressed_store(address: SessionAddress) -> Store:
-    """The store in which an address is looked up."""
+    """Return the store of an address."""
     return shared_store(address.file) if is_address(address.file) else DatabaseStore(address.file)
 
 
@@ -123,17 +123,17 @@ def addressed_store(address: SessionAddress) -> Store:
 
 
 def database_at(path: str) -> DatabaseStore | None:
-    """The sessions of the database at this path; None if none is there.
+    """Return the store of the database at this path, or None.
 
-    NotASession if it is a database of no known program.
+    Raises NotASession if no known agent has such a database.
     """
     return DatabaseStore(path) if is_database(path) else None
 
 
 class DatabaseStore:
-    """The sessions of one SQLite database of another program, read-only. Keys are session ids.
+    """The sessions of another agent's SQLite database, read-only. Keys are session ids.
 
-    ``format`` is found out by the tables of the database if it is not given.
+    ``format`` defaults to the format that recognizes the tables of the database.
     """
 
     def __init__(self, path: str | os.PathLike[str], format: Format | None = None) -> None:  # noqa: A002
@@ -149,19 +149,19 @@ class DatabaseStore:
 
     @property
     def format(self) -> Format:
-        """The format of its sessions. NotASession if no known program has such tables."""
+        """The format of its sessions. Raises NotASession if no format recognizes the tables."""
         if self._format is None:
             status = os.stat(self.path)
             self._format = _format_of(self.path, (status.st_dev, status.st_ino, status.st_mtime_ns))
         return self._format
 
     def is_recognized(self) -> bool:
-        """Whether the tables are those of the format; of a database without any, nobody knows."""
+        """Return whether the format recognizes the tables; True for a database without tables."""
         tables = read_database(self.path, tables_of)
         return not tables or self._database.recognizes(tables)
 
     def path_of(self, key: str) -> str:
-        """How a session is addressed."""
+        """Return the path of a session."""
         return f"{self.path}#{key}"
 
     def scan(
@@ -255,7 +255,7 @@ class DatabaseStore:
 
 
 class _SessionState:
-    """Tells whether a session has changed since it was asked last; mostly the files of the database tell."""
+    """Counts the changes of a session; queries it only if the database files changed."""
 
     def __init__(self, store: DatabaseStore, key: str) -> None:
         self._store = store
@@ -265,7 +265,7 @@ class _SessionState:
         self._changes = 0
 
     def __call__(self) -> int:
-        """How many changes were seen."""
+        """Return the number of changes seen so far."""
         before, self._files = self._files, state_of(self._store.path)
         if before is not None and self._files != before:
             found = self._store.stat(self._key)
@@ -277,7 +277,7 @@ class _SessionState:
 
 @lru_cache(64)
 def _format_of(path: str, state: tuple[int, ...]) -> Format:
-    """The format of a database; ``state`` tells one file at this path from another."""
+    """Return the format of a database; ``state`` is part of the cache key."""
     del state
     tables = read_database(path, tables_of)
     for format_ in _formats_with_databases():
@@ -301,7 +301,7 @@ def _formats_with_databases() -> Iterator[Format]:
 
 
 def snapshot_of(path: str) -> AbstractContextManager[Read]:
-    """A cheap look at the session at a path, whatever holds it."""
+    """Open the session at a path cheaply, for reading only, wherever it is stored."""
     if (address := address_in(path)) is not None:
         return addressed_store(address).snapshot(address.session)
     if (documents := _documents_at(path)) is not None:
@@ -314,7 +314,7 @@ def snapshot_of(path: str) -> AbstractContextManager[Read]:
 
 
 def stored_at(path: str, key: str = "") -> StoredLog | None:
-    """What is known of the session at a path without reading it; None if there is none."""
+    """Return the status of the session at a path without reading it; None if there is none."""
     if (address := address_in(path)) is not None:
         return addressed_store(address).stat(address.session)
     try:
@@ -328,7 +328,7 @@ def stored_at(path: str, key: str = "") -> StoredLog | None:
 
 
 def open_log(path: str, *, durability: Durability = "fsync") -> Log:
-    """The log of the session at a path, whatever holds it. Reading is all that a derived log allows."""
+    """Open the log of the session at a path, wherever it is stored. Derived logs are read-only."""
     if (address := address_in(path)) is not None:
         return addressed_store(address).open(address.session, durability=durability)
     if (documents := _documents_at(path)) is not None:
@@ -359,7 +359,7 @@ def _only_key(database: DatabaseStore) -> str:
 
 
 def gone(paths: Iterable[str]) -> set[str]:
-    """Those of these paths at which there is no session any more; what cannot be read may still be there."""
+    """Return the paths whose session no longer exists; unreadable ones count as existing."""
     missing = set()
     keys: dict[str, frozenset[str] | None] = {}
     for path in paths:
@@ -386,10 +386,10 @@ def gone(paths: Iterable[str]) -> set[str]:
 
 
 class DerivedLog:
-    """A read-only log whose lines are made of something else, which may change.
+    """A read-only log whose lines are generated from a source that may change.
 
-    ``size`` looks whether it has. Lines that were only added are then there to read; LogReplaced if others
-    changed, and what was read before stays as it was.
+    ``size`` checks for changes. Added lines become readable; if other lines changed, it raises LogReplaced
+    and the log keeps its previous content.
     """
 
     def __init__(self, path: str, key: str, make: Callable[[], Spool], version: Callable[[], object]) -> None:
@@ -429,7 +429,7 @@ class DerivedLog:
 
 
 def _extends(fresh: Spool, old: Spool) -> bool:
-    """Whether what is new begins with everything that was there before."""
+    """Return whether the new content starts with the old content."""
     if fresh.size() < old.size():
         return False
     for offset in range(0, old.size(), 1 << 20):
@@ -440,10 +440,10 @@ def _extends(fresh: Spool, old: Spool) -> bool:
 
 
 class _LazyContent:
-    """Bytes that are made when they are asked for: most looks need only the beginning."""
+    """Content generated on demand: most callers need only the start."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._pieces = chunks
         self._head = b""
         self._rest: Spool | None = None
 
@@ -455,9 +455,9 @@ class _LazyContent:
     def _make(self, end: int) -> None:
         made = [self._head]
         known = len(self._head)
-        while known < min(end, _HEAD) and (piece := next(self._pieces, None)) is not None:
-            made.append(piece)
-            known += len(piece)
+        while known < min(end, _HEAD) and (chunk := next(self._pieces, None)) is not None:
+            made.append(chunk)
+            known += len(chunk)
         self._head = b"".join(made)
         if known < end:
             self._rest = Spool(chain((self._head,), self._pieces))
@@ -471,7 +471,7 @@ class _LazyContent:
 
 
 def _documents_at(path: str) -> Format | None:
-    """The format that keeps sessions in documents with such a path."""
+    """Return the format that stores sessions as documents with such a path."""
     for program in BUILTIN_FORMATS:
         if any(path.endswith(ending) and part in path for part, ending in program.documents):
             found = builtin_format(program.name)
@@ -494,7 +494,7 @@ def same_session(path: str) -> list[str]:
 
 
 def document_stamp(path: str, format_: Format, stamp: FileStamp) -> FileStamp:
-    """The stamp of a document with everything that belongs to it."""
+    """Return the stamp of a document including its companion files."""
     assert format_.documents is not None
     size, modified, changed = stamp.size, stamp.modified_ns, stamp.changed_ns
     for companion in format_.documents.companions(path):
@@ -530,7 +530,7 @@ def _document_content(path: str, format_: Format) -> Spool:
 
 
 class _FileContent:
-    """A file that is open for reading."""
+    """A file open for reading."""
 
     def __init__(self, path: str, read: Read) -> None:
         self._path = path
@@ -541,7 +541,7 @@ class _FileContent:
 
 
 def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], bytes | None]:
-    """Reads the other files of a session in documents, and no files elsewhere."""
+    """Return a function that reads the companion files of a document, and no other files."""
     allowed = frozenset(documents.companions(path))
     own = os.path.dirname(path) + "/"
 
@@ -564,26 +564,26 @@ _PAGES = (".html", ".htm")
 
 
 def is_page(path: str) -> bool:
-    """Whether a path is that of a page, which may hold an exported session."""
+    """Return whether a path is an HTML page, which may hold an exported session."""
     return path.lower().endswith(_PAGES) and os.path.isfile(path)
 
 
 def _page_content(path: str) -> Spool:
-    """The lines of the session in a page. NotASession if it has none, or if they were changed."""
+    """Return the lines of the session in a page. Raises NotASession if they are missing or altered."""
     with _page_reader(path) as (pages, read):
         size = os.path.getsize(path)
         return Spool(Allowance().check(pages.packed_lines(read), size))
 
 
 def page_files(path: str) -> dict[str, bytes]:
-    """The files that a page gives back, by name. NotASession if they were changed."""
+    """Return the original files in a page by name. Raises NotASession if they were altered."""
     with _page_reader(path) as (pages, read):
         files: dict[str, bytes] = pages.packed_files(read, Allowance().limit)
         return files
 
 
 def _page_key(path: str) -> str:
-    """What the session was called, else what the page is."""
+    """Return the key of the session, or else the name of the page."""
     with _page_reader(path) as (pages, read):
         key = pages.page_provenance(read).key
     name = os.path.splitext(os.path.basename(path))[0]

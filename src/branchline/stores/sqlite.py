@@ -1,9 +1,9 @@
 """Sessions in one SQLite file: one row for each line, keyed by session and byte offset.
 
-The file is in WAL mode. An append is one transaction, durable before it returns (``durability="os"``: when
-the kernel has it). Each session has a lock of its own, a byte of the file ``<name>-locks``, so that writers
-of different sessions wait only for the short transaction. Network file systems are refused: WAL needs memory
-that all processes share.
+The file is in WAL mode. An append is one transaction, durable before it returns (``durability="os"``: written
+to the kernel). Each session has its own lock, a byte of the file ``<name>-locks``, so that writers of
+different sessions wait only for the short transaction. Network file systems are refused: WAL needs shared
+memory.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ __all__ = ["SqliteLog", "SqliteStore"]
 
 _VERSION = 1
 _OFFSET_BITS = 40
-_LONGEST_LOG = 1 << _OFFSET_BITS
-_MOST_SESSIONS = (1 << 63 - _OFFSET_BITS) - 1
-_BLOCK = 1 << 25  # bytes in one answer
+_MAX_LOG = 1 << _OFFSET_BITS
+_MAX_SESSIONS = (1 << 63 - _OFFSET_BITS) - 1
+_BLOCK = 1 << 25  # bytes per query
 _LOG, _DRAFT, _TRASH = 0, 1, 2
-# The row id is session << 40 | offset: half the log bytes per append of a key of two columns.
+# The row id is session << 40 | offset: half the log bytes per append compared with a two-column key.
 _SCHEMA = f"""
 CREATE TABLE session (
-  id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id <= {_MOST_SESSIONS}),
+  id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id <= {_MAX_SESSIONS}),
   key TEXT NOT NULL,
   state INTEGER NOT NULL,  -- 0 log, 1 draft, 2 trash
-  size INTEGER NOT NULL CHECK (size < {_LONGEST_LOG}),
+  size INTEGER NOT NULL CHECK (size < {_MAX_LOG}),
   torn INTEGER NOT NULL,  -- whether the last line lacks its newline
   modified INTEGER NOT NULL,  -- Unix milliseconds
   removed INTEGER,
@@ -61,12 +61,12 @@ CREATE INDEX session_newest ON session (state, modified DESC, key);
 CREATE TABLE line (at INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 CREATE TABLE tree (session INTEGER PRIMARY KEY, covered INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
 """
-_LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
+_LAST = "\U0010ffff" * 63  # longer than any key: an upper bound for keys with a prefix
 _COLUMNS = "id, key, size, modified"
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that knows when it considers a transaction to be saved."""
+    """A connection with a cached durability setting."""
 
     _durability: Durability | None = None
 
@@ -77,7 +77,7 @@ class _Connection(sqlite3.Connection):
 
 
 class SqliteStore(RowStore):
-    """The sessions of one database file, which is created with the first of them. Threads may share it."""
+    """The sessions of one database file, which the first write creates. Threads may share it."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class SqliteStore(RowStore):
         self._idle: list[_Connection] = []
         self._inherited: list[_Connection] = []
         self._pid = os.getpid()
-        # Writers of this process take turns here: the busy handler of SQLite sleeps up to 100 ms.
+        # Serializes the writers of this process: the busy handler of SQLite sleeps up to 100 ms.
         self._turn = threading.Lock()
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def scan(
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
@@ -112,26 +112,28 @@ class SqliteStore(RowStore):
             values += [last, last, after[1]]
         table = "session"
         if prefix:
-            # By key, which finds the few of one user among all; "state < 2" is the condition of that index.
+            # The key index finds the sessions of one user; "state < 2" is its condition.
             table += " INDEXED BY session_key"
             wanted += " AND state < 2 AND key >= ? AND key < ?"
             values += [prefix, prefix + _LAST]
         select = f"SELECT {_COLUMNS} FROM {table} WHERE {wanted} ORDER BY modified DESC, key LIMIT ?"
-        rows = self._ask(f"list the sessions in {self.name}", select, *values, -1 if limit is None else limit)
+        rows = self._select(
+            f"list the sessions in {self.name}", select, *values, -1 if limit is None else limit
+        )
         return ScanResult(self._stored(rows), [])
 
     def stat(self, key: str) -> StoredLog | None:
-        # The second condition tells SQLite that the partial index covers it.
+        # The condition "state < 2" lets SQLite use the partial index.
         select = f"SELECT {_COLUMNS} FROM session WHERE key = ? AND state < 2 AND state = 0"
-        rows = self._ask(f"look up {key!r} in {self.name}", select, check_key(key))
+        rows = self._select(f"look up {key!r} in {self.name}", select, check_key(key))
         return self._stored(rows)[0] if rows else None
 
     def drafts(self) -> list[StoredLog]:
         select = f"SELECT {_COLUMNS} FROM session WHERE state = 1 ORDER BY modified DESC, key"
-        return self._stored(self._ask(f"list the drafts in {self.name}", select))
+        return self._stored(self._select(f"list the drafts in {self.name}", select))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
-        """Those whose lock a writer holds."""
+        """Return the keys of logs whose lock a writer holds."""
         return {key for key in keys if (found := self._id(key)) is not None and self.locks.is_held(found)}
 
     # -- opening and making ---------------------------------------------------------------------------
@@ -210,19 +212,19 @@ class SqliteStore(RowStore):
         )
         return [
             TrashItem(f"trash-{number}", key, size, removed / 1000, was == _DRAFT)
-            for number, key, size, removed, was in self._ask(f"list the trash of {self.name}", select)
+            for number, key, size, removed, was in self._select(f"list the trash of {self.name}", select)
         ]
 
     def restore(self, token: str) -> StoredLog:
         number = check_key(token).removeprefix("trash-")
-        absent = SessionNotFound(f"{token!r} is not in the trash of {self.name}")
+        missing = SessionNotFound(f"{token!r} is not in the trash of {self.name}")
         if not number.isdecimal() or not os.path.exists(self.name):
-            raise absent
+            raise missing
         with self.writing(f"restore {token!r} from the trash of {self.name}") as connection:
             select = f"SELECT {_COLUMNS} FROM session WHERE id = ? AND state = 2"
             row = _one(connection, select, int(number))
             if row is None:
-                raise absent
+                raise missing
             self._require_free(connection, f"restore {token!r} from the trash", row[1])
             connection.execute("UPDATE session SET state = was WHERE id = ?", (int(number),))
         return self._stored([row])[0]
@@ -236,7 +238,7 @@ class SqliteStore(RowStore):
 
     @contextmanager
     def reading(self, doing: str) -> Iterator[_Connection]:
-        """A connection for a ``with`` block. What the database raises becomes an error of ours."""
+        """Take a connection for a ``with`` block, and convert SQLite errors."""
         self._after_fork()
         connection = self._take(doing)
         try:
@@ -248,7 +250,7 @@ class SqliteStore(RowStore):
 
     @contextmanager
     def writing(self, doing: str, durability: Durability = "fsync") -> Iterator[_Connection]:
-        """A transaction for a ``with`` block: committed at its end, or nothing of it is there."""
+        """Run a ``with`` block in a transaction, committed at its end or rolled back."""
         self._after_fork()
         self._create()
         if not self._turn.acquire(timeout=min(self.lock_timeout + 1, threading.TIMEOUT_MAX)):
@@ -270,9 +272,9 @@ class SqliteStore(RowStore):
         finally:
             self._turn.release()
 
-    def modified_at(self, doing: str, number: int) -> tuple[int, bool] | None:
-        """The size of a log and whether its last line lacks its newline; None if the log is gone."""
-        rows = self._ask(doing, "SELECT size, torn FROM session WHERE id = ?", number)
+    def log_state(self, doing: str, number: int) -> tuple[int, bool] | None:
+        """Return the size of a log and whether its last line lacks its newline; None if it was deleted."""
+        rows = self._select(doing, "SELECT size, torn FROM session WHERE id = ?", number)
         return (rows[0][0], bool(rows[0][1])) if rows else None
 
     # -- inside ---------------------------------------------------------------------------------------
@@ -296,11 +298,11 @@ class SqliteStore(RowStore):
 
     def _id(self, key: str) -> int | None:
         select = "SELECT id FROM session WHERE key = ? AND state < 2"
-        rows = self._ask(f"look up {key!r} in {self.name}", select, check_key(key))
+        rows = self._select(f"look up {key!r} in {self.name}", select, check_key(key))
         return int(rows[0][0]) if rows else None
 
-    def _ask(self, doing: str, select: str, *values: object) -> list[tuple[Any, ...]]:
-        """The rows of a SELECT; none where there is no database yet."""
+    def _select(self, doing: str, select: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run a SELECT; no rows if there is no database yet."""
         if not self._idle and not os.path.exists(self.name):
             return []
         with self.reading(doing) as connection:
@@ -313,7 +315,7 @@ class SqliteStore(RowStore):
     # -- connections ----------------------------------------------------------------------------------
 
     def _after_fork(self) -> None:
-        """Leave the connections to the parent process: a child must neither use nor close them."""
+        """Leave the connections to the parent process: a forked child must neither use nor close them."""
         if self._pid != os.getpid():
             self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
             self._turn = threading.Lock()
@@ -328,7 +330,7 @@ class SqliteStore(RowStore):
         except sqlite3.Error as problem:
             raise self._problem(doing, problem) from problem
         try:
-            self._require_ours(connection)
+            self._require_branchline(connection)
         except BaseException:
             connection.close()
             raise
@@ -359,7 +361,7 @@ class SqliteStore(RowStore):
                 return connection
         raise sqlite3.OperationalError("unable to open database file")
 
-    def _require_ours(self, connection: sqlite3.Connection) -> None:
+    def _require_branchline(self, connection: sqlite3.Connection) -> None:
         try:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -376,7 +378,7 @@ class SqliteStore(RowStore):
             )
 
     def _create(self) -> None:
-        """Make the database, if there is none yet. Nobody sees it before it is complete."""
+        """Create the database atomically, if there is none yet."""
         if self._idle or os.path.exists(self.name):
             return
         if (warning := filesystem_warning(self.name)) is not None:
@@ -411,14 +413,14 @@ class SqliteStore(RowStore):
         if name.startswith("SQLITE_NOTADB"):
             return NotASession(f"cannot {doing}: {self.name} is not a SQLite database")
         if name.startswith("SQLITE_CONSTRAINT_CHECK"):
-            return NotSaved(f"cannot {doing}: a log has at most 1 TiB, a database {_MOST_SESSIONS} sessions")
+            return NotSaved(f"cannot {doing}: a log has at most 1 TiB, a database {_MAX_SESSIONS} sessions")
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_TOOBIG", "SQLITE_NOMEM")):
             return NotSaved(f"cannot {doing}: {text}; nothing was saved")
         return LogError(f"cannot {doing}: {text}")
 
 
 class SqliteLog:
-    """One log of a `SqliteStore`. It keeps its rows through renaming, publishing, removal and return."""
+    """One log of a `SqliteStore`. Renaming, publishing, removing and restoring do not change its rows."""
 
     def __init__(self, store: SqliteStore, number: int, key: str, durability: Durability) -> None:
         if durability not in ("fsync", "os"):
@@ -437,20 +439,16 @@ class SqliteLog:
             raise ValueError(f"cannot read {size} bytes at {offset}")
         pieces = []
         with self._store.reading(f"read {self.name}") as connection:
-            while (
-                size
-                and offset < _LONGEST_LOG
-                and (piece := self._read(connection, offset, min(size, _BLOCK)))
-            ):
+            while size and offset < _MAX_LOG and (piece := self._read(connection, offset, min(size, _BLOCK))):
                 pieces.append(piece)
                 offset, size = offset + len(piece), size - len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read(self, connection: sqlite3.Connection, offset: int, size: int) -> bytes:
         base = self._number << _OFFSET_BITS
-        end = min(offset + size, _LONGEST_LOG)
-        # Joined by SQLite, in the order of the row ids: an object for each line would cost more than decoding
-        # it. Neither cast changes a byte.
+        end = min(offset + size, _MAX_LOG)
+        # Joined by SQLite in row id order: an object per line would cost more than decoding it. The casts do
+        # not change any byte.
         select = (
             "SELECT substr(CAST(group_concat(CAST(data AS TEXT), '') AS BLOB), ? - min(at) + 1, ?) "
             "FROM line WHERE at >= coalesce("
@@ -502,7 +500,7 @@ class SqliteLog:
             locks.release(self._number)
 
     def append(self, data: bytes, expected: int) -> TornTail | None:
-        """Append lines to a log that ends where it is expected to; the torn tail that this closed."""
+        """Append lines if the log ends at ``expected``; return the torn tail that this closed."""
         torn = None
         with self._store.writing(f"append to {self.name}", self._durability) as connection:
             if not self._insert(connection, data, expected):
@@ -512,7 +510,7 @@ class SqliteLog:
         return torn
 
     def _insert(self, connection: sqlite3.Connection, data: bytes, expected: int) -> bool:
-        """Append to a log that ends there with a whole line; False, and nothing written, otherwise."""
+        """Append if the log ends at ``expected`` with a complete line; otherwise return False."""
         update = "UPDATE session SET size = size + ?, modified = ? WHERE id = ? AND size = ? AND torn = 0"
         values = (len(data), time.time_ns() // 1_000_000, self._number, expected)
         if not connection.execute(update, values).rowcount:
@@ -523,7 +521,7 @@ class SqliteLog:
     def _closed(
         self, connection: sqlite3.Connection, data: bytes, expected: int
     ) -> tuple[TornTail | None, bytes]:
-        """The data with the newline that the last line lacks, and that line if it is torn."""
+        """Return the torn last line, if it is torn, and the data with the missing newline before it."""
         row = _one(connection, "SELECT size, torn FROM session WHERE id = ?", self._number)
         if row is None:
             raise LogGone(f"cannot append to {self.name}: it was deleted while open")
@@ -536,7 +534,7 @@ class SqliteLog:
         return torn, b"\n" + data
 
     def _state(self, verb: str) -> tuple[int, bool]:
-        found = self._store.modified_at(f"{verb} {self.name}", self._number)
+        found = self._store.log_state(f"{verb} {self.name}", self._number)
         if found is None:
             raise LogGone(f"cannot {verb} {self.name}: it was deleted while open")
         return found
@@ -568,7 +566,7 @@ def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow])
     """Insert the rows of a log."""
     base = number << _OFFSET_BITS
     insert = "INSERT INTO line VALUES (?, ?)"
-    if len(rows) == 1:  # in half the time
+    if len(rows) == 1:  # takes half the time
         connection.execute(insert, (base + rows[0].start, rows[0].data))
     else:
         connection.executemany(insert, ((base + start, data) for start, data in rows))
@@ -576,7 +574,7 @@ def insert_rows(connection: sqlite3.Connection, number: int, rows: list[LogRow])
 
 def _delete(connection: sqlite3.Connection, number: int) -> None:
     base = number << _OFFSET_BITS
-    connection.execute("DELETE FROM line WHERE at >= ? AND at < ?", (base, base + _LONGEST_LOG))
+    connection.execute("DELETE FROM line WHERE at >= ? AND at < ?", (base, base + _MAX_LOG))
     connection.execute("DELETE FROM tree WHERE session = ?", (number,))
     connection.execute("DELETE FROM session WHERE id = ?", (number,))
 

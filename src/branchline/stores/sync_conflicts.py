@@ -1,7 +1,7 @@
-"""Names that programs which sync folders give to files: conflict copies, and stand-ins for files elsewhere.
+"""File names made by sync tools: conflict copies, and placeholders for files in the cloud.
 
-Only names that no person and no agent would choose are recognised. «plan 2.jsonl» and «plan (1).jsonl» may be
-somebody's own sessions, so they stay in the listing.
+Only names that no user or agent would choose are recognized. ``plan 2.jsonl`` and ``plan (1).jsonl`` may be
+ordinary sessions, so they stay in the listing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 __all__ = ["cloud_placeholder", "conflict_copy"]
 
-# Plain texts: nearly every listing does without them, so none is compiled before it is needed.
+# Compiled on first use: nearly every listing does without them.
 _CONFLICTS = (
     ("Syncthing", r"(?P<of>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]+)?"),
     ("Seafile", r"(?P<of>.+) \(SFConflict [^()]*\)"),
@@ -30,7 +30,7 @@ _PLACEHOLDERS = (
 
 
 def conflict_copy(stem: str) -> str | None:
-    """What a file name without its ending is, if it names a conflict copy."""
+    """Describe a file name without suffix if it is a conflict copy; None otherwise."""
     if "onflict" not in stem:
         return None
     for program, pattern in _CONFLICTS:
@@ -40,7 +40,7 @@ def conflict_copy(stem: str) -> str | None:
 
 
 def cloud_placeholder(name: str) -> str | None:
-    """What a file name is, if it stands for a session that lies elsewhere or is still on its way."""
+    """Describe a file name if it is a placeholder for a session that is not downloaded; None otherwise."""
     if ".jsonl." not in name and ".ndjson." not in name:
         return None
     for program, pattern in _PLACEHOLDERS:

@@ -1,7 +1,7 @@
-"""A folder for files that were removed: each in a folder of its own, with a manifest that says what it was.
+"""The trash folder: each removed file is in its own folder, with a manifest.
 
-Nothing in here is ever deleted by itself. A file moves in by getting a second name before it loses the first,
-so that a crash at any moment leaves it reachable: before, in both places, or after.
+Nothing is ever deleted automatically. A file is moved by linking it under its new name before the old name is
+removed, so that a crash at any moment leaves it reachable under one or both names.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from branchline.stores.protocol import TrashItem, is_key
 __all__ = ["Trash"]
 
 _MANIFEST = "manifest.json"
-_LATEST = 253402300800.0  # the year 10000, which no date reaches
+_MAX_TIME = 253402300800.0  # the year 10000
 
 
 class Trash:
-    """The trash in one folder, which is made when something is first put into it."""
+    """The trash in one folder, which is created on first use."""
 
     def __init__(self, directory: str, system: System = SYSTEM) -> None:
         self._directory = directory
         self._system = system
 
     def put(self, key: str, path: str, *, draft: bool = False) -> TrashItem | None:
-        """Move the file at this path in; None when it is gone already."""
+        """Move the file at this path to the trash; None if it does not exist."""
         system = self._system
         try:
             size = system.lstat(path).st_size
@@ -41,23 +41,23 @@ class Trash:
             return None
         removed = time.time()
         token = time.strftime("%Y%m%dT%H%M%S", time.gmtime(removed)) + "-" + random_name()[:8]
-        place = os.path.join(self._directory, token)
-        create_directory(place, system)
-        # The manifest comes first: a crash leaves a manifest without a file, never a file without one.
+        folder = os.path.join(self._directory, token)
+        create_directory(folder, system)
+        # The manifest is written first: a crash leaves a manifest without a file, never a file without one.
         manifest = {"key": key, "path": path, "removed": removed, "size": size, "draft": draft}
         data = json_codec.dumps(manifest) + b"\n"
-        FileLog.create(os.path.join(place, _MANIFEST), data, system=system).close()
-        kept = os.path.join(place, key + suffix_of(path))
+        FileLog.create(os.path.join(folder, _MANIFEST), data, system=system).close()
+        kept = os.path.join(folder, key + suffix_of(path))
         try:
             publish_file(path, kept, system=system)
         except FileNotFoundError:
-            self._forget(token)
+            self._remove_folder(token)
             return None
         move_folder(path, kept, system)
         return TrashItem(token, key, size, removed, draft)
 
     def items(self) -> list[TrashItem]:
-        """What is in here, last removed first."""
+        """Return the items, last removed first."""
         try:
             tokens = os.listdir(self._directory)
         except (FileNotFoundError, NotADirectoryError):
@@ -66,22 +66,22 @@ class Trash:
         return sorted(found, key=lambda item: (-item.removed, item.token))
 
     def item(self, token: str) -> TrashItem | None:
-        """What was put in under this token; None when there is no such thing, or not any more.
+        """Return the item with this token; None if there is none.
 
-        The manifest says what it was. One that is damaged or missing hides nothing: the file beside it has
-        its old name, and the folder tells when it was removed.
+        A damaged or missing manifest hides nothing: the file has its old name, and the name of the folder
+        has the time of removal.
         """
         manifest = self._manifest(token)
         key = self._key(token, manifest.get("key"))
         if key is None:
             return None
-        # lstat: what was removed may have been a link, which leads nowhere from here.
+        # lstat: the removed file may have been a symlink, which does not resolve from here.
         try:
             size = os.lstat(self._kept(token, key)).st_size
         except OSError:
             return None
         removed = manifest.get("removed")
-        if not isinstance(removed, int | float) or not 0 < removed < _LATEST:
+        if not isinstance(removed, int | float) or not 0 < removed < _MAX_TIME:
             removed = self._removed(token)
         return TrashItem(token, key, size, float(removed), manifest.get("draft") is True)
 
@@ -93,7 +93,7 @@ class Trash:
             return {}
 
     def _key(self, token: str, named: object) -> str | None:
-        """The key of the session file in a folder: the one that the manifest names, if it is there."""
+        """Return the key of the session file in a folder, preferring the one in the manifest."""
         try:
             names = sorted(os.listdir(os.path.join(self._directory, token)))
         except OSError:
@@ -102,7 +102,7 @@ class Trash:
         return next(filter(is_key, sorted(keys, key=lambda key: key != named)), None)
 
     def _removed(self, token: str) -> float:
-        """When something was removed, by the name of its folder, else by the folder's own time."""
+        """Return the time of removal from the name of the folder, or else its modification time."""
         try:
             return datetime.strptime(f"{token[:15]}+0000", "%Y%m%dT%H%M%S%z").timestamp()
         except ValueError:
@@ -113,25 +113,25 @@ class Trash:
             return 0.0
 
     def take(self, item: TrashItem, path: str) -> None:
-        """Give a file back its old name. FileExistsError when another file has it now."""
-        place = self.path_of(item)
-        publish_file(place, path, system=self._system)
-        move_folder(place, path, self._system)
-        self._forget(item.token)
+        """Move a file out of the trash to ``path``. Raises FileExistsError if that exists."""
+        source = self.path_of(item)
+        publish_file(source, path, system=self._system)
+        move_folder(source, path, self._system)
+        self._remove_folder(item.token)
 
     def path_of(self, item: TrashItem) -> str:
-        """Where a file lies in here."""
+        """Return the path of a file in the trash."""
         return self._kept(item.token, item.key)
 
     def _kept(self, token: str, key: str) -> str:
         paths = [os.path.join(self._directory, token, key + suffix) for suffix in SUFFIXES]
         return next(filter(os.path.lexists, paths), os.path.join(self._directory, token, key + JSONL))
 
-    def _forget(self, token: str) -> None:
-        """Take the folder of something that is not here (any more) away."""
-        place = os.path.join(self._directory, token)
+    def _remove_folder(self, token: str) -> None:
+        """Remove the folder of an item whose file is gone."""
+        folder = os.path.join(self._directory, token)
         with contextlib.suppress(FileNotFoundError):
-            self._system.unlink(os.path.join(place, _MANIFEST))
-        with contextlib.suppress(OSError):  # what stays is an empty folder, which nobody lists
-            self._system.rmdir(place)
+            self._system.unlink(os.path.join(folder, _MANIFEST))
+        with contextlib.suppress(OSError):  # an empty folder that remains is not listed
+            self._system.rmdir(folder)
             sync_directory(self._directory, self._system)

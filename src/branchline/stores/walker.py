@@ -1,7 +1,7 @@
-"""The files below a folder that look like sessions, for folders that hold those of many projects.
+"""Find session files below a folder that holds many projects.
 
-Where files lie is said by patterns of names. Only folders that lead to such files are entered, each once, so
-that links in a ring end. Nothing is opened.
+Path patterns describe the layout. Only folders that can match are entered, each once, so that symlink cycles
+end. Files are not opened.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from branchline.stores.sync_conflicts import cloud_placeholder
 __all__ = ["WalkResult", "walk"]
 
 _Pattern = tuple[str, ...]
-_NONE: Mapping[str, FileState] = {}
+_NOTHING_KNOWN: Mapping[str, FileState] = {}
 
 
 class WalkResult(msgspec.Struct, frozen=True):
-    """What lies below a folder, and what was seen but is not a session."""
+    """The session files below a folder, and the files that are not listed."""
 
     found: list[FileState]
     hidden: list[SkippedFile]
@@ -37,22 +37,22 @@ def walk(
     layout: Sequence[str],
     folder: str,
     key_of: Callable[[str], str],
-    known: Mapping[str, FileState] = _NONE,
+    known: Mapping[str, FileState] = _NOTHING_KNOWN,
 ) -> WalkResult:
-    """The sessions in ``folder``, which is ``root`` or lies below it; the layout counts from the root.
+    """Find the sessions in ``folder``, which is ``root`` or below it; ``layout`` is relative to the root.
 
-    A folder that is not there holds nothing. One that cannot be read is told as hidden. A file that is as it
-    was in ``known`` is found as it is there.
+    A missing folder is empty; an unreadable one is reported as hidden. A file that is unchanged since
+    ``known`` is returned as in ``known``.
     """
     walked = WalkResult([], [])
-    patterns = _opened(tuple(one.split("/")) for one in layout)
+    patterns = _expanded(tuple(one.split("/")) for one in layout)
     inside = os.path.relpath(folder, root)
     for name in () if inside == "." else inside.split(os.sep):
         patterns = _below(patterns, name)
-    waiting = [(folder, patterns)]
+    pending = [(folder, patterns)]
     entered: set[tuple[int, int]] = set()
-    while waiting:
-        at, patterns = waiting.pop()
+    while pending:
+        at, patterns = pending.pop()
         if not patterns or (at != folder and not _enter(at, entered)):
             continue
         is_file = _any_matcher(frozenset(pattern[0] for pattern in patterns if len(pattern) == 1))
@@ -84,7 +84,7 @@ def walk(
                         else:
                             walked.hidden.append(SkippedFile(path, reason))
                     elif deeper and not name.startswith(".") and _is_folder(item):
-                        waiting.append((f"{at}/{name}", _below(patterns, name)))
+                        pending.append((f"{at}/{name}", _below(patterns, name)))
                     elif is_file is not None and (reason := cloud_placeholder(name)) is not None:
                         walked.hidden.append(SkippedFile(f"{at}/{name}", reason))
         except FileNotFoundError:
@@ -96,7 +96,7 @@ def walk(
 
 @contextmanager
 def _listed(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """The entries of a folder. By its descriptor, as the status of a file is then found without its path."""
+    """Scan a folder by descriptor: ``stat`` of its entries then needs no path lookup."""
     if os.scandir not in os.supports_fd:
         with os.scandir(folder) as listing:
             yield listing
@@ -109,32 +109,32 @@ def _listed(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         os.close(descriptor)
 
 
-def _opened(patterns: Iterable[_Pattern]) -> frozenset[_Pattern]:
-    """The patterns, and those that remain where a ``**`` stands for no folder at all."""
-    opened = set()
+def _expanded(patterns: Iterable[_Pattern]) -> frozenset[_Pattern]:
+    """Return the patterns, and those that remain if ``**`` matches no folder."""
+    expanded = set()
     for pattern in patterns:
         rest = pattern
-        opened.add(rest)
+        expanded.add(rest)
         while rest[0] == "**":
             rest = rest[1:]
-            opened.add(rest)
-    return frozenset(opened)
+            expanded.add(rest)
+    return frozenset(expanded)
 
 
 def _below(patterns: frozenset[_Pattern], name: str) -> frozenset[_Pattern]:
-    """What is left of the patterns inside the folder of this name."""
+    """Return the remaining patterns inside the folder of this name."""
     left = set()
     for pattern in patterns:
         if pattern[0] == "**":
             left.add(pattern)
         elif len(pattern) > 1 and _matcher(pattern[0])(name):
             left.add(pattern[1:])
-    return _opened(left)
+    return _expanded(left)
 
 
 @cache
 def _matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a name is like this. As in a shell, what begins with a dot is asked for by its dot."""
+    """Return a matcher for a pattern. As in a shell, wildcards do not match a leading dot."""
     if pattern == "*":
         return lambda name: not name.startswith(".")
     if pattern[0] == "*" and "*" not in (ending := pattern[1:]) and "?" not in ending and "[" not in ending:
@@ -144,7 +144,7 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
 
 @cache
 def _any_matcher(patterns: frozenset[str]) -> Callable[[str], bool] | None:
-    """Whether a name is like one of these; None where there are none."""
+    """Return a matcher for any of the patterns; None if there are none."""
     if len(patterns) < 2:
         return _matcher(*patterns) if patterns else None
     matchers = [_matcher(pattern) for pattern in patterns]
@@ -152,11 +152,11 @@ def _any_matcher(patterns: frozenset[str]) -> Callable[[str], bool] | None:
 
 
 def _enter(folder: str, entered: set[tuple[int, int]]) -> bool:
-    """Whether this folder was not entered before, under this or another name."""
+    """Return whether this folder has not been entered before, under this or another name."""
     try:
         status = os.stat(folder)
     except OSError:
-        return True  # the listing says why
+        return True  # listing it reports the error
     identity = (status.st_dev, status.st_ino)
     if identity in entered:
         return False

@@ -1,4 +1,4 @@
-"""The application: which address answers with what. Nothing here trusts a request; see ``guard``."""
+"""The ASGI application: routes and handlers. ``guard`` checks every request before it arrives here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 
 
 class _Viewer:
-    """What the handlers share."""
+    """The handlers and their shared state."""
 
     def __init__(self, library: SessionLibrary, keys: Keys, *, writable: bool) -> None:
         self.viewed = ViewedLibrary(library)
@@ -65,7 +65,7 @@ class _Viewer:
         weeks = _number(request, "weeks", 0)
         if weeks not in (0, *WEEKS):
             raise HTTPException(400, f"weeks is one of {', '.join(map(str, WEEKS))}")
-        today = date.today()  # noqa: DTZ011  days are those of the person
+        today = date.today()  # noqa: DTZ011  in the user's time zone
         values = await _work(statistics_page, self.viewed.library, weeks=weeks, today=today)
         return HTMLResponse(self.pages.render("statistics", choices=WEEKS, **values))
 
@@ -91,7 +91,7 @@ class _Viewer:
         name = request.path_params["name"]
         found = self._static.get(name)
         if found is None:
-            raise HTTPException(404, "there is no such file")
+            raise HTTPException(404, "no such file")
         return Response(found, media_type=_TYPES[name.rpartition(".")[2]])
 
     # -- data -----------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class _Viewer:
             raise HTTPException(403, "this viewer only reads; `branchline web --write` allows changes")
         change = CHANGES.get(request.path_params["change"])
         if change is None:
-            raise HTTPException(404, f"there is no change of this name; there are {', '.join(CHANGES)}")
+            raise HTTPException(404, f"unknown change; known: {', '.join(CHANGES)}")
         given = await _decoded(request, dict[str, str | None])
         answer = await self._ask(request, lambda session, _: change(session, given))
         await _work(self.viewed.rows, fresh=True)
@@ -192,7 +192,7 @@ class _Viewer:
 
 
 def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool = False) -> Guard:
-    """The viewer of the sessions of a library, for a server on this port of the loopback address."""
+    """Create the viewer of a library, for a server on this port of the loopback address."""
     viewer = _Viewer(library, keys, writable=writable)
 
     @asynccontextmanager
@@ -233,7 +233,7 @@ async def _decoded(request: Request, type_: type[T]) -> T:
 
 
 async def _work(call: Callable[..., T], *arguments: Any, seconds: float = _SECONDS, **options: Any) -> T:
-    """Do something that reads files in a thread, for a limited time; a problem is told in a sentence."""
+    """Run a blocking call in a thread with a timeout; errors become HTTP errors with their message."""
     try:
         async with asyncio.timeout(seconds):
             return await run_in_threadpool(call, *arguments, **options)

@@ -1,4 +1,4 @@
-"""Changes that pages may ask for. They append to the session, and fail where it cannot be written."""
+"""The changes that pages can make. They append to the session, and raise if it is read-only."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _fork(viewed: ViewedSession, given: Given) -> dict[str, Any]:
 def _entry(given: Given) -> str:
     entry = given.get("entry")
     if not entry:
-        raise ValueError("which entry is missing")
+        raise ValueError("the field `entry` is missing")
     return entry
 
 
 def _tags(viewed: ViewedSession, given: Given) -> dict[str, Any]:
-    """Tags are kept beside the sessions, so that sessions of every agent can have them."""
+    """Set the tags, which are stored outside the session, so that sessions of any agent can have them."""
     wanted = tuple(map(check_tag, (given.get("text") or "").replace(",", " ").split()))
     known = Annotations()
     known.untag(viewed.row, set(known.of(viewed.row).tags) - set(wanted))
@@ -56,4 +56,4 @@ CHANGES: dict[str, Callable[[ViewedSession, Given], dict[str, Any]]] = {
     "branch": _branch,
     "fork": _fork,
 }
-"""By the last part of the address."""
+"""Changes by the last part of the URL."""

@@ -1,6 +1,6 @@
-"""Charts of the statistics page as SVG made on the server: bars per day, a calendar, rows of bars.
+"""Server-side SVG charts of the statistics page: bars per day, a calendar, ranked bars.
 
-Colours and text styles are classes of the style sheet, because the page allows no inline style.
+Colours and text styles are CSS classes, because the page's content security policy forbids inline styles.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RANKED = template(
 
 
 def daily_bars(days: Mapping[date, Sequence[float]], names: Sequence[str], first: date, last: date) -> Html:
-    """Stacked bars, one per day; each value of a day belongs to the series of the same place in ``names``."""
+    """Draw stacked bars, one per day; the values of a day belong to the series in ``names``, in order."""
     count = (last - first).days + 1
     highest = max((sum(values) for values in days.values()), default=0.0)
     step = _step(highest)
@@ -87,7 +87,7 @@ def daily_bars(days: Mapping[date, Sequence[float]], names: Sequence[str], first
 
 
 def calendar(counts: Mapping[date, int], last: date, *, weeks: int = 53) -> Html:
-    """A square per day of the last year, Monday at the top; darker days have more sessions."""
+    """Draw a square per day of the last year, Monday at the top; darker days have more sessions."""
     start = last - timedelta(days=last.weekday(), weeks=weeks - 1)
     pitch = _CELL + _GAP
     left, top = 40, 22
@@ -121,7 +121,7 @@ def calendar(counts: Mapping[date, int], last: date, *, weeks: int = 53) -> Html
 
 
 def ranked_bars(rows: Sequence[tuple[str, str, float, str]]) -> Html:
-    """Names with a bar each: short name, full name, weight, and what stands behind the bar."""
+    """Draw a bar per row: short name, full name, weight, and the text after the bar."""
     highest = max((weight for _, _, weight, _ in rows), default=0) or 1
     return join(
         _RANKED(full, name, _number(100 * weight / highest), value) for name, full, weight, value in rows
@@ -137,7 +137,7 @@ def _number(value: float) -> str:
 
 
 def _step(highest: float) -> float:
-    """A round distance between grid lines that gives two to five of them."""
+    """Return a round distance between grid lines that gives two to five of them."""
     if highest <= 0:
         return 1.0
     power = 10 ** math.floor(math.log10(highest))

@@ -1,9 +1,9 @@
-"""Who may ask the viewer for anything: the checks before every request, and the headers of every answer.
+"""Access control of the viewer: checks of every request, and security headers of every response.
 
-A server on the loopback address is reachable from every page that a browser has open, and through DNS
-rebinding under any name. So the Host header is checked first; then every request but the first needs the
-cookie that the one-time address sets; and what changes something also needs the origin and a header that
-another site cannot send.
+A server on the loopback address is reachable from every page open in a browser, and through DNS rebinding
+under any name. So the guard checks the Host header first. Every request except the first needs the cookie
+that the one-time address sets. Requests that change something also need the right origin and a header that
+other sites cannot send.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BODY_SECONDS = 10.0
 
 
 class Keys:
-    """The secrets of one run: the one-time token of the address, the cookie, and the token of requests."""
+    """The secrets of one run: the one-time token of the address, the cookie, and the CSRF token."""
 
     def __init__(self) -> None:
         self.token: str | None = secrets.token_urlsafe(32)
@@ -53,7 +53,7 @@ class Keys:
         self.csrf = secrets.token_urlsafe(32)
 
     def enter(self, token: str) -> bool:
-        """Whether this is the one-time token, which is used up then."""
+        """Return whether this is the one-time token, and invalidate it."""
         if self.token is None or not hmac.compare_digest(self.token.encode(), token.encode()):
             return False
         self.token = None
@@ -61,7 +61,7 @@ class Keys:
 
 
 class Guard:
-    """ASGI middleware that refuses every request which does not come from the page that this run opened."""
+    """ASGI middleware that refuses requests which do not come from a page opened by this run."""
 
     def __init__(self, app: ASGIApp, *, keys: Keys, port: int) -> None:
         self._app = app
@@ -83,7 +83,7 @@ class Guard:
             await send(message)
 
         if scope["type"] != "http":
-            return  # a connection that was never accepted is closed by the server
+            return  # the server closes a connection that is not accepted
         refusal = self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, answer)
@@ -113,14 +113,14 @@ class Guard:
     async def _ask(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._app(scope, receive, send)
-        except Exception:  # noqa: BLE001  the page was told already; a traceback on the terminal helps nobody
+        except Exception:  # noqa: BLE001  the page already shows the error
             _log.debug("a request failed", exc_info=True)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.getlist("host")
         if len(host) != 1 or host[0].lower() not in self._hosts:
-            return _refuse(400, "This server answers under the address that it printed only.")
+            return _refuse(400, "This server only answers at the address that it printed.")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return _refuse(405, "Only GET, HEAD and POST are answered.")
         if len(scope["raw_path"] or b"") + len(scope["query_string"]) > _LONGEST_TARGET:

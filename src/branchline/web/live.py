@@ -1,7 +1,7 @@
-"""Live following by server-sent events: what another program appends to a session reaches its page.
+"""Live updates by server-sent events: entries that another program appends reach the open page.
 
-The id of an event is the number of bytes of the log that were known when it was sent. A browser that lost
-the connection gives it back in ``Last-Event-ID`` and gets what it missed.
+The id of an event is the number of bytes of the log that were known when it was sent. After a lost connection
+the browser sends it back in ``Last-Event-ID`` and receives the missed entries.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["follow"]
 _FILE_SECONDS = 1.0
 _SERVER_SECONDS = 0.2
 _STEP_MS = 60
-"""How often watchfiles looks for notifications: more often is more work while nothing happens."""
+"""Polling interval of watchfiles: a shorter one costs more CPU while idle."""
 _PING_SECONDS = 25.0
 _MOST_PIECES = 20
-"""Rows whose HTML an event brings. If there are more, the page asks for those that it shows."""
+"""Maximum number of rows with HTML in an event. If there are more, the page requests the visible ones."""
 
 
 async def follow(
@@ -36,7 +36,7 @@ async def follow(
     known: int,
     stop: asyncio.Event,
 ) -> AsyncIterator[bytes]:
-    """Events for a page that knows ``known`` bytes of the session's log, until ``stop`` is set."""
+    """Yield events for a page that knows ``known`` bytes of the session's log, until ``stop`` is set."""
     path = (await run_in_threadpool(viewed.row, id)).path or ""
     yield b"retry: 500\n\n"
     async for changed in _changes(path, stop):
@@ -53,7 +53,7 @@ async def follow(
 
 
 def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | None, int]:  # noqa: A002
-    """What stands behind ``known`` bytes of the log, and how many bytes are known now."""
+    """Return the entries after ``known`` bytes of the log, and how many bytes are known now."""
     with viewed.using(id) as session:
         before = session.generation
         session.refresh()
@@ -80,9 +80,9 @@ def _event(name: str, data: dict[str, Any], known: int) -> bytes:
 
 
 async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
-    """True at once and whenever the session may have changed, False now and then to keep the connection open.
+    """Yield True first and whenever the session may have changed, and False to keep the connection open.
 
-    Watching begins before the first True, so that nothing falls in between.
+    Watching starts before the first True, so that no change is missed.
     """
     stamp = await run_in_threadpool(_stamp, path)
     file = await run_in_threadpool(watched_file, path)
@@ -99,7 +99,7 @@ async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
         while (changed := await upcoming) is not None:
             upcoming = asyncio.ensure_future(anext(watching, None))
             yield changed
-    except (ImportError, OSError, RuntimeError):  # no notifications here
+    except (ImportError, OSError, RuntimeError):  # notifications are unavailable
         async for polled in _polls(path, stamp, _FILE_SECONDS, stop):
             yield polled
     finally:
@@ -122,7 +122,7 @@ async def _polls(
 
 
 async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool, None]:
-    from watchfiles import awatch  # noqa: PLC0415  only where somebody follows
+    from watchfiles import awatch  # noqa: PLC0415  only needed to follow
 
     watching = awatch(
         os.path.dirname(path),

@@ -23,7 +23,7 @@ from branchline.web.viewed import ViewedSession
 __all__ = ["WEEKS", "Pages", "compare_page", "session_page", "statistics_page"]
 
 WEEKS = (4, 13, 26, 52)
-"""The periods that the page of statistics offers."""
+"""The periods offered by the statistics page."""
 _YEAR_DAYS = 371
 _SERIES = 4
 _RANKED = 8
@@ -33,7 +33,7 @@ _CHANGE = template('<button class="btn quiet only-wide" id="change-button" type=
 
 
 class Pages:
-    """The templates, with what every page needs: the token of requests, and whether things may be changed."""
+    """The templates, with the CSRF token and whether changes are allowed."""
 
     def __init__(self, *, csrf: str, writable: bool) -> None:
         folder = files("branchline.web") / "templates"
@@ -48,7 +48,7 @@ class Pages:
         self._environment.globals.update(csrf=csrf, writable=writable)
 
     def render(self, name: str, **values: Any) -> str:
-        """A page. Text is escaped; what the renderer made is taken as it is."""
+        """Render a page. Text is escaped; HTML from the renderer is inserted unchanged."""
         return self._environment.get_template(f"{name}.html").render(**values)
 
 
@@ -57,7 +57,7 @@ def _shown(value: str) -> Markup | str:
 
 
 def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Html:
-    """The body of the page of a session at an address; its script fills in the conversation."""
+    """Return the body of a session page; its script loads the conversation."""
     home = os.path.expanduser("~")
     facts = [
         row.agent or row.format or "",
@@ -87,7 +87,7 @@ def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Ht
 
 
 def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict[str, Any]:
-    """The statistics of the last so many weeks; 0: the shortest period that holds the whole last year."""
+    """Return the statistics of the last ``weeks``; 0 chooses the shortest period that covers all data."""
     home = os.path.expanduser("~")
     with library.statistics(since=today - timedelta(days=_YEAR_DAYS), until=today) as year:
         days = {
@@ -174,7 +174,7 @@ def _cached(read: float, prompt: float) -> str:
 def compare_page(
     left: ViewedSession, left_leaf: int, right: ViewedSession, right_leaf: int
 ) -> dict[str, Any]:
-    """What the page of a comparison shows: the last common entry, and what each side says after it."""
+    """Return the values of the comparison page: the last common entry, and the entries of each side."""
     one, other = left.session.transcript, right.session.transcript
     view = compare_view(one, left_leaf, other, right_leaf)
     ancestor = view.common_ancestor

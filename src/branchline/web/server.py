@@ -1,4 +1,4 @@
-"""Running the viewer: on a free port of the loopback address, until the person stops it."""
+"""Runs the viewer on a free port of the loopback address, until it is interrupted."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["http_server", "serve"]
 _BACKLOG = 64
 _TICK_SECONDS = 0.5
 _REQUEST_SECONDS = 10.0
-"""How long the line and the headers of a request may take to arrive."""
+"""Deadline for the request line and headers to arrive."""
 
 
 class RequestDeadline(H11Protocol):
-    """Closes connections that begin a request and do not finish its headers in time."""
+    """Closes connections whose request headers do not arrive in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -38,7 +38,7 @@ class RequestDeadline(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        cycle: Any = self.cycle  # None before the first request, whatever its annotation says
+        cycle: Any = self.cycle  # None before the first request, contrary to its annotation
         if cycle is None or cycle.response_complete:
             self._wait()
         else:
@@ -59,7 +59,7 @@ class RequestDeadline(H11Protocol):
 
 
 class QuietServer(uvicorn.Server):
-    """Looks twice a second whether it shall stop; ten times would be most of what an idle viewer does."""
+    """Checks for shutdown twice a second instead of ten times, which would dominate the idle CPU time."""
 
     async def main_loop(self) -> None:
         while not self.should_exit:  # noqa: ASYNC110  a signal handler sets it
@@ -74,7 +74,7 @@ def serve(
     open_browser: bool = True,
     on_address: Callable[[str], object] = print,
 ) -> None:
-    """Serve the sessions of a library until interrupted. ``on_address`` gets the address to open, once."""
+    """Serve the sessions of a library until interrupted. ``on_address`` receives the address to open."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
@@ -91,7 +91,7 @@ def serve(
 
 
 def http_server(app: ASGIApp) -> uvicorn.Server:
-    """A server with the limits of the viewer; it has no socket yet."""
+    """Return a server with the viewer's limits; it has no socket yet."""
     config = uvicorn.Config(
         app,
         http=RequestDeadline,
@@ -110,6 +110,6 @@ def http_server(app: ASGIApp) -> uvicorn.Server:
 
 
 def _open_browser(address: str) -> None:
-    """Show an address in the system's browser, which is looked up in absolute entries of ``PATH`` only."""
+    """Open an address in the system's browser, which is searched only in absolute ``PATH`` entries."""
     os.environ["PATH"] = safe_environment()["PATH"]
     webbrowser.open(address)

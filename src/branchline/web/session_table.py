@@ -1,4 +1,4 @@
-"""The list of sessions as the page asks for it: filtered, sorted, with hits of a search, in windows."""
+"""The session list of the page: filtered, sorted, with search hits, in windows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DETAIL_SECONDS = 0.3
 
 
 class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows: ``offset`` and ``limit`` are a window of the sorted rows."""
+    """The request of the page: ``offset`` and ``limit`` select a window of the sorted rows."""
 
     words: str = ""
     agent: str = ""
@@ -50,7 +50,7 @@ class TableRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
-    """Rows, how many there are, and what the filters offer. ValueError for a query that makes no sense."""
+    """Return rows, their number, and the filter choices. Raises ValueError for an invalid query."""
     hits: dict[str, list[Hit]] = {}
     notes: tuple[str, ...] = ()
     if asked.words.strip():
@@ -93,7 +93,7 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
 def session_fields(
     viewed: ViewedLibrary, row: SessionRow, details: SessionDetails | None = None
 ) -> dict[str, Any]:
-    """A row as JSON: what a table shows of it."""
+    """Return the fields of a row for the table, as JSON."""
     home = os.path.expanduser("~")
     return {
         "id": viewed.id_of(row),
@@ -127,7 +127,7 @@ def _hit_fields(hit: Hit) -> dict[str, Any]:
 
 
 def _marked(snippet: Snippet) -> list[tuple[str, bool]]:
-    """The parts of a snippet, each with whether it matches. Offsets would mean other places in JavaScript."""
+    """Split a snippet into (text, matches) parts; offsets would differ in JavaScript (UTF-16)."""
     parts: list[tuple[str, bool]] = []
     end = 0
     for start, stop in (*snippet.ranges, (len(snippet.text), len(snippet.text))):
@@ -141,7 +141,7 @@ def _agent(row: SessionRow) -> str:
 
 
 def _options(asked: TableRequest) -> ListOptions:
-    """What the page asks for, as every list has it. A search keeps its order until a column is chosen."""
+    """Convert the request to list options. A search keeps its order until a column is chosen."""
     found = bool(asked.words.strip())
     return ListOptions(
         sort=next((name for name in COLUMNS if name == asked.sort), "given" if found else "recent"),

@@ -1,4 +1,4 @@
-"""Sharing from the viewer: what would be replaced, and the finished page after a person has decided."""
+"""Sharing from the viewer: review of the secrets to replace, and the exported page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PageRequest", "findings", "single_page"]
 
 
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What goes into the file. ``keep`` are values of findings, ``literals`` further texts to mask."""
+    """The contents of the file. ``keep`` are values of findings to keep, ``literals`` more texts to mask."""
 
     branch: bool = False
     portable: bool = False
@@ -27,12 +27,12 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def findings(viewed: ViewedSession, asked: PageRequest) -> dict[str, Any]:
-    """What would be replaced, for the page that asks about it."""
+    """Return the secrets that would be replaced, for review."""
     return {"findings": [msgspec.to_builtins(one) for one in review(viewed.session, _request(asked))]}
 
 
 def single_page(viewed: ViewedSession, asked: PageRequest) -> bytes:
-    """The file, scanned once more. An error of ours if a secret is left in it."""
+    """Return the exported file. Raises SecretsLeft if a final scan finds a secret in it."""
     return render(viewed.session, _request(asked)).data
 
 

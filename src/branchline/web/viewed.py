@@ -1,4 +1,4 @@
-"""The sessions that pages look at: found by an opaque id, opened once, read by one thread at a time."""
+"""The sessions shown by pages: found by an opaque id, opened once, used by one thread at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CHANGED = (LogReplaced, LogShrank)
 
 
 class ViewedSession:
-    """A session, what renders it, and what was found in it last. Hold ``lock`` around a call."""
+    """An open session, its renderer and its search index. Hold ``lock`` around each call."""
 
     def __init__(self, row: SessionRow, path: str) -> None:
         self.lock = threading.RLock()
@@ -45,7 +45,7 @@ class ViewedSession:
         self._renderer = self._make_renderer()
         self._search: Search | None = None
         self.generation = secrets.token_hex(4)
-        """Changes when the file was replaced, so that a page knows that its positions are void."""
+        """Changes when the file is replaced, so that pages discard their positions."""
 
     def _make_renderer(self) -> PieceRenderer:
         transcript = self.session.transcript
@@ -55,11 +55,11 @@ class ViewedSession:
 
     @property
     def offset(self) -> int:
-        """How many bytes of the log are known."""
+        """The number of bytes of the log that were read."""
         return self.session.transcript.reading.consumed
 
     def refresh(self) -> int:
-        """Take in what was appended; returns how many entries are new. A replaced file is opened again."""
+        """Read appended entries and return how many there are. A replaced file is reopened."""
         try:
             count = self.session.refresh()
         except _CHANGED:
@@ -82,26 +82,26 @@ class ViewedSession:
         )
 
     def pieces(self, positions: Sequence[int]) -> list[Html]:
-        """What shows these entries. IndexError where there is no such position."""
+        """Return the HTML of these entries. Raises IndexError for an unknown position."""
         count = len(self.session.index)
         if len(positions) > _MOST_PIECES:
             raise ValueError(f"at most {_MOST_PIECES} pieces at a time")
         if not all(0 <= position < count for position in positions):
-            raise IndexError("there is no such entry")
+            raise IndexError("no such entry")
         return self._renderer.pieces(positions)
 
     def rows_changed_since(self, position: int) -> list[int]:
-        """Rows before ``position`` that entries from there on change, such as the answer of a tool result."""
+        """Return rows before ``position`` that later entries change, such as a call that got its result."""
         count = len(self.session.index)
         return sorted({row for at in range(position, count) if (row := self._renderer.row_of(at)) < position})
 
     def position_after(self, offset: int) -> int:
-        """The first entry that lies at or behind this offset of the log."""
+        """Return the first entry at or after this offset of the log."""
         reading = self.session.transcript.reading
         return bisect_left(range(len(self.session.index)), offset, key=lambda at: reading.span(at).offset)
 
     def find(self, words: str) -> list[tuple[int, str, str]]:
-        """The entries with all these words, each with its text before and from the first word on."""
+        """Return the entries with all these words, each with the text before and from the first word on."""
         transcript = self.session.transcript
         if self._search is None:
             self._search = Search(transcript, transcript.reading.labels)
@@ -123,7 +123,7 @@ class ViewedSession:
 
 
 class ViewedLibrary:
-    """The sessions that the viewer lists, and those that are open."""
+    """The sessions listed by the viewer, and the open ones."""
 
     def __init__(self, library: SessionLibrary) -> None:
         self.library = library
@@ -135,12 +135,12 @@ class ViewedLibrary:
         self._open: OrderedDict[str, ViewedSession] = OrderedDict()
 
     def id_of(self, row: SessionRow) -> str:
-        """What names a row in addresses of this run; it tells nothing about the file."""
+        """Return the id of a row in URLs of this run; it reveals nothing about the file."""
         name = row_name(row).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(name, key=self._key, digest_size=9).hexdigest()
 
     def rows(self, *, fresh: bool = False) -> tuple[SessionRow, ...]:
-        """Every session, newest first; at most two seconds old."""
+        """Return all sessions, newest first, from a cache of at most two seconds."""
         with self._lock:
             if fresh or time.monotonic() - self._listed > _FRESH_SECONDS:
                 self._rows = tuple(self.library.list(deep=True))
@@ -149,27 +149,27 @@ class ViewedLibrary:
             return self._rows
 
     def remember(self, rows: Iterable[SessionRow]) -> None:
-        """Let these rows be found by their ids, such as those of a search."""
+        """Register rows, such as those of a search, so that their ids can be found."""
         with self._lock:
             self._by_id |= {self.id_of(row): row for row in rows}
 
     def row(self, id: str) -> SessionRow:  # noqa: A002
-        """The row with this id. SessionNotFound if no list has shown one."""
+        """Return the row with this id. Raises SessionNotFound for an unknown id."""
         found = self._by_id.get(id)
         if found is None:
             self.rows(fresh=True)
             found = self._by_id.get(id)
         if found is None:
-            raise SessionNotFound("there is no such session; it may have been moved or deleted")
+            raise SessionNotFound("no such session; it may have been moved or deleted")
         return found
 
     @contextmanager
     def using(self, id: str) -> Iterator[ViewedSession]:  # noqa: A002
-        """The session with this id, for one thread. An error of ours where it cannot be opened."""
+        """Hold the session with this id for one thread. Raises BranchlineError if it cannot be opened."""
         while True:
             viewed = self._opened(id)
             with viewed.lock:
-                if not viewed.closed:  # else it was the one that had waited longest
+                if not viewed.closed:  # otherwise it was evicted meanwhile
                     yield viewed
                     return
 
@@ -205,7 +205,7 @@ class ViewedLibrary:
 
 
 def watched_file(path: str) -> str | None:
-    """The file that changes when a session does: of a session in a database file, the database."""
+    """Return the file that changes with a session: for a session in a database, the database."""
     for file in (path, path.rpartition("#")[0]):
         if file and os.path.exists(file):
             return os.path.realpath(file)

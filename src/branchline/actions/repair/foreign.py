@@ -1,8 +1,8 @@
 """Repair a damaged session of another agent, in its own format.
 
-As for our own files every readable entry is taken byte for byte, and only what a reader had to guess is
-written down. Lines that are no entries and still whole objects (heads, meta rows, lines of extensions) stay
-where they are, because the program goes by them; an entry whose id is lost is set aside.
+As for native files, every readable entry is copied byte for byte, and only values that the reader had to
+guess are written. Lines that are complete objects but not entries (headers, meta rows, extension lines) keep
+their position, because the agent needs them; an entry whose id is lost is salvaged separately.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class _Piece(NamedTuple):
     offset: int
     data: bytes
     alone: bool = True
-    """Whether nothing else stands in its line."""
+    """Whether it is the only part of its line."""
 
 
 def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -> RepairResult:
-    """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
+    """Build the repaired file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree, format_ = transcript.reading, transcript.tree, transcript.format
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
     nameless = {finding.offset for finding in transcript.findings if finding.kind == "no-id"}
@@ -78,7 +78,7 @@ def repair_foreign(transcript: EntryLog, *, key: str, spare_id: str, now: str) -
 
 
 def _pieces(transcript: EntryLog) -> Iterator[_Piece]:
-    """The file from its beginning to its end, without blanks; entries that share a line come once."""
+    """Yield the parts of the file in order, without blank lines; entries that share a line come once."""
     reading, tree = transcript.reading, transcript.tree
     content = transcript.bytes_between(0, None)
     taken: dict[int, tuple[int, int]] = {}
@@ -96,14 +96,14 @@ def _pieces(transcript: EntryLog) -> Iterator[_Piece]:
                 yield _Piece(ROOT, line, place, part.removeprefix(_BOM), begins and ends)
             place += len(part) + 1
             line += 1
-        line -= 1  # the last part goes on in the line of what was taken
+        line -= 1  # the last part continues the line of the entry before it
         if position != ROOT:
             yield _Piece(position, line, offset, content[offset : offset + size])
         start = offset + size
 
 
 def _parts(transcript: EntryLog, piece: _Piece) -> Iterator[_Piece]:
-    """What of a piece may stay, alone in its line, and what is between: as a reader took the line apart."""
+    """Split a part as the reader did: objects that stay, each on its own line, and the bytes in between."""
     if piece.alone and _is_object(piece.data):
         yield piece
         return
@@ -118,26 +118,26 @@ def _parts(transcript: EntryLog, piece: _Piece) -> Iterator[_Piece]:
 
 
 def _is_head(data: bytes) -> bool:
-    """Whether this is the header of a file of pi's family; a slot beside it is none any more."""
+    """Return whether this is the header of a file of pi's family, rather than a title slot."""
     return bool(json_codec.loads(data).get("type") == "session")
 
 
 def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:
-    """The lines with a header that was made anew; the slot of oh-my-pi for a title stays before it."""
+    """Insert a new header into the lines; oh-my-pi's title slot stays before it."""
     if made and lines and lines[0].startswith(_SLOT) and made.startswith(_SLOT):
         return [lines[0], made.split(b"\n", 1)[1], *lines[1:]]
     return [made, *lines]
 
 
 def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]:
-    """The links that the line does not say as the tree has them."""
+    """Return the links that differ between the line and the tree."""
     names, tree = transcript.format.traits.links, transcript.tree
     if names is None:
         return {}
     said = _fields(line)
     first = position
     while first and _offset(transcript, first - 1) == _offset(transcript, position):
-        first -= 1  # several entries of one line: the line hangs where the first of them does
+        first -= 1  # several entries on one line: its parent is that of the first
     parent = key_at(transcript, readable_above(transcript, tree.parents[first]))
     fields: dict[str, Any] = {}
     if said.get("id") != tree.keys[position]:
@@ -155,7 +155,7 @@ def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]
 
 
 def _meant(transcript: EntryLog, name: str, position: int) -> str | None:
-    """What a pointer at this id must say: the nearest entry above that has it, or a readable one above."""
+    """Return the id that a pointer must have: of the nearest ancestor with this id, or a readable one."""
     tree, key, count, best = transcript.tree, name, 1, ROOT
     while (holder := tree.positions.get(key)) is not None:
         if holder < position or best == ROOT:
@@ -163,12 +163,12 @@ def _meant(transcript: EntryLog, name: str, position: int) -> str | None:
         count += 1
         key = f"{name}#{count}"
     if best == ROOT or (best in tree.placeholders and tree.types[position] == "label"):
-        return None  # what a label names that cannot be read has no name: nothing else gets it
+        return None  # a label of an unreadable entry is dropped, not moved
     return key_at(transcript, readable_above(transcript, best))
 
 
 def _first_kept(transcript: EntryLog, name: str, position: int) -> str | None:
-    """The first readable entry of what a compaction keeps."""
+    """Return the first readable entry that a compaction keeps."""
     tree = transcript.tree
     chain = tree.path_positions(position)
     start = ancestor_with_id(tree, name, chain, len(chain) - 1)
@@ -177,7 +177,7 @@ def _first_kept(transcript: EntryLog, name: str, position: int) -> str | None:
 
 
 def _move(transcript: EntryLog, data: bytes, now: str) -> bytes:
-    """Lines that lead to where the old file stands, where the new one would stand elsewhere without them."""
+    """Return lines that restore the leaf of the old file, if the new one would resolve another."""
     name = transcript.name
     new = EntryLog(transcript.format, lambda offset, size: data[offset : offset + size], name)
     leaf = transcript.leaf
@@ -187,11 +187,11 @@ def _move(transcript: EntryLog, data: bytes, now: str) -> bytes:
     try:
         return transcript.format.required_writer().encode([move], new.reading)
     except NotSupported:
-        return b""  # then the new file reads differently, and is not written
+        return b""  # the new file would read differently, and is refused later
 
 
 def _header(transcript: EntryLog, key: str, spare_id: str) -> Header:
-    """A header from what the file's name and its entries say."""
+    """Return a header derived from the file name and the entries."""
     known = transcript.reading.header
     times = [time for time in transcript.tree.times if time]
     start = times[0] if times else ""
@@ -202,7 +202,7 @@ def _header(transcript: EntryLog, key: str, spare_id: str) -> Header:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """What an entry says."""
+    """Return the fields of a line."""
     fields: dict[str, Any] = json_codec.loads(line)
     return fields
 

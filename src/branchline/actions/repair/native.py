@@ -1,8 +1,8 @@
 """Repair a damaged session of the native format.
 
-Every readable entry is taken byte for byte. Only what a reader had to guess is written down: the parent of
-an entry whose parent was lost, the id of an entry whose id was used before, and what pointed at either.
-Everything else in the file is set aside, none of it is dropped.
+Every readable entry is copied byte for byte. Only values that the reader had to guess are written: the parent
+of an entry whose parent was lost, the id of an entry with a duplicate id, and references to either. All other
+bytes of the file are salvaged separately; nothing is dropped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAME_ID = re.compile(r"[^_]*_(.+)")
 
 
 class SalvagedBytes(NamedTuple):
-    """Bytes that are in no entry: where they lay, and why they were not taken."""
+    """Bytes that belong to no entry: their position, and why they were not copied."""
 
     line: int
     offset: int
@@ -55,7 +55,7 @@ class SalvagedBytes(NamedTuple):
 
 
 class FieldFix(NamedTuple):
-    """Fields of an entry that say now what the reader had to guess."""
+    """Fields of an entry that were set to the values that the reader had guessed."""
 
     entry: str
     line: int
@@ -65,7 +65,7 @@ class FieldFix(NamedTuple):
 class RepairResult(NamedTuple):
     """The lines of the new file, and how they differ from those of the old one.
 
-    A file of version 1 says nothing about links: its repaired copy is of version 3, where they are said.
+    A file of version 1 has no links: its repaired copy is of version 3, which has them.
     """
 
     data: bytes
@@ -74,9 +74,9 @@ class RepairResult(NamedTuple):
     entries: int
     header_made: bool
     upgraded: bool
-    """Entries that had no ids have them now."""
+    """Whether entries without ids got ids."""
     lines_split: bool
-    """Entries that stood in one line have a line each."""
+    """Whether entries that shared a line got separate lines."""
 
     @property
     def needed(self) -> bool:
@@ -86,7 +86,7 @@ class RepairResult(NamedTuple):
 
 
 def repair_native(transcript: EntryLog, *, key: str, spare_id: str) -> RepairResult:
-    """Make the new file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
+    """Build the repaired file. ``key`` is the old file's name, ``spare_id`` the id if none can be found."""
     reading, tree = transcript.reading, transcript.tree
     lines: list[bytes] = []
     changes: list[FieldFix] = []
@@ -118,15 +118,15 @@ def repair_native(transcript: EntryLog, *, key: str, spare_id: str) -> RepairRes
 
 
 def require_same(old: EntryLog, new: EntryLog) -> None:
-    """Refuse a new file that lacks an entry, or that reads differently where the old one could be read."""
+    """Raise NotSaved if the new file lacks an entry, or reads differently where the old one is readable."""
     missing = set(_readable(old)) - set(new.tree.keys)
     if missing:
         raise NotSaved(f"the repaired file would lack {len(missing)} entries; it was not written")
     readable = _readable(old)
-    there = set(readable)  # what a label names that cannot be read is not in the new file
+    there = set(readable)  # labels of unreadable entries are not in the new file
     labels = {key: state for key, state in old.reading.labels.items() if key in there}
     same = (
-        readable == new.tree.keys[: len(readable)]  # a move to where the old one stands may follow
+        readable == new.tree.keys[: len(readable)]  # a move to the old leaf may follow
         and _parents(old) == _parents(new)[: len(readable)]
         and old.leaf == new.leaf
         and old.reading.title == new.reading.title
@@ -152,13 +152,13 @@ def _parents(transcript: EntryLog) -> list[str | None]:
 
 
 def _said(transcript: EntryLog) -> list[tuple[str, str]]:
-    """Who says what to a model at the leaf, by entry."""
+    """Return the role and text of each message in the context at the leaf."""
     leaf = ROOT if transcript.leaf is None else transcript.tree.position(transcript.leaf)
     return [(item.entry, item.message.role) for item in build_context(transcript, leaf).messages]
 
 
 def readable_above(transcript: EntryLog, position: int) -> int:
-    """The entry itself if it can be read, else the nearest one above that can."""
+    """Return the entry itself if it is readable, or else its nearest readable ancestor."""
     tree = transcript.tree
     while position in tree.placeholders:
         position = tree.parents[position]
@@ -170,7 +170,7 @@ def key_at(transcript: EntryLog, position: int) -> str | None:
 
 
 def _with_current_role(transcript: EntryLog, position: int) -> bytes:
-    """The bytes of an entry; in version 1 what an extension said had another role than now."""
+    """Return the bytes of an entry; extension messages of version 1 get their current role."""
     line = transcript.raw(position)
     if transcript.reading.version == 1 and transcript.tree.roles[position] == "custom":
         spot = splice.field_ranges(line)["message"]
@@ -179,11 +179,11 @@ def _with_current_role(transcript: EntryLog, position: int) -> bytes:
     return line
 
 
-# -- what was guessed -------------------------------------------------------------------------------------
+# -- guessed values ---------------------------------------------------------------------------------------
 
 
 def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]:
-    """The fields that the line does not say as the tree has them."""
+    """Return the fields that differ between the line and the tree."""
     tree = transcript.tree
     wanted = {
         "id": tree.keys[position],
@@ -197,7 +197,7 @@ def _guessed(transcript: EntryLog, position: int, line: bytes) -> dict[str, Any]
 
 
 def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
-    """Where an entry that points at another one must point, if its own words lead nowhere or elsewhere."""
+    """Return the corrected reference of an entry, if its own is missing or ambiguous."""
     tree = transcript.tree
     match transcript.entry(position):
         case Leaf(target=str() as target):
@@ -226,11 +226,11 @@ def _pointer(transcript: EntryLog, position: int) -> dict[str, Any]:
             return {}
 
 
-# -- what is set aside ------------------------------------------------------------------------------------
+# -- salvaged bytes ---------------------------------------------------------------------------------------
 
 
 def _asides(transcript: EntryLog) -> Iterator[SalvagedBytes]:
-    """Everything in the file that is neither the header nor an entry nor blank."""
+    """Yield everything in the file that is neither the header nor an entry nor blank."""
     reading, tree = transcript.reading, transcript.tree
     reasons = {finding.offset: finding.message for finding in transcript.findings if finding.size}
     taken: list[tuple[int, int]] = [
@@ -247,7 +247,7 @@ def _asides(transcript: EntryLog) -> Iterator[SalvagedBytes]:
                 yield SalvagedBytes(line, place, len(piece), reasons.get(place, "not an entry"))
             place = end + 1
             line += 1
-        line -= 1  # the last piece goes on in the line of what was taken
+        line -= 1  # the last part continues the line of the entry before it
         start = 0 if offset is None else offset + size
 
 
@@ -263,7 +263,7 @@ def _line_ends(transcript: EntryLog, start: int, end: int | None) -> Iterator[in
 
 
 def _made_header(transcript: EntryLog, asides: list[SalvagedBytes], key: str, spare_id: str) -> Header:
-    """A header from what is left of the old one, from the file's name, or from nothing."""
+    """Return a header derived from the remains of the old one, from the file name, or from defaults."""
     found: dict[str, str] = {}
     for aside in asides:
         end = aside.offset + aside.size

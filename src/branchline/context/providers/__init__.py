@@ -1,1 +1,1 @@
-"""Requests in the shape of each model provider."""
+"""Requests in the format of each model provider."""

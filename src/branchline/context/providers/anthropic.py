@@ -1,7 +1,7 @@
-"""The shape of Anthropic's Messages API.
+"""Requests for Anthropic's Messages API.
 
-User and assistant alternate and the user begins; all results of one answer stand at the head of one user
-message; thoughts are given back only with their signature, and only to the API that signed them.
+User and assistant messages alternate, starting with the user. All results of one answer come first in one
+user message. Thinking blocks are sent only with their signature, and only to the API that signed them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from branchline.context.providers.common import (
     parts,
     plain_name,
     replace_surrogates,
+    tool_name,
     tool_schema,
 )
 from branchline.context.system_prompt import replay_system
@@ -42,18 +43,18 @@ AnthropicBlock = dict[str, Any]
 
 
 def anthropic(context: Context) -> ProviderRequest:
-    """The system prompt, the tools and the messages of a context for Anthropic."""
+    """Return the system prompt, tools and messages of a context."""
     ids = ProviderIds(_ID_LIMIT)
     messages: list[dict[str, Any]] = []
     to_send = to_model(context)
     for message in close_tool_calls(to_send):
         match message:
             case UserMessage():
-                _say(messages, "user", _blocks(message.content))
+                _add(messages, "user", _blocks(message.content))
             case ToolResult():
-                _say(messages, "user", [_result(message, ids)])
+                _add(messages, "user", [_result(message, ids)])
             case AssistantMessage():
-                _say(messages, "assistant", _answer(message, ids))
+                _add(messages, "assistant", _answer(message, ids))
             case _:
                 pass  # system messages are replayed below
     if messages and messages[0]["role"] == "assistant":
@@ -62,20 +63,13 @@ def anthropic(context: Context) -> ProviderRequest:
     return ProviderRequest(
         api="anthropic",
         system=replace_surrogates(state.text) or None,
-        tools=[
-            {
-                "name": plain_name(str(tool.get("name", ""))),
-                "description": str(tool.get("description", "")),
-                "input_schema": tool_schema(tool),
-            }
-            for tool in state.tools
-        ],
+        tools=[{**tool_name(tool), "input_schema": tool_schema(tool)} for tool in state.tools],
         messages=messages,
     )
 
 
-def _say(messages: list[dict[str, Any]], role: str, blocks: list[AnthropicBlock]) -> None:
-    """Add to the last message if it has this role, else begin a new one. Without blocks it does nothing."""
+def _add(messages: list[dict[str, Any]], role: str, blocks: list[AnthropicBlock]) -> None:
+    """Append blocks to the last message if it has this role, or else to a new one."""
     if not blocks:
         return
     if messages and messages[-1]["role"] == role:
@@ -98,7 +92,7 @@ def _answer(message: AssistantMessage, ids: ProviderIds) -> list[AnthropicBlock]
             case Text() if block.text.strip():
                 blocks.append(_text(block.text))
             case Thinking() if signed_here and block.thinking_signature:
-                blocks.append(_thought(block, block.thinking_signature))
+                blocks.append(_thinking(block, block.thinking_signature))
             case ToolCall():
                 blocks.append(
                     {
@@ -111,11 +105,11 @@ def _answer(message: AssistantMessage, ids: ProviderIds) -> list[AnthropicBlock]
             case _:
                 pass
     while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
-        blocks.pop()  # an answer may not end in a thought
+        blocks.pop()  # an answer must not end with a thinking block
     return blocks
 
 
-def _thought(block: Thinking, signature: str) -> AnthropicBlock:
+def _thinking(block: Thinking, signature: str) -> AnthropicBlock:
     if block.redacted:
         return {"type": "redacted_thinking", "data": signature}
     return {"type": "thinking", "thinking": replace_surrogates(block.thinking), "signature": signature}

@@ -1,4 +1,4 @@
-"""What the request shapes of all providers share: the result type, clean text, ids and names they accept."""
+"""Common parts of provider requests: the result type, clean text, and accepted ids and names."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ __all__ = [
     "parts",
     "plain_name",
     "replace_surrogates",
+    "tool_function",
+    "tool_name",
     "tool_schema",
 ]
 
@@ -34,9 +36,9 @@ _NOT_PLAIN = re.compile("[^A-Za-z0-9_-]")
 
 
 class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a request that the conversation decides, as plain JSON values.
+    """The part of a request that comes from the conversation, as plain JSON values.
 
-    ``system`` is None where the provider wants the prompt among the messages.
+    ``system`` is None if the provider expects the prompt among the messages.
     """
 
     api: Literal["anthropic", "openai-chat", "openai-responses"]
@@ -45,7 +47,7 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
     messages: list[dict[str, Any]]
 
     def body(self) -> dict[str, Any]:
-        """The fields by the names that the provider gives them; empty ones are left out."""
+        """Return the fields under the provider's names; empty ones are left out."""
         names = {
             "anthropic": ("system", "messages"),
             "openai-chat": ("", "messages"),
@@ -61,7 +63,7 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProviderIds:
-    """Ids of tool calls as providers accept them: letters, digits, ``_`` and ``-``, not too long, unique."""
+    """Maps call ids to unique ids that providers accept: letters, digits, ``_`` and ``-``, limited length."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -71,7 +73,7 @@ class ProviderIds:
     def __getitem__(self, name: str) -> str:
         if name in self._plain:
             return self._plain[name]
-        # pi keeps the ids of the Responses API as «call|item»; only the first half is the call.
+        # pi stores the ids of the Responses API as ``call|item``; only the first half is the call id.
         base = _NOT_PLAIN.sub("_", name.partition("|")[0])[: self._limit] or "call"
         plain, count = base, 1
         while plain in self._given:
@@ -84,24 +86,24 @@ class ProviderIds:
 
 
 def replace_surrogates(text: str) -> str:
-    """Text that is valid UTF-8: half a character becomes a replacement character."""
+    """Replace lone surrogates by U+FFFD, so that the text is valid UTF-8."""
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def arguments_text(arguments: dict[str, Any]) -> str:
-    """The arguments of a call as JSON text, with half characters replaced."""
+    """Return the arguments of a call as JSON text, with lone surrogates replaced."""
     text = stringify(arguments)
     return _ESCAPED_SURROGATE.sub(r"\1\\ufffd", text) if "\\ud" in text else text
 
 
 def clean_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call with half characters replaced."""
+    """Return the arguments of a call with lone surrogates replaced."""
     text = stringify(arguments)
     return arguments if "\\ud" not in text else json.loads(arguments_text(arguments))
 
 
 def parts(content: Content) -> list[Text | Image]:
-    """The texts and pictures of some content that are worth sending: no blank text, no empty picture."""
+    """Return the texts and images of some content, without blank texts and empty images."""
     if isinstance(content, str):
         content = (Text(text=content),)
     return [
@@ -112,7 +114,7 @@ def parts(content: Content) -> list[Text | Image]:
 
 
 def error_text(result: ToolResult) -> str:
-    """The words of a result for providers that cannot flag an error otherwise."""
+    """Return the text of a result, marked if it is an error, for providers without an error flag."""
     text = replace_surrogates(blocks_text(result.content, "\n"))
     if not text.strip():
         text = NO_OUTPUT
@@ -124,12 +126,23 @@ def data_url(image: Image) -> str:
 
 
 def plain_name(name: str) -> str:
-    """The name of a tool as all providers accept it."""
+    """Reduce a tool name to the characters and length that all providers accept."""
     return _NOT_PLAIN.sub("_", name)[:64] or "unnamed"
 
 
+def tool_name(tool: dict[str, Any]) -> dict[str, str]:
+    """Return the name and description of a tool."""
+    name, description = plain_name(str(tool.get("name", ""))), str(tool.get("description", ""))
+    return {"name": name, "description": description}
+
+
+def tool_function(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return the declaration of a tool in OpenAI's form."""
+    return {**tool_name(tool), "parameters": tool_schema(tool)}
+
+
 def tool_schema(tool: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a tool as a JSON schema of an object."""
+    """Return the parameters of a tool as a JSON schema of an object."""
     schema = tool.get("parameters")
     if not isinstance(schema, dict) or not schema:
         return {"type": "object", "properties": {}}

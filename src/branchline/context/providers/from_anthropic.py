@@ -1,4 +1,4 @@
-"""Messages of Anthropic's Messages API as sessions store them: answers, prompts, results of tools."""
+"""Convert messages of Anthropic's Messages API to session messages."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Fields = dict[str, Any]
 def from_anthropic(value: Any, *, provider: str = "anthropic") -> list[Message]:
     """Convert an Anthropic response, a message or a list of messages.
 
-    Objects of the client library and plain dicts are taken alike. An answer keeps its thoughts with their
-    signatures, its model and its usage. One message can become several: the results of tools are messages of
-    their own here. Blocks of tools that Anthropic runs itself are kept, but are not sent again.
+    Accepts objects of the client library and plain dicts. An answer keeps its thinking blocks with their
+    signatures, its model and its usage. One message can become several, because tool results are separate
+    messages in a session. Blocks of tools hosted by Anthropic are kept, but are not sent again.
 
-    ValueError for what is not understood: other roles and blocks, documents, pictures that are only linked.
+    Raises ValueError for other roles and blocks, documents, and images given by URL.
     """
     given = plain(value)
     calls = KnownCalls()
@@ -93,7 +93,7 @@ def _answer_block(block: Fields, calls: KnownCalls) -> Block:
 
 
 def _prompt(content: Any, calls: KnownCalls) -> list[Message]:
-    """Results first, each a message of its own, then the user's text, in the order of the blocks."""
+    """Return the results, each as a message, then the user's text, in the order of the blocks."""
     messages: list[Message] = []
     said: list[Text | Image] = []
     for block in _blocks(content):
@@ -120,7 +120,7 @@ def _part(block: Fields) -> Text | Image:
             source = block.get("source")
             if isinstance(source, dict) and source.get("type") == "base64":
                 return Image(data=words(source.get("data")), mime_type=words(source.get("media_type")))
-            raise refuse(_NAME, "a picture has to be there as base64, not as a link or a file id")
+            raise refuse(_NAME, "an image has to be base64 data, not a URL or a file id")
         case kind:
             raise refuse(_NAME, f"a prompt or a result has no block of type {kind!r} that a session can hold")
 

@@ -1,7 +1,7 @@
-"""Messages of OpenAI's two APIs as sessions store them: chat completions, and the items of responses.
+"""Convert messages of OpenAI's two APIs, Chat Completions and Responses, to session messages.
 
-The ids and signatures that the Responses API wants back are kept in the places where pi keeps them: a thought
-as its reasoning item, a call under ``call|item``, a text with the id of its item.
+The ids and signatures that the Responses API expects back are stored in the same fields as in pi: a thinking
+block as its reasoning item, a call under ``call|item``, a text with the id of its item.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
 
     Accepts requests and responses of Chat Completions and of the Responses API, as objects of the client
     library or as plain dicts. An answer keeps its calls, reasoning, model and usage; the items of one
-    response become one message. Items of tools that OpenAI runs itself are kept, but are not sent again.
+    response become one message. Items of tools hosted by OpenAI are kept, but are not sent again.
 
     Raises ValueError for anything else: other roles, parts and items, stream chunks, several choices, and
     images given by URL.
@@ -70,13 +70,13 @@ def from_openai(value: Any, *, provider: str = "openai") -> list[Message]:
 
 
 class _Reader:
-    """Takes messages and items in order; items of one answer are put together."""
+    """Reads messages and items in order; items of one answer are combined."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._calls = KnownCalls()
         self._messages: list[Message] = []
-        self._answer: list[Block] = []  # of items, which have no message around them
+        self._answer: list[Block] = []  # from items outside of a message
 
     def take(self, fields: Fields) -> None:
         if str(fields.get("object", "")).endswith(".chunk"):
@@ -210,7 +210,7 @@ class _Reader:
         return ToolCall(id=stored, name=name, arguments=values)
 
     def _flush(self, *, always: bool = False, **about: Any) -> None:
-        """Make a message of the items of an answer, if there are any."""
+        """Combine the pending items of an answer into a message, if there are any."""
         if self._answer or always:
             self._messages.append(
                 AssistantMessage(
@@ -269,7 +269,7 @@ def _response_usage(fields: Fields) -> Usage:
 
 
 def _usage(fields: Fields, given: str, made: str) -> Usage:
-    """OpenAI counts what came from its cache as part of the input, and thoughts as part of the output."""
+    """Convert usage: OpenAI counts cached tokens as input, and reasoning tokens as output."""
     cached = _detail(fields, given, "cached_tokens")
     reasoning = _detail(fields, made, "reasoning_tokens")
     total, output = number(fields.get(given)), number(fields.get(made))

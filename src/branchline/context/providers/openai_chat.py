@@ -1,7 +1,7 @@
-"""The shape of OpenAI's Chat Completions API, which many other providers speak too.
+"""Requests for OpenAI's Chat Completions API, which many other providers support too.
 
-Arguments are JSON text, results can only be text (pictures follow in a user message), thoughts are not
-sent, and an error is told in words.
+Arguments are JSON text; results can only be text, so their images follow in a user message; thinking blocks
+are not sent; errors are marked in the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from branchline.context.providers.common import (
     parts,
     plain_name,
     replace_surrogates,
-    tool_schema,
+    tool_function,
 )
 from branchline.context.system_prompt import replay_system
 from branchline.context.tool_pairs import close_tool_calls
@@ -34,18 +34,18 @@ Item = dict[str, Any]
 
 
 def openai_chat(context: Context) -> ProviderRequest:
-    """The tools and the messages of a context, the system prompt first among them."""
+    """Return the tools and messages of a context; the system prompt is the first message."""
     ids = ProviderIds(_ID_LIMIT)
     messages: list[Item] = []
-    pictures: list[Item] = []
+    images: list[Item] = []
     to_send = to_model(context)
     state = replay_system(to_send)
     if state.text:
         messages.append({"role": "system", "content": replace_surrogates(state.text)})
     for message in close_tool_calls(to_send):
-        if pictures and not isinstance(message, ToolResult):
-            messages.append(_pictures_message(pictures))
-            pictures = []
+        if images and not isinstance(message, ToolResult):
+            messages.append(_images_message(images))
+            images = []
         match message:
             case UserMessage():
                 if content := _content(message.content):
@@ -56,22 +56,12 @@ def openai_chat(context: Context) -> ProviderRequest:
             case ToolResult():
                 text = error_text(message)
                 messages.append({"role": "tool", "tool_call_id": ids[message.tool_call_id], "content": text})
-                pictures += [_part(part) for part in parts(message.content) if isinstance(part, Image)]
+                images += [_part(part) for part in parts(message.content) if isinstance(part, Image)]
             case _:
                 pass  # system messages are replayed above
-    if pictures:
-        messages.append(_pictures_message(pictures))
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": plain_name(str(tool.get("name", ""))),
-                "description": str(tool.get("description", "")),
-                "parameters": tool_schema(tool),
-            },
-        }
-        for tool in state.tools
-    ]
+    if images:
+        messages.append(_images_message(images))
+    tools = [{"type": "function", "function": tool_function(tool)} for tool in state.tools]
     return ProviderRequest(api="openai-chat", system=None, tools=tools, messages=messages)
 
 
@@ -106,5 +96,5 @@ def _part(part: Text | Image) -> Item:
     return {"type": "image_url", "image_url": {"url": data_url(part)}}
 
 
-def _pictures_message(pictures: list[Item]) -> Item:
-    return {"role": "user", "content": [{"type": "text", "text": IMAGES_SENTENCE}, *pictures]}
+def _images_message(images: list[Item]) -> Item:
+    return {"role": "user", "content": [{"type": "text", "text": IMAGES_SENTENCE}, *images]}

@@ -1,7 +1,7 @@
-"""The shape of OpenAI's Responses API: a list of items, where calls and results are items of their own.
+"""Requests for OpenAI's Responses API: a list of items, in which calls and results are separate items.
 
-Thoughts are not sent, and neither are the ids of items: without its reasoning item a stored call would be
-refused under its stored id.
+Thinking blocks are not sent, and neither are item ids: without its reasoning item, the API would refuse a
+call with its stored id.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from branchline.context.providers.common import (
     parts,
     plain_name,
     replace_surrogates,
-    tool_schema,
+    tool_function,
 )
 from branchline.context.system_prompt import replay_system
 from branchline.context.tool_pairs import close_tool_calls
@@ -33,7 +33,7 @@ Item = dict[str, Any]
 
 
 def openai_responses(context: Context) -> ProviderRequest:
-    """The instructions, the tools and the input items of a context."""
+    """Return the instructions, tools and input items of a context."""
     ids = ProviderIds(_ID_LIMIT)
     items: list[Item] = []
     to_send = to_model(context)
@@ -49,15 +49,7 @@ def openai_responses(context: Context) -> ProviderRequest:
             case _:
                 pass  # system messages are replayed below
     state = replay_system(to_send)
-    tools = [
-        {
-            "type": "function",
-            "name": plain_name(str(tool.get("name", ""))),
-            "description": str(tool.get("description", "")),
-            "parameters": tool_schema(tool),
-        }
-        for tool in state.tools
-    ]
+    tools = [{"type": "function", **tool_function(tool)} for tool in state.tools]
     return ProviderRequest(
         api="openai-responses", system=replace_surrogates(state.text) or None, tools=tools, messages=items
     )
@@ -88,10 +80,10 @@ def _answer(message: AssistantMessage, ids: ProviderIds) -> list[Item]:
 
 
 def _result(result: ToolResult, ids: ProviderIds) -> Item:
-    pictures = [part for part in parts(result.content) if isinstance(part, Image)]
+    images = [part for part in parts(result.content) if isinstance(part, Image)]
     output: str | list[Item] = error_text(result)
-    if pictures:
-        output = [{"type": "input_text", "text": output}, *map(_part, pictures)]
+    if images:
+        output = [{"type": "input_text", "text": output}, *map(_part, images)]
     return {"type": "function_call_output", "call_id": ids[result.tool_call_id], "output": output}
 
 

@@ -1,4 +1,4 @@
-"""What messages of all providers share on their way in: plain values, arguments, pictures, and refusals."""
+"""Common parts of importing provider messages: plain values, arguments, images and errors."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 ]
 
 INCOMPLETE = "incomplete"
-"""The only argument of a call whose arguments are not whole: their text so far."""
+"""The only argument of a call whose arguments are incomplete: their text so far."""
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[^,]*)?;base64,(.*)", re.DOTALL)
 _LONGEST = 60
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON: objects of a client library become plain ones."""
+    """Convert a value to JSON types, including objects of a client library."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, str | bytes | int | float | None):
@@ -44,19 +44,19 @@ def plain(value: Any) -> Any:
 
 
 def object_of(value: Any, what: str, maker: str) -> dict[str, Any]:
-    """A value that has to be an object; ValueError says what was given instead."""
+    """Return a value that must be an object. Raises ValueError otherwise."""
     if isinstance(value, dict):
         return value
     raise refuse(maker, f"{what} has to be an object or a dict, not {shown(value)}")
 
 
 def refuse(maker: str, why: str) -> ValueError:
-    """The error for what is not understood."""
+    """Return the error for unsupported input."""
     return ValueError(f"{maker}() cannot take this: {why}")
 
 
 def shown(value: Any) -> str:
-    """A value as messages quote it: short, whatever it is."""
+    """Format a value for a message, truncated."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -70,7 +70,7 @@ def number(value: Any) -> int | float:
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call from their JSON text; anything but an object is kept unchanged."""
+    """Parse the arguments of a call; anything but a JSON object is kept as text."""
     try:
         found = json.loads(text or "{}")
     except ValueError:
@@ -79,10 +79,10 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def data_image(url: str, maker: str) -> Image:
-    """A picture from a data URL. One that is only linked is refused: a session holds its pictures."""
+    """Return the image in a data URL. Other URLs are refused, because sessions store image data."""
     found = _DATA_URL.fullmatch(url)
     if found is None:
-        raise refuse(maker, f"the picture {shown(url)} is not a data: URL; send it as base64")
+        raise refuse(maker, f"the image {shown(url)} is not a data: URL; send it as base64")
     return Image(data=found[2], mime_type=found[1])
 
 
@@ -92,7 +92,7 @@ class _Call(NamedTuple):
 
 
 class KnownCalls:
-    """The calls that were seen so far, so that a result names the tool that it is of."""
+    """The calls seen so far, from which results get the name of their tool."""
 
     def __init__(self) -> None:
         self._calls: dict[str, _Call] = {}
@@ -103,6 +103,9 @@ class KnownCalls:
     def result(
         self, provider_id: str, content: tuple[Text | Image, ...], *, error: bool = False
     ) -> ToolResult:
-        """A result; the name of its tool is empty where the call is not here, and the session finds it."""
+        """Return a tool result.
+
+        Its tool name is empty if the call is unknown, and the session fills it in.
+        """
         call = self._calls.get(provider_id, _Call(provider_id, ""))
         return ToolResult(tool_call_id=call.id, tool_name=call.name, content=content, is_error=error)

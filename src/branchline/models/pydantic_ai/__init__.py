@@ -1,7 +1,7 @@
-"""Every provider that pydantic-ai knows, as a :class:`~branchline.models.Model`.
+"""Every pydantic-ai provider as a :class:`~branchline.models.Model`.
 
-Importing this loads pydantic-ai. Only requests go through it: the conversation, the tool loop and the retries
-stay with the conductor, so that every message is on disk when it is shown.
+Importing this package loads pydantic-ai. Only requests go through it: the conductor owns the conversation,
+the tool loop and the retries, so that every message is on disk when it is shown.
 """
 
 from branchline.models.pydantic_ai.model import (

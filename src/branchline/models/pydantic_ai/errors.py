@@ -1,4 +1,4 @@
-"""Provider errors as branchline errors: what happened to which model, and a remedy."""
+"""Convert provider errors to branchline errors that name the model, the cause and a remedy."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`")
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|window|size)|prompt is too long|too many tokens|maximum context", re.IGNORECASE
 )
-_LONGEST = 500
+_MAX_LENGTH = 500
 
 
 def construction_error(name: str, problem: Exception) -> ModelError:
-    """Why a model could not be made from its name."""
+    """Convert an error raised while constructing a model from its name."""
     provider = name.partition(":")[0]
     text = str(problem)
     if isinstance(problem, ImportError):
@@ -48,32 +48,32 @@ def construction_error(name: str, problem: Exception) -> ModelError:
 
 
 def request_error(name: str, problem: Exception, *, key_hint: str) -> ModelError:
-    """Why a request failed. ``key_hint`` is what to do about a key that was refused."""
-    said = _said(problem)
+    """Convert an error raised by a request. ``key_hint`` is the advice for a refused API key."""
+    detail = _error_text(problem)
     match problem:
         case ModelError():
             return problem
         case theirs.ModelContextWindowExceededError():
-            return ContextOverflow(f"the request is too long for {name}: {said}")
+            return ContextOverflow(f"the request is too long for {name}: {detail}")
         case theirs.ModelRateLimitError():
             return RateLimited(
-                f"{name} accepts no more requests for now: {said}", retry_after=problem.retry_after
+                f"{name} accepts no more requests for now: {detail}", retry_after=problem.retry_after
             )
         case theirs.ModelAuthenticationError():
-            return AuthMissing(f"{name} refused the request: {said}; {key_hint}")
+            return AuthMissing(f"{name} refused the request: {detail}; {key_hint}")
         case theirs.ModelNotFoundError():
-            return UnknownModel(f"the provider does not know {name}: {said}")
-        case theirs.ModelRequestRejectedError() | theirs.ModelHTTPError() if _OVERFLOW.search(said):
-            return ContextOverflow(f"the request is too long for {name}: {said}")
+            return UnknownModel(f"the provider does not know {name}: {detail}")
+        case theirs.ModelRequestRejectedError() | theirs.ModelHTTPError() if _OVERFLOW.search(detail):
+            return ContextOverflow(f"the request is too long for {name}: {detail}")
         case (
             theirs.ModelUnavailableError()
             | theirs.ModelServerError()
             | theirs.ModelConnectionError()
             | theirs.ModelRequestTimeout()
         ):
-            return NetworkFailure(f"{name} could not be reached: {said}", retry_after=problem.retry_after)
+            return NetworkFailure(f"{name} could not be reached: {detail}", retry_after=problem.retry_after)
         case theirs.ModelHTTPError() if problem.status_code >= 500 or problem.status_code == 408:
-            return NetworkFailure(f"{name} could not be reached: {said}", retry_after=problem.retry_after)
+            return NetworkFailure(f"{name} could not be reached: {detail}", retry_after=problem.retry_after)
         case (
             theirs.ModelRequestRejectedError()
             | theirs.ModelQuotaExceededError()
@@ -81,25 +81,25 @@ def request_error(name: str, problem: Exception, *, key_hint: str) -> ModelError
             | theirs.ContentFilterError()
             | theirs.UserError()
         ):
-            return ModelRefused(f"{name} rejected the request: {said}")
+            return ModelRefused(f"{name} rejected the request: {detail}")
         case httpx2.TransportError() | OSError():
-            return NetworkFailure(f"connection to {name} lost: {said}")
+            return NetworkFailure(f"connection to {name} lost: {detail}")
         case _:
-            return MalformedStream(f"what {name} sent is not an answer ({type(problem).__name__}: {said})")
+            return MalformedStream(f"{name} sent an invalid response ({type(problem).__name__}: {detail})")
 
 
-def _said(problem: Exception) -> str:
-    """The provider's own words where there are some."""
+def _error_text(problem: Exception) -> str:
+    """Return the provider's own error message if there is one."""
     body = getattr(problem, "body", None)
     if isinstance(body, dict):
         inner = body.get("error", body)
-        words = inner.get("message") if isinstance(inner, dict) else inner
-        if isinstance(words, str) and words:
-            return _short(words)
+        message = inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(message, str) and message:
+            return _short(message)
     cause = problem.__cause__
     return _short(str(problem) or str(cause) or type(problem).__name__)
 
 
 def _short(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + "…"

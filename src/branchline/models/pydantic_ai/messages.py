@@ -1,7 +1,8 @@
-"""From our messages to pydantic-ai's.
+"""Convert branchline messages to pydantic-ai messages.
 
-Ids and names are made plain, half characters replaced, blank texts and empty pictures left out, as in the
-provider shapes of :mod:`branchline.context`. A thought goes back only to the model that had it.
+As in the provider requests of :mod:`branchline.context`, ids and names are reduced to the allowed characters,
+lone surrogates are replaced, and blank texts and empty images are left out. Thinking blocks are sent only to
+the model that produced them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ _ID_LIMIT = 40
 
 
 class MessageEncoder:
-    """Writes messages for one model: ``provider`` and ``model`` are our names, ``system`` is theirs."""
+    """Encodes messages for one model.
+
+    ``provider`` and ``model`` are branchline's names; ``system`` is pydantic-ai's name for the provider.
+    """
 
     def __init__(self, *, provider: str, model: str, api: str, system: str) -> None:
         self._provider = provider
@@ -63,33 +67,33 @@ class MessageEncoder:
         self._system = system
 
     def messages(self, messages: Iterable[Message], instructions: str) -> list[ModelMessage]:
-        """The conversation in turns: what comes from our side between two answers is one request."""
+        """Encode the conversation; the prompts and tool results between two answers form one request."""
         ids = ProviderIds(_ID_LIMIT)
         written: list[ModelMessage] = []
-        ours: list[ModelRequestPart] = []
-        pictures: list[UserContent] = []
+        pending: list[ModelRequestPart] = []
+        images: list[UserContent] = []
         for message in messages:
-            if pictures and not isinstance(message, ToolResult):
-                ours.append(UserPromptPart(content=[IMAGES_SENTENCE, *pictures]))
-                pictures = []
+            if images and not isinstance(message, ToolResult):
+                pending.append(UserPromptPart(content=[IMAGES_SENTENCE, *images]))
+                images = []
             match message:
                 case UserMessage():
                     if content := _user_content(message.content):
-                        ours.append(UserPromptPart(content=content))
+                        pending.append(UserPromptPart(content=content))
                 case ToolResult():
-                    ours.append(_return_part(message, ids))
-                    pictures += _pictures(message.content)
+                    pending.append(_return_part(message, ids))
+                    images += _images(message.content)
                 case AssistantMessage():
-                    if theirs := self._answer(message, ids):
-                        if ours:
-                            written.append(ModelRequest(parts=ours))
-                            ours = []
-                        written.append(theirs)
+                    if answer := self._answer(message, ids):
+                        if pending:
+                            written.append(ModelRequest(parts=pending))
+                            pending = []
+                        written.append(answer)
                 case _:
-                    pass  # the system prompt goes beside the messages
-        if pictures:
-            ours.append(UserPromptPart(content=[IMAGES_SENTENCE, *pictures]))
-        written.append(ModelRequest(parts=ours, instructions=replace_surrogates(instructions) or None))
+                    pass  # the system prompt is sent separately
+        if images:
+            pending.append(UserPromptPart(content=[IMAGES_SENTENCE, *images]))
+        written.append(ModelRequest(parts=pending, instructions=replace_surrogates(instructions) or None))
         return written
 
     def _answer(self, message: AssistantMessage, ids: ProviderIds) -> ModelResponse | None:
@@ -118,7 +122,7 @@ class MessageEncoder:
 
 
 def tool_definitions(tools: Iterable[Tool]) -> list[ToolDefinition]:
-    """Tools as a request declares them."""
+    """Encode the tool declarations of a request."""
     return [
         ToolDefinition(
             name=plain_name(tool.name), description=tool.description, parameters_json_schema=tool.parameters
@@ -131,13 +135,13 @@ def _user_content(content: Content) -> str | list[UserContent]:
     found = parts(content)
     if len(found) == 1 and isinstance(found[0], Text):
         return replace_surrogates(found[0].text)
-    said: list[UserContent] = []
+    encoded: list[UserContent] = []
     for part in found:
         if isinstance(part, Text):
-            said.append(replace_surrogates(part.text))
-        elif (picture := _picture(part)) is not None:
-            said.append(picture)
-    return said
+            encoded.append(replace_surrogates(part.text))
+        elif (image := _image(part)) is not None:
+            encoded.append(image)
+    return encoded
 
 
 def _return_part(result: ToolResult, ids: ProviderIds) -> ToolReturnPart:
@@ -150,14 +154,14 @@ def _return_part(result: ToolResult, ids: ProviderIds) -> ToolReturnPart:
     )
 
 
-def _pictures(content: Content) -> list[UserContent]:
-    found = [_picture(part) for part in parts(content) if isinstance(part, Image)]
-    return [picture for picture in found if picture is not None]
+def _images(content: Content) -> list[UserContent]:
+    found = [_image(part) for part in parts(content) if isinstance(part, Image)]
+    return [encoded for encoded in found if encoded is not None]
 
 
-def _picture(image: Image) -> BinaryContent | None:
+def _image(image: Image) -> BinaryContent | None:
     try:
         data = base64.b64decode(image.data, validate=True)
     except (binascii.Error, ValueError):
-        return None  # not a picture; the history still has what was stored
+        return None  # invalid base64; the session keeps the stored data
     return BinaryContent(data=data, media_type=image.mime_type or "image/png")

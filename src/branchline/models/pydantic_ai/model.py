@@ -1,4 +1,4 @@
-"""A model of pydantic-ai behind our protocol."""
+"""A pydantic-ai model behind the ``Model`` protocol."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from branchline.settings import ProviderSettings
 __all__ = ["PydanticAIModel", "is_provider", "known_models", "named_model", "server_model"]
 
 _NO_KEY = "none"
-_CHECK = "check the API key"
-_APIS = {  # by the names that pi gives them, so that either program knows who signed what
+_CHECK_KEY = "check the API key"
+_APIS = {  # pi's names, so that each program recognizes the other's signatures
     "AnthropicModel": "anthropic-messages",
     "OpenAIResponsesModel": "openai-responses",
     "GoogleModel": "google-generative-ai",
@@ -35,9 +35,9 @@ _Effort = Literal["minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class PydanticAIModel:
-    """Wraps any model of pydantic-ai. ``provider`` and ``id`` are the names under which sessions store it.
+    """A pydantic-ai model. Sessions record it as ``provider`` and ``id``.
 
-    ``key_hint`` is what to do when the provider refuses the key; ``headers`` go with every request.
+    ``key_hint`` is the advice for a refused API key; ``headers`` are sent with every request.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class PydanticAIModel:
         provider: str,
         id: str,  # noqa: A002
         context_window: int | None = None,
-        key_hint: str = _CHECK,
+        key_hint: str = _CHECK_KEY,
         headers: dict[str, str] | None = None,
     ) -> None:
         self._model = model
@@ -61,7 +61,7 @@ class PydanticAIModel:
             (_APIS[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in _APIS),
             "openai-completions" if isinstance(model, OpenAIChatModel) else "pydantic-ai",
         )
-        _leave_retries_to_us(model)
+        _disable_client_retries(model)
 
     @property
     def provider(self) -> str:
@@ -73,7 +73,7 @@ class PydanticAIModel:
 
     @property
     def api(self) -> str:
-        """The protocol that is spoken, by the name that pi's sessions give it."""
+        """The wire protocol, by the name that pi records in sessions."""
         return self._api
 
     @property
@@ -81,7 +81,7 @@ class PydanticAIModel:
         return self._model.context_window if self._context_window is None else self._context_window
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The answer, piece by piece, as it comes over the line."""
+        """Yield the answer as it arrives."""
         name = f"{self._provider}:{self._id}"
         writer = MessageEncoder(
             provider=self._provider, model=self._id, api=self._api, system=self._model.system
@@ -109,7 +109,7 @@ class PydanticAIModel:
         yield Done(message=message)
 
     async def aclose(self) -> None:
-        """Close the connections; the next request opens new ones."""
+        """Close connections; the next request opens new ones."""
         if self._open:
             self._open = False
             await self._model.__aexit__(None, None, None)
@@ -118,13 +118,17 @@ class PydanticAIModel:
 def named_model(
     name: str, *, api_key: str | None = None, context_window: int | None = None
 ) -> PydanticAIModel:
-    """The model that pydantic-ai has under this ``provider:model``."""
+    """Return the pydantic-ai model named ``provider:model``."""
     provider, _, model = name.partition(":")
     try:
-        made = infer_model(name) if api_key is None else infer_model(name, lambda kind: _keyed(kind, api_key))
+        made = (
+            infer_model(name)
+            if api_key is None
+            else infer_model(name, lambda kind: _provider_with_key(kind, api_key))
+        )
     except Exception as problem:
         raise construction_error(name, problem) from problem
-    hint = _CHECK if api_key is not None else f"check {known_key_variable(provider)}"
+    hint = _CHECK_KEY if api_key is not None else f"check {known_key_variable(provider)}"
     return PydanticAIModel(made, provider=provider, id=model, context_window=context_window, key_hint=hint)
 
 
@@ -136,18 +140,18 @@ def server_model(
     api_key: str | None = None,
     context_window: int | None = None,
 ) -> PydanticAIModel:
-    """A model of a server with an address of its own, in the protocol that it speaks.
+    """Return a model of a configured server, using the server's protocol.
 
-    Without a key none is sent: those in ``OPENAI_API_KEY`` and the like belong to other servers.
+    Without ``api_key`` no key is sent: ``OPENAI_API_KEY`` and similar variables belong to other servers.
     """
     try:
-        made = _at_server(model, server, api_key or _NO_KEY)
+        made = _construct(model, server, api_key or _NO_KEY)
     except Exception as problem:
         raise construction_error(f"{provider}:{model}", problem) from problem
     if server.api_key_env is not None:
         hint = f"check {server.api_key_env}"
     else:
-        hint = _CHECK if api_key is not None else f"it was sent no API key: {_how_to_name_key(provider)}"
+        hint = _CHECK_KEY if api_key is not None else f"it was sent no API key: {_key_advice(provider)}"
     return PydanticAIModel(
         made,
         provider=provider,
@@ -158,15 +162,15 @@ def server_model(
     )
 
 
-def _how_to_name_key(provider: str) -> str:
+def _key_advice(provider: str) -> str:
     if provider == COMPATIBLE or provider in SELF_HOSTED:
         return f"set {SERVER_KEY}, or name its variable with --api-key-env"
     return f"api_key_env under [providers.{provider}] names its variable"
 
 
-def _at_server(model: str, server: ProviderSettings, key: str) -> TheirModel[Any]:
+def _construct(model: str, server: ProviderSettings, key: str) -> TheirModel[Any]:
     if server.api == "anthropic-messages":
-        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only who speaks to it needs it
+        from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - optional
         from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
 
         return AnthropicModel(model, provider=AnthropicProvider(base_url=server.base_url, api_key=key))
@@ -180,7 +184,7 @@ def _at_server(model: str, server: ProviderSettings, key: str) -> TheirModel[Any
 
 
 def known_models() -> dict[str, tuple[str, ...]]:
-    """The models that pydantic-ai has names for, by provider."""
+    """Return the models that pydantic-ai lists, by provider."""
     found: dict[str, tuple[str, ...]] = {}
     for name in get_args(getattr(KnownModelName, "__value__", KnownModelName)):
         provider, _, model = name.partition(":")
@@ -189,7 +193,7 @@ def known_models() -> dict[str, tuple[str, ...]]:
 
 
 def is_provider(name: str) -> bool:
-    """Whether there is a provider of this name, installed or not."""
+    """Return whether pydantic-ai has a provider of this name, installed or not."""
     try:
         infer_provider_class(name)
     except ImportError:
@@ -199,7 +203,7 @@ def is_provider(name: str) -> bool:
     return True
 
 
-def _keyed(provider: str, api_key: str) -> Any:
+def _provider_with_key(provider: str, api_key: str) -> Any:
     return cast("Any", infer_provider_class(provider))(api_key=api_key)
 
 
@@ -215,8 +219,8 @@ def _settings(request: ModelRequest, headers: dict[str, str] | None) -> ModelSet
     return settings
 
 
-def _leave_retries_to_us(model: TheirModel[Any]) -> None:
-    """Client libraries try again behind one's back; here every attempt is seen and recorded."""
+def _disable_client_retries(model: TheirModel[Any]) -> None:
+    """Turn off the retries of the client library: the conductor retries and records every attempt."""
     client: Any = getattr(model, "client", None)
     if isinstance(getattr(client, "max_retries", None), int):
         client.max_retries = 0

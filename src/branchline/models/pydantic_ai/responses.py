@@ -1,4 +1,4 @@
-"""From pydantic-ai's stream to our events, and from its whole response to an answer as sessions store it."""
+"""Convert pydantic-ai stream events to model events, and complete responses to assistant messages."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from branchline.models.pydantic_ai.signatures import call_block, text_block, thi
 __all__ = ["answer", "delta"]
 
 _ENDS_WITH_REASON = frozenset({"openai-completions", "anthropic-messages", "google-generative-ai"})
-"""Protocols whose last event says why the answer ended: without one, the connection was cut."""
+"""Protocols whose last event has a finish reason: without one, the connection was lost."""
 
 
 def delta(event: ModelResponseStreamEvent) -> ModelEvent | None:
-    """One event of the stream; None for those that say nothing new."""
+    """Convert one stream event; None if it adds nothing."""
     match event:
         case PartStartEvent(part=TextPart(content=text)) if text:
             return TextDelta(block=event.index, text=text)
@@ -57,7 +57,7 @@ def delta(event: ModelResponseStreamEvent) -> ModelEvent | None:
 
 
 def answer(response: ModelResponse, *, name: str, provider: str, model: str, api: str) -> AssistantMessage:
-    """The whole answer. MalformedStream when it is not whole, ModelRefused when it was filtered."""
+    """Convert a response. Raises MalformedStream if it is incomplete, ModelRefused if it was filtered."""
     raw = (response.provider_details or {}).get("finish_reason")
     if response.state != "complete" or (raw is None and api in _ENDS_WITH_REASON):
         raise MalformedStream(f"{name} stopped in the middle of its answer")
@@ -134,7 +134,7 @@ def _usage(response: ModelResponse) -> Usage:
 
 
 def _cost(response: ModelResponse, spent: RequestUsage) -> Cost:
-    """By the public price list, which gives one price for all input, cached or not. Unknown costs nothing."""
+    """Return the list price, which does not distinguish cached input; zero for unknown models."""
     if spent.unmeasured_requests or not response.model_name:
         return Cost()
     try:

@@ -1,13 +1,13 @@
-"""What a provider wants back unchanged, kept in the places where pi's sessions keep it.
+"""Provider data that must be sent back unchanged, stored in the fields that pi uses.
 
-Thoughts are encrypted or signed, and items have ids. pi stores them in the signature fields of its blocks;
-the same is done here, so that either program can go on with a conversation of the other:
+Thinking blocks are encrypted or signed, and items have ids. pi stores them in the signature fields of its
+blocks. branchline does the same, so that each program can continue the other's sessions:
 
 | where | what |
 |---|---|
-| Anthropic | the signature of a thought; of a redacted one, its data |
-| OpenAI Responses | a thought as its reasoning item in JSON; a call's id as ``call|item``; a text's item id |
-| chat completions | the name of the field that the thought came in |
+| Anthropic | the signature of a thinking block, or the data of a redacted one |
+| OpenAI Responses | the reasoning item as JSON; a call id as ``call|item``; the item id of a text |
+| chat completions | the name of the field that held the thinking text |
 | Google | the thought signature of a text or a call |
 """
 
@@ -36,7 +36,7 @@ _GOOGLE = "thought_signature"
 
 
 def thinking_block(part: ThinkingPart, api: str) -> Thinking:
-    """A thought as it is stored."""
+    """Return the thinking block to store."""
     if api == RESPONSES and (part.id or part.signature):
         item = {
             "type": "reasoning",
@@ -51,7 +51,7 @@ def thinking_block(part: ThinkingPart, api: str) -> Thinking:
 
 
 def thinking_part(block: Thinking, api: str, system: str) -> ThinkingPart | None:
-    """A stored thought for the provider that had it; None if it cannot be sent back."""
+    """Return a stored thinking block as its provider expects it; None if it cannot be sent back."""
     signature = block.thinking_signature
     if api == RESPONSES:
         item = _object(signature)
@@ -81,7 +81,7 @@ def text_block(part: TextPart, api: str) -> Text:
 
 
 def text_part(text: str, block: Text, api: str, system: str | None) -> TextPart:
-    """A stored text; with its id or signature for the provider that gave it, without for others."""
+    """Return a stored text, with its id or signature only for the provider that produced it."""
     signature = block.text_signature
     if system is None or not signature:
         return TextPart(content=text)
@@ -100,7 +100,7 @@ def call_block(part: ToolCallPart, api: str, arguments: dict[str, Any]) -> ToolC
 
 
 def call_part(part: ToolCallPart, block: ToolCall, api: str, system: str | None) -> ToolCallPart:
-    """Give a call back what belongs to the provider that made it."""
+    """Add the stored item id and signature to a call, for the provider that made it."""
     if system is None:
         return part
     _, bar, item = block.id.partition("|")

@@ -1,6 +1,6 @@
-"""Toolsets of pydantic-ai, MCP servers among them, as plain tools.
+"""pydantic-ai toolsets, including MCP servers, as branchline tools.
 
-The tools live as long as the connections to their servers, which open and close with the context manager.
+The tools work while the connections to their servers are open: from entry to exit of the context manager.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 def mcp_toolsets(
     *, config: str | None = None, urls: Iterable[str] = (), commands: Iterable[Sequence[str]] = ()
 ) -> list[AbstractToolset[Any]]:
-    """MCP servers: those of a ``mcpServers`` file, by address, and by the command that starts them."""
+    """Return MCP servers from a ``mcpServers`` file, by URL, and by the command that starts them."""
     try:
         with _no_env_file():
             from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
@@ -50,7 +50,7 @@ def mcp_toolsets(
             loaded = load_mcp_toolsets(config)
         except ValueError as problem:
             raise NotSupported(f"{config} does not describe MCP servers: {problem}") from problem
-        for one in loaded:  # again, because the loader gives each server only five seconds to start
+        for one in loaded:  # rebuilt, because the loader's start timeout is only five seconds
             assert isinstance(one, PrefixedToolset)
             assert isinstance(one.wrapped, MCPToolset)
             transport = one.wrapped.client.transport
@@ -67,7 +67,10 @@ def mcp_toolsets(
 
 
 def mcp_toolset(name: str, server: McpServerSettings) -> AbstractToolset[Any]:
-    """An MCP server of the settings. ValueError for an unknown program or a variable that is not set."""
+    """Return an MCP server from the settings.
+
+    Raises ValueError if the program is not found or an environment variable is not set.
+    """
     with _no_env_file():
         from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
         from pydantic_ai.mcp import MCPToolset  # noqa: PLC0415
@@ -97,7 +100,7 @@ def _start_safely(transport: StdioTransport) -> None:
 
 
 def _expanded(values: Mapping[str, str]) -> dict[str, str]:
-    """Values with ``${NAME}`` replaced by the environment variable of that name."""
+    """Replace ``${NAME}`` in the values by the environment variable of that name."""
 
     def variable(found: re.Match[str]) -> str:
         value = os.environ.get(found[1])
@@ -110,7 +113,7 @@ def _expanded(values: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _no_env_file() -> Iterator[None]:
-    """Keep fastmcp from reading its settings out of ``.env`` in the working directory when it is imported."""
+    """Prevent fastmcp from reading ``.env`` in the working directory when it is imported."""
     if _ENV_FILE in os.environ:
         yield
         return
@@ -123,8 +126,8 @@ def _no_env_file() -> Iterator[None]:
 
 @asynccontextmanager
 async def toolset_tools(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncGenerator[tuple[Tool, ...], None]:
-    """The tools of these toolsets while their connections are open. Enter and leave in one task."""
-    # What a run would know. There is none: toolsets use it for names and counts only.
+    """Open the toolsets and return their tools, which work until exit. Enter and exit in one task."""
+    # There is no agent run; toolsets use the context only for names and counts.
     context: RunContext[Any] = RunContext(deps=None, model=TestModel(), usage=RunUsage())
     async with AsyncExitStack() as stack:
         tools: list[Tool] = []
@@ -156,7 +159,7 @@ def _caller(
 
 
 def _content(value: Any) -> Any:
-    """Texts and pictures as blocks; anything else as it is."""
+    """Convert texts and images to blocks; return anything else unchanged."""
     values = value if isinstance(value, list) else [value]
     if not any(isinstance(item, BinaryContent) for item in values):
         return value

@@ -1,6 +1,6 @@
 """The contracts of logs and stores as suites that any store can run.
 
-Under pytest, subclass them and say how a new, empty store and a log with these bytes are made::
+Under pytest, subclass them and override the methods that create an empty store and a log::
 
     from branchline.stores.conformance import LogContract, StoreContract
 
@@ -16,10 +16,10 @@ Under pytest, subclass them and say how a new, empty store and a log with these 
             store.load("log", [data])
             return store.open("log")
 
-For a store with drafts, a trash, or whole logs that are loaded, subclass :class:`DraftContract`,
-:class:`TrashContract` or :class:`LoadContract`, or several. Run both kinds: a store can pass its own contract
-and still glue a torn line to the next record. Every test takes a fresh store and needs nothing but plain
-assertions, so that the methods can be called without pytest too.
+For a store with drafts, a trash, or bulk loading, subclass :class:`DraftContract`, :class:`TrashContract` or
+:class:`LoadContract`, or several. Run both kinds: a store can pass its own contract and still join a torn
+line to the next record. Every test takes a new store and uses plain assertions, so the methods also run
+without pytest.
 """
 
 from branchline.stores.conformance.log import LogContract

@@ -1,4 +1,4 @@
-"""What every log promises, whether its bytes are in a file, in memory or in a database."""
+"""The contract of logs, whether their bytes are in a file, in memory or in a database."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["LogContract"]
 
 
 class LogContract:
-    """What :class:`branchline.log.Log` promises."""
+    """The contract of :class:`branchline.log.Log`."""
 
     def make_log(self, data: bytes, **options: Any) -> Log:
-        """A new log of these bytes, which need not end in a newline.
+        """Create a log with these bytes, which need not end in a newline.
 
-        ``options`` may have ``lock_timeout``, in seconds, and ``is_complete``, a function that tells a last
-        line that lacks only its newline from a torn one.
+        ``options`` may have ``lock_timeout``, in seconds, and ``is_complete``, a function that returns
+        whether a last line without a newline is complete rather than torn.
         """
         raise NotImplementedError("override this in a subclass to create a log with these bytes")
 
     @contextlib.contextmanager
     def new(self, data: bytes, **options: Any) -> Iterator[Log]:
-        """A log for the length of a ``with`` block."""
+        """Create a log and close it at the end of the ``with`` block."""
         log = self.make_log(data, **options)
         try:
             yield log
@@ -72,7 +72,7 @@ class LogContract:
 
             assert _whole(log) == b"{}\n"
 
-    def test_reading_gives_fewer_bytes_only_at_the_end_and_none_beyond(self) -> None:
+    def test_a_read_is_short_only_at_the_end_and_empty_beyond_it(self) -> None:
         with self.new(b"0123456789\n") as log:
             assert log.read(2, 3) == b"234"
             assert log.read(8, 100) == b"89\n"
@@ -87,7 +87,7 @@ class LogContract:
                 for end in range(start, len(content) + 1):
                     assert log.read(start, end - start) == content[start:end]
 
-    def test_reading_before_the_beginning_is_a_mistake_of_the_caller(self) -> None:
+    def test_negative_offsets_and_sizes_are_refused(self) -> None:
         with self.new(b"{}\n") as log:
             for offset, size in ((-1, 3), (0, -1)):
                 _raises(ValueError, lambda: log.read(offset, size))  # noqa: B023
@@ -136,7 +136,7 @@ class LogContract:
             assert torn is None
             assert _whole(log) == b'{"n":0}\n{"n":1,"te'
 
-    def test_the_caller_may_say_what_a_complete_line_is(self) -> None:
+    def test_the_caller_may_define_what_a_complete_line_is(self) -> None:
         with self.new(b"a\nb.", is_complete=lambda tail: tail.endswith(b".")) as log:
             with log.exclusive() as writer:
                 writer.append(b"c.\n")
@@ -147,7 +147,7 @@ class LogContract:
 
     # -- the lock -------------------------------------------------------------------------------------
 
-    def test_a_writer_is_of_no_use_after_its_block(self) -> None:
+    def test_a_writer_cannot_append_after_its_block(self) -> None:
         with self.new(b"{}\n") as log:
             with log.exclusive() as writer:
                 pass
@@ -202,7 +202,7 @@ class LogContract:
                 b'{"thread":%d,"n":%d}' % (name, n) for name in range(6) for n in range(50)
             )
 
-    def test_a_negative_time_limit_is_a_mistake_of_the_caller(self) -> None:
+    def test_a_negative_timeout_is_refused(self) -> None:
         assert "time limit" in _raises(ValueError, lambda: self.make_log(b"", lock_timeout=-1.0))
 
     def test_closing_twice_is_harmless(self) -> None:
@@ -211,7 +211,7 @@ class LogContract:
         log.close()
         log.close()
 
-    # -- what a log may offer -------------------------------------------------------------------------
+    # -- optional protocols ---------------------------------------------------------------------------
 
     def test_compare_and_append_writes_only_at_the_end_that_was_expected(self) -> None:
         with self.new(b"{}\n") as log:
@@ -296,7 +296,7 @@ class LogContract:
 
 @contextlib.contextmanager
 def _held(log: Log) -> Iterator[None]:
-    """The log's lock, held by another thread."""
+    """Hold the log's lock in another thread."""
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -324,7 +324,7 @@ def _append(log: Log, data: bytes) -> int:
 
 
 def _raises(kind: type[Exception], action: Callable[[], Any]) -> str:
-    """The message of the exception that the action must raise."""
+    """Return the message of the exception that the action must raise."""
     try:
         action()
     except kind as problem:

@@ -1,4 +1,4 @@
-"""What every store promises: logs by key, and with drafts, a trash or whole logs what these protocols add."""
+"""The contracts of stores: keyed logs, and the optional protocols for drafts, a trash and bulk loading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DraftContract", "LoadContract", "StoreContract", "TrashContract"]
 
 _FIRST = b'{"type":"session","version":3,"id":"one"}\n'
 _NEXT = b'{"type":"message","id":"a","parentId":null}\n'
-_NO_KEYS = (
+_INVALID_KEYS = (
     "",
     ".",
     "..",
@@ -32,16 +32,16 @@ _NO_KEYS = (
 
 
 class StoreContract:
-    """What :class:`branchline.stores.Store` promises."""
+    """The contract of :class:`branchline.stores.Store`."""
 
     def make_store(self) -> Store:
-        """A new store with nothing in it."""
+        """Create an empty store."""
         raise NotImplementedError("override this in a subclass to create a new, empty store")
 
-    # -- making and looking ---------------------------------------------------------------------------
+    # -- creating and reading -------------------------------------------------------------------------
 
     def test_a_new_store_is_empty(self) -> None:
-        """Nothing there is an empty answer, never an error."""
+        """An empty store gives empty results, never an error."""
         store = self.make_store()
 
         assert store.name
@@ -49,7 +49,7 @@ class StoreContract:
         assert store.stat("one") is None
 
     def test_what_was_created_is_found_and_read(self) -> None:
-        """A log is listed with its key and size, and holds the lines that it was made of."""
+        """A log is listed with its key and size, and holds the lines that it was created with."""
         store = self.make_store()
 
         store.create("one", _FIRST + _NEXT).close()
@@ -60,7 +60,7 @@ class StoreContract:
         assert _content(store, "one") == _FIRST + _NEXT
 
     def test_what_is_appended_is_read_by_others(self) -> None:
-        """A log is one log, however often it is opened."""
+        """All handles of a log see the same lines."""
         store = self.make_store()
         log = store.create("one", _FIRST)
 
@@ -72,7 +72,7 @@ class StoreContract:
         assert store.scan().found[0].size == len(_FIRST + _NEXT)
 
     def test_the_log_that_changed_last_comes_first(self) -> None:
-        """The newest log stands first; ties are broken by key."""
+        """The newest log comes first; ties are broken by key."""
         store = self.make_store()
         for key in ("b", "a", "c"):
             store.create(key, _FIRST).close()
@@ -86,7 +86,7 @@ class StoreContract:
         assert [found.key for found in store.scan().found] == ["a", "c", "b"]
 
     def test_a_key_is_taken_once(self) -> None:
-        """A log of the same key is an obstacle, and stays as it is."""
+        """Creating a log under a key that is taken fails and leaves the existing log unchanged."""
         store = self.make_store()
         store.create("log", _FIRST).close()
 
@@ -95,11 +95,11 @@ class StoreContract:
         assert _content(store, "log") == _FIRST
 
     def test_a_key_is_never_a_path(self) -> None:
-        """Names that could lead elsewhere are refused by every verb, and nothing is made."""
+        """Every method refuses names that could escape the store, and creates nothing."""
         store = self.make_store()
         store.create("one", _FIRST).close()
 
-        for key in _NO_KEYS:
+        for key in _INVALID_KEYS:
             verbs: list[Callable[[], Any]] = [
                 partial(store.stat, key),
                 partial(_content, store, key),
@@ -114,7 +114,7 @@ class StoreContract:
         assert [found.key for found in store.scan().found] == ["one"]
 
     def test_any_other_name_is_a_key(self) -> None:
-        """Blanks, dots and every script may be in a key."""
+        """A key may contain spaces, dots and characters of any script."""
         store = self.make_store()
         keys = ["2026-01-01T00-00-00-000Z_0199-ab", "my plan v1.2", "сессия ☃", "a" * 200]
 
@@ -125,14 +125,14 @@ class StoreContract:
         assert all(_content(store, key) == _FIRST for key in keys)
 
     def test_what_is_not_there_cannot_be_opened(self) -> None:
-        """Who asks for an absent log is told so."""
+        """Opening or reading a missing log raises SessionNotFound."""
         store = self.make_store()
 
         _raises(SessionNotFound, lambda: store.open("one"))
         _raises(SessionNotFound, lambda: _content(store, "one"))
 
-    def test_a_look_never_changes_anything(self) -> None:
-        """Reading through a snapshot gives any part of the log and leaves the time of the log as it was."""
+    def test_a_snapshot_never_changes_anything(self) -> None:
+        """A snapshot reads any part of the log and does not change its modification time."""
         store = self.make_store()
         store.create("one", _FIRST + _NEXT).close()
         before = store.scan()
@@ -145,7 +145,7 @@ class StoreContract:
         assert store.scan() == before
 
     def test_a_scan_in_pages_finds_everything_once(self) -> None:
-        """Each page begins after the last log of the one before it; the order is that of one scan."""
+        """Each page starts after the last log of the previous one, in the order of a full scan."""
         store = self.make_store()
         for number in range(7):
             store.create(f"log{number}", _FIRST).close()
@@ -161,7 +161,7 @@ class StoreContract:
         assert store.scan(limit=0).found == []
 
     def test_a_scan_finds_the_keys_that_begin_with_a_prefix(self) -> None:
-        """Nothing in a prefix has a meaning of its own."""
+        """Prefixes are literal: no character in them is a wildcard."""
         store = self.make_store()
         for key in ("a~1", "a~2", "ab", "b~1", "a%5f", "a_"):
             store.create(key, _FIRST).close()
@@ -173,8 +173,8 @@ class StoreContract:
 
     # -- renaming -------------------------------------------------------------------------------------
 
-    def test_a_renamed_log_keeps_every_word(self) -> None:
-        """Another key, the same lines; the old key is free."""
+    def test_a_renamed_log_keeps_its_lines(self) -> None:
+        """The lines are the same under the new key, and the old key is free."""
         store = self.make_store()
         store.create("one", _FIRST).close()
 
@@ -186,7 +186,7 @@ class StoreContract:
         store.create("one", _NEXT).close()
 
     def test_renaming_overwrites_nothing(self) -> None:
-        """A missing source and a taken target are refused; a log is no free target for itself."""
+        """A missing source and an existing target are refused, including the log itself."""
         store = self.make_store()
         store.create("one", _FIRST).close()
         store.create("two", _NEXT).close()
@@ -199,8 +199,8 @@ class StoreContract:
         assert _content(store, "one") == _FIRST
         assert _content(store, "two") == _NEXT
 
-    def test_who_is_appending_goes_on_through_a_renaming(self) -> None:
-        """A log that is open follows its lines, not their name."""
+    def test_an_open_log_keeps_appending_after_a_rename(self) -> None:
+        """An open handle follows the log, not its name."""
         store = self.make_store()
         log = store.create("one", _FIRST)
         with log.exclusive() as writer:
@@ -214,10 +214,10 @@ class StoreContract:
         assert _content(store, "two") == _FIRST + _NEXT + _NEXT
         assert [found.key for found in store.scan().found] == ["two"]
 
-    # -- who is there ---------------------------------------------------------------------------------
+    # -- concurrent use -------------------------------------------------------------------------------
 
     def test_a_log_that_is_being_written_is_in_use(self) -> None:
-        """A writer is noticed at once and without waiting; absent and idle logs are not in use."""
+        """A writer is detected without waiting; missing and idle logs are not in use."""
         store = self.make_store()
         store.create("idle", _FIRST).close()
         log = store.create("busy", _FIRST)
@@ -230,13 +230,13 @@ class StoreContract:
 
 
 class DraftContract(StoreContract):
-    """What :class:`branchline.stores.DraftStore` promises as well."""
+    """The additional contract of :class:`branchline.stores.DraftStore`."""
 
     def make_store(self) -> DraftStore:
-        raise NotImplementedError("say in a subclass how a new, empty store is made")
+        raise NotImplementedError("override this in a subclass to create a new, empty store")
 
     def test_no_listing_shows_a_draft(self) -> None:
-        """A draft is known to those who ask for drafts, and opens."""
+        """A draft appears only among the drafts, and can be opened."""
         store = self.make_store()
 
         store.create("one", _FIRST, draft=True).close()
@@ -248,7 +248,7 @@ class DraftContract(StoreContract):
         store.open("one").close()
 
     def test_a_published_draft_is_a_log(self) -> None:
-        """Publishing keeps every word and takes the draft away."""
+        """Publishing keeps the lines and removes the draft."""
         store = self.make_store()
         store.create("one", _FIRST, draft=True).close()
 
@@ -262,7 +262,7 @@ class DraftContract(StoreContract):
         assert _content(store, "one") == _FIRST + _NEXT
 
     def test_only_a_draft_is_published(self) -> None:
-        """Without a draft there is nothing to publish, whether or not there is a log."""
+        """Publishing without a draft fails, whether or not there is a log of that key."""
         store = self.make_store()
         store.create("log", _FIRST).close()
 
@@ -272,7 +272,7 @@ class DraftContract(StoreContract):
         assert _content(store, "log") == _FIRST
 
     def test_a_draft_can_be_dropped(self) -> None:
-        """Dropping says whether there was one, and never touches a log."""
+        """Dropping returns whether there was a draft, and never touches a log."""
         store = self.make_store()
         store.create("draft", _FIRST, draft=True).close()
         store.create("log", _FIRST).close()
@@ -285,7 +285,7 @@ class DraftContract(StoreContract):
         assert store.stat("log") is not None
 
     def test_a_draft_takes_its_key(self) -> None:
-        """A log and a draft never share a key, whichever was first."""
+        """A log and a draft never share a key, whichever came first."""
         store = self.make_store()
         store.create("log", _FIRST).close()
         store.create("draft", _FIRST, draft=True).close()
@@ -298,10 +298,10 @@ class DraftContract(StoreContract):
         assert _content(store, "log") == _content(store, "draft") == _FIRST
 
     def test_the_key_of_a_draft_is_never_a_path(self) -> None:
-        """Names that could lead elsewhere are refused, and nothing is made."""
+        """Names that could escape the store are refused, and nothing is created."""
         store = self.make_store()
 
-        for key in _NO_KEYS:
+        for key in _INVALID_KEYS:
             _raises(InvalidId, partial(store.create, key, _FIRST, draft=True))
             _raises(InvalidId, partial(store.publish, key))
             _raises(InvalidId, partial(store.drop_draft, key))
@@ -309,7 +309,7 @@ class DraftContract(StoreContract):
         assert store.drafts() == []
 
     def test_a_draft_that_is_being_written_is_in_use(self) -> None:
-        """A writer is noticed at once and without waiting."""
+        """A writer is detected without waiting."""
         store = self.make_store()
         draft = store.create("draft", _FIRST, draft=True)
 
@@ -319,8 +319,8 @@ class DraftContract(StoreContract):
 
         assert store.in_use(["draft"]) == set()
 
-    def test_a_draft_comes_back_as_a_draft(self) -> None:
-        """The trash of a store that has one knows what it was given."""
+    def test_a_draft_is_restored_as_a_draft(self) -> None:
+        """The trash records whether an item was a draft."""
         store = self.make_store()
         store.create("one", _FIRST, draft=True).close()
         if not isinstance(store, TrashStore):
@@ -338,13 +338,13 @@ class DraftContract(StoreContract):
 
 
 class TrashContract(StoreContract):
-    """What :class:`branchline.stores.TrashStore` promises as well."""
+    """The additional contract of :class:`branchline.stores.TrashStore`."""
 
     def make_store(self) -> TrashStore:
-        raise NotImplementedError("say in a subclass how a new, empty store is made")
+        raise NotImplementedError("override this in a subclass to create a new, empty store")
 
     def test_what_was_removed_lies_in_the_trash(self) -> None:
-        """A removed log is nowhere but in the trash, with its key and size."""
+        """A removed log is only in the trash, with its key and size."""
         store = self.make_store()
         store.create("one", _FIRST).close()
 
@@ -357,16 +357,16 @@ class TrashContract(StoreContract):
         assert store.stat("one") is None
         _raises(SessionNotFound, lambda: store.open("one"))
 
-    def test_removing_what_is_not_there_is_no_error(self) -> None:
-        """Nothing to remove is an answer."""
+    def test_removing_a_missing_log_returns_none(self) -> None:
+        """A missing log is not an error."""
         store = self.make_store()
 
         assert store.remove("absent") is None
 
         assert store.trashed() == []
 
-    def test_the_trash_gives_back(self) -> None:
-        """A restored log holds what it held, is listed again and is not in the trash any more."""
+    def test_a_restored_log_is_complete(self) -> None:
+        """A restored log has its lines, is listed again and is no longer in the trash."""
         store = self.make_store()
         store.create("one", _FIRST + _NEXT).close()
         removed = store.remove("one")
@@ -380,7 +380,7 @@ class TrashContract(StoreContract):
         _raises(SessionNotFound, lambda: store.restore(removed.token))
 
     def test_restoring_overwrites_nothing(self) -> None:
-        """A key that is taken again is refused with a sentence; both logs stay whole, the way out works."""
+        """Restoring under a taken key fails and changes neither log; it works after a rename."""
         store = self.make_store()
         store.create("one", _FIRST).close()
         removed = store.remove("one")
@@ -397,7 +397,7 @@ class TrashContract(StoreContract):
         assert _content(store, "one") == _FIRST
 
     def test_the_same_key_can_be_removed_again(self) -> None:
-        """The trash keeps each of them apart, the last removed first, and gives each back."""
+        """The trash keeps both items, last removed first, and restores each."""
         store = self.make_store()
         store.create("one", _FIRST).close()
         earlier = store.remove("one")
@@ -413,8 +413,8 @@ class TrashContract(StoreContract):
         assert _content(store, "one") == _FIRST
         assert store.trashed() == [later]
 
-    def test_a_log_that_is_open_keeps_its_words_through_removal_and_return(self) -> None:
-        """What is appended to a removed log comes back with it."""
+    def test_an_open_log_keeps_its_lines_when_removed_and_restored(self) -> None:
+        """Lines appended to a removed log are restored with it."""
         store = self.make_store()
         log = store.create("one", _FIRST)
 
@@ -428,10 +428,10 @@ class TrashContract(StoreContract):
         assert _content(store, "one") == _FIRST + _NEXT
 
     def test_only_a_key_is_removed_or_restored(self) -> None:
-        """Names that could lead elsewhere are refused."""
+        """Names that could escape the store are refused."""
         store = self.make_store()
 
-        for key in _NO_KEYS:
+        for key in _INVALID_KEYS:
             _raises(InvalidId, partial(store.remove, key))
             _raises(InvalidId, partial(store.restore, key))
 
@@ -439,13 +439,13 @@ class TrashContract(StoreContract):
 
 
 class LoadContract(StoreContract):
-    """What :class:`branchline.stores.LoadStore` promises as well."""
+    """The additional contract of :class:`branchline.stores.LoadStore`."""
 
     def make_store(self) -> LoadStore:
-        raise NotImplementedError("say in a subclass how a new, empty store is made")
+        raise NotImplementedError("override this in a subclass to create a new, empty store")
 
     def test_a_loaded_log_has_exactly_the_bytes_it_was_given(self) -> None:
-        """Damage is kept as it is: bytes that are not text, blank lines, a torn last line."""
+        """Damage is preserved: bytes that are not text, blank lines, a torn last line."""
         store = self.make_store()
         contents = (b"", b"\n", b"\n\n{}\n", b'{"a":1}\r\n\xff\x00\n{"torn', _FIRST * 3)
 
@@ -459,18 +459,18 @@ class LoadContract(StoreContract):
             assert _content(store, f"log{number}") == content
 
     def test_loading_overwrites_nothing(self) -> None:
-        """A key that is taken is refused, and the log that has it stays as it is."""
+        """A taken key is refused, and its log stays unchanged."""
         store = self.make_store()
         store.create("one", _FIRST).close()
 
         _raises(FileExistsError, lambda: store.load("one", [_NEXT]))
-        for key in _NO_KEYS:
+        for key in _INVALID_KEYS:
             _raises(InvalidId, partial(store.load, key, [_FIRST]))
 
         assert _content(store, "one") == _FIRST
 
     def test_a_load_that_fails_leaves_nothing(self) -> None:
-        """Whatever goes wrong while the bytes come in, no part of them is a log."""
+        """If loading fails, no part of the bytes becomes a log."""
         store = self.make_store()
 
         def pieces() -> Iterator[bytes]:
@@ -490,7 +490,7 @@ def _content(store: Store, key: str) -> bytes:
 
 
 def _raises(kind: type[Exception] | tuple[type[Exception], ...], action: Callable[[], Any]) -> str:
-    """The message of the exception that the action must raise."""
+    """Return the message of the exception that the action must raise."""
     try:
         action()
     except kind as problem:

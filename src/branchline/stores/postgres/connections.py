@@ -1,7 +1,7 @@
-"""Connections to a server, each taken for one transaction, and the driver's errors translated into ours.
+"""A connection pool, and the conversion of driver errors.
 
-No state is kept in a connection between transactions, so a pooler may give each transaction another one. A
-connection that has failed is not used again. The driver is imported when a store is first used.
+Connections hold no state between transactions, so an external pooler may use another one for each. A failed
+connection is not reused. The driver is imported when a store is first used.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ __all__ = ["VERSION", "ConnectionLost", "Connections", "connect", "driver"]
 
 VERSION = 1
 """The schema that this branchline reads and writes."""
-_MOST = 20
+_MAX_CONNECTIONS = 20
 _CONNECT_SECONDS = 10
 _CHUNK = 64
 
 
 class ConnectionLost(LogError):
-    """The server went away. Whether a transaction was committed is unknown."""
+    """The connection was lost. Whether the transaction was committed is unknown."""
 
 
 def driver() -> Any:
-    """The driver's module. NotSupported if it is not installed."""
+    """Return the driver module. Raises NotSupported if it is not installed."""
     try:
-        import psycopg  # noqa: PLC0415  only who uses this store needs it
+        import psycopg  # noqa: PLC0415  optional
     except ImportError as problem:
         raise NotSupported(
             f"sessions in PostgreSQL need another package ({problem}): pip install 'branchline[postgres]'"
@@ -45,12 +45,12 @@ def driver() -> Any:
 
 
 def connect(server: Server, doing: str) -> Connection:
-    """A new connection, which commits each statement by itself. ConnectionLost if there can be none."""
+    """Open a connection in autocommit mode. Raises ConnectionLost if that fails."""
     psycopg = driver()
     try:
         made = psycopg.connect(server.dsn, autocommit=True, connect_timeout=_CONNECT_SECONDS)
     except psycopg.Error as problem:
-        why = f"no connection to {server.name}: {_first(problem)}"
+        why = f"no connection to {server.name}: {_first_line(problem)}"
         raise ConnectionLost(f"cannot {doing}: {why}") from problem
     if server.pooler:
         made.prepare_threshold = None
@@ -65,9 +65,9 @@ class Connections:
         self._lock_timeout = lock_timeout
         self._idle: list[Connection] = []
         self._inherited: list[Connection] = []
-        self._free = threading.BoundedSemaphore(_MOST)
+        self._free = threading.BoundedSemaphore(_MAX_CONNECTIONS)
         self.is_secured = False
-        """Whether row-level security holds for this role, so that each transaction must name its tenant."""
+        """Whether row-level security applies to this role, so that each transaction must set its tenant."""
         self._checked = False
         self._pid = os.getpid()
 
@@ -87,7 +87,7 @@ class Connections:
         """Run one statement in a transaction of its own, in one round trip, and return its rows.
 
         A SELECT is repeated once if the connection was lost: the server may have been restarted.
-        ``large`` says that the rows are megabytes together.
+        ``large`` means that the result has megabytes of rows.
         """
         try:
             return self._run(doing, statement, values, settings, large=large)
@@ -117,13 +117,13 @@ class Connections:
         *,
         large: bool = False,
     ) -> list[tuple[Any, ...]]:
-        """Run one statement in a transaction that is open, and return its rows."""
+        """Run one statement in an open transaction and return its rows."""
         with self._translated(doing, connection):
             return _rows(connection, statement, values, large=large)
 
     @contextlib.contextmanager
     def transaction(self, doing: str, settings: dict[str, str] | None = None) -> Iterator[Connection]:
-        """A transaction for a ``with`` block, committed at its end."""
+        """Run a ``with`` block in a transaction, committed at its end."""
         with self.take(doing) as connection:
             with connection.pipeline():
                 self.begin(connection, settings)
@@ -138,7 +138,7 @@ class Connections:
                 raise
 
     def begin(self, connection: Connection, settings: dict[str, str] | None = None) -> None:
-        """Begin a transaction that knows its tenant. Everything that is set ends with it."""
+        """Begin a transaction with its tenant and settings, which end with it."""
         connection.execute("BEGIN")
         wanted = {"branchline.tenant": self.server.tenant} if self.is_secured else {}
         for name, value in (wanted | (settings or {})).items():
@@ -146,10 +146,12 @@ class Connections:
 
     @contextlib.contextmanager
     def take(self, doing: str) -> Iterator[Connection]:
-        """A connection for a ``with`` block."""
+        """Take a connection from the pool for a ``with`` block."""
         self._after_fork()
         if not self._free.acquire(timeout=min(self._lock_timeout + _CONNECT_SECONDS, threading.TIMEOUT_MAX)):
-            raise LockTimeout(f"cannot {doing}: all {_MOST} connections to {self.server.name} are in use")
+            raise LockTimeout(
+                f"cannot {doing}: all {_MAX_CONNECTIONS} connections to {self.server.name} are in use"
+            )
         try:
             connection = self._usable(doing)
             try:
@@ -159,7 +161,7 @@ class Connections:
                 self._put_back(connection)
                 raise
             except BaseException:
-                connection.close()  # interrupted: nobody knows what it is doing
+                connection.close()  # interrupted: its state is unknown
                 raise
             else:
                 self._put_back(connection)
@@ -210,10 +212,10 @@ class Connections:
             )
 
     def _after_fork(self) -> None:
-        """Leave the connections to the parent process: a child must neither use nor close them."""
+        """Leave the connections to the parent process: a forked child must neither use nor close them."""
         if self._pid != os.getpid():
             self._inherited, self._idle, self._pid = self._idle, [], os.getpid()
-            self._free = threading.BoundedSemaphore(_MOST)
+            self._free = threading.BoundedSemaphore(_MAX_CONNECTIONS)
 
     @contextlib.contextmanager
     def _translated(self, doing: str, connection: Connection) -> Iterator[None]:
@@ -227,7 +229,9 @@ class Connections:
         name, state = self.server.name, problem.sqlstate or ""
         if connection.closed or state.startswith(("08", "57P")):
             connection.close()
-            return ConnectionLost(f"cannot {doing}: the connection to {name} was lost: {_first(problem)}")
+            return ConnectionLost(
+                f"cannot {doing}: the connection to {name} was lost: {_first_line(problem)}"
+            )
         if state == "55P03":
             return LockTimeout(
                 f"cannot {doing}: the lock is held by another thread or program; tried for "
@@ -238,21 +242,21 @@ class Connections:
                 f"cannot {doing}: {name} has no tables of branchline; run `branchline store init` on it"
             )
         if state in ("25006", "42501"):
-            return ReadOnly(f"cannot {doing}: {_first(problem)}")
-        # A time-out, a full disk, a failed disk, a conflict, something too large.
+            return ReadOnly(f"cannot {doing}: {_first_line(problem)}")
+        # Timeout, full disk, I/O error, conflict, or a value that is too large.
         if state == "57014" or state.startswith(("53", "58", "40", "54")):
-            return NotSaved(f"cannot {doing}: {_first(problem)}; nothing was saved")
-        return LogError(f"cannot {doing}: {_first(problem)}")
+            return NotSaved(f"cannot {doing}: {_first_line(problem)}; nothing was saved")
+        return LogError(f"cannot {doing}: {_first_line(problem)}")
 
 
 def _rows(connection: Connection, statement: str, values: Any, *, large: bool) -> list[tuple[Any, ...]]:
     if large and driver().capabilities.has_stream_chunked():
-        # Some rows at a time: buffering the whole result takes half as much CPU again.
+        # In chunks: buffering the whole result takes 50 % more CPU.
         return list(connection.cursor().stream(statement, values, binary=True, size=_CHUNK))
     cursor = connection.execute(statement, values, binary=True)
     return cursor.fetchall() if cursor.description is not None else []
 
 
-def _first(problem: Exception) -> str:
-    """The first line of what the server says; the others repeat the statement."""
+def _first_line(problem: Exception) -> str:
+    """Return the first line of an error message; the others repeat the statement."""
     return str(problem).strip().partition("\n")[0] or type(problem).__name__

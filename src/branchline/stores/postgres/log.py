@@ -1,8 +1,8 @@
 """One log in PostgreSQL.
 
-An append is one statement in one round trip, which compares the end of the log with the end that the writer
-knows. If another writer was faster, the next attempt locks the row of the session. If the connection is lost
-during an append, the log is read afterwards: either all the bytes are there or none are.
+An append is one statement in one round trip that compares the end of the log with the expected end. If
+another writer was faster, the next attempt locks the session row. If the connection is lost during an append,
+the log is read afterwards: either all bytes are there or none.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from branchline.stores.rows import RowWriter, rows_of
 __all__ = ["NOW", "PostgresLog"]
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_BLOCK = 1 << 20  # bytes that the server joins in one answer; more than its work_mem are sorted on disk
-_LINES = 8192  # lines in one answer
+_BLOCK = 1 << 20  # bytes per result; the server sorts more than its work_mem on disk
+_LINES = 8192  # lines per result
 _POLL = 0.25
-_LONGEST_POLL = 2.0
-_FOLLOWED = 60_000  # milliseconds for which an append notifies after somebody said that they follow
+_MAX_POLL = 2.0
+_FOLLOW_MS = 60_000  # milliseconds for which appends notify after a follower has registered
 _SETTLE_SECONDS = 10.0
 
-# The row is skipped, not waited for, while another writer holds it: that is a conflict like any other.
+# A row locked by another writer is skipped, which counts as a conflict; the statement never waits.
 _APPEND = f"""
 WITH free AS (
   SELECT tenant, id FROM branchline.session
@@ -45,13 +45,13 @@ WITH free AS (
   SELECT %(tenant)s, %(id)s, row.start, row.data
   FROM moved, unnest(%(starts)s::bigint[], %(datas)b::bytea[]) AS row (start, data)
 )
-SELECT size, CASE WHEN followed > modified - {_FOLLOWED} THEN pg_notify(%(channel)s, size::text) END FROM
+SELECT size, CASE WHEN followed > modified - {_FOLLOW_MS} THEN pg_notify(%(channel)s, size::text) END FROM
 moved
 """
 
 
 class PostgresLog:
-    """The log of one session. It keeps its rows through renaming, publishing, removal and return."""
+    """The log of one session. Renaming, publishing, removing and restoring do not change its rows."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class PostgresLog:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read(self, offset: int, size: int) -> bytes:
-        # Joined by the server: a row for each line would cost more here than decoding them.
+        # Joined by the server: fetching a row per line would cost more than decoding the lines.
         statement = (
             "SELECT substr(string_agg(data, ''::bytea ORDER BY start), (%s - min(start))::integer + 1, %s) "
             "FROM branchline.line "
@@ -98,11 +98,11 @@ class PostgresLog:
             "SELECT max(start) FROM branchline.line WHERE tenant = %s AND session = %s AND start <= %s), 0)"
         )
         values = (offset, size, *self._where, offset + size, *self._where, offset)
-        ((data,),) = self._look(statement, values)
+        ((data,),) = self._select(statement, values)
         return data or b""
 
     def read_lines(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        # One statement, and no copy of what it returns; the newline is cut off by the server.
+        # One statement without copies; the server strips the newline.
         statement = (
             "SELECT start, rtrim(data, '\\x0a'::bytea) FROM branchline.line "
             "WHERE tenant = %s AND session = %s AND start = ANY(%s::bigint[])"
@@ -110,15 +110,15 @@ class PostgresLog:
         found = []
         for first in range(0, len(ranges), _LINES):
             some = ranges[first : first + _LINES]
-            starts = ",".join([str(start) for start, _end in some])  # as text: quicker than as a list
-            rows = dict(self._look(statement, (*self._where, "{" + starts + "}"), large=len(some) > 64))
+            starts = ",".join([str(start) for start, _end in some])  # as text: faster than a list
+            rows = dict(self._select(statement, (*self._where, "{" + starts + "}"), large=len(some) > 64))
             for start, end in some:
                 line = rows.get(start, b"")
                 found.append(line if len(line) == end - start else self.read(start, end - start))
         return found
 
-    def _look(self, statement: str, values: Sequence[Any], *, large: bool = False) -> list[tuple[Any, ...]]:
-        """The rows of a SELECT. A thread that holds the lock reads in the transaction that holds it."""
+    def _select(self, statement: str, values: Sequence[Any], *, large: bool = False) -> list[tuple[Any, ...]]:
+        """Run a SELECT. A thread that holds the lock reads in the transaction that holds it."""
         doing, held = f"read {self.name}", self._held
         if held is not None and held[0] == threading.get_ident():
             return self._connections.run_in(held[1], doing, statement, values, large=large)
@@ -126,7 +126,7 @@ class PostgresLog:
 
     def _state(self) -> tuple[int, bool]:
         statement = "SELECT size, torn FROM branchline.session WHERE tenant = %s AND id = %s"
-        rows = self._look(statement, self._where)
+        rows = self._select(statement, self._where)
         if not rows:
             raise LogGone(f"cannot read {self.name}: it was deleted while open")
         return int(rows[0][0]), bool(rows[0][1])
@@ -186,7 +186,7 @@ class PostgresLog:
         return self.locked(connection)
 
     def locked(self, connection: Any) -> tuple[int, bool]:
-        """Wait for the lock in a transaction; the size and whether the last line lacks its newline."""
+        """Wait for the lock; return the size and whether the last line lacks its newline."""
         statement = "SELECT size, torn FROM branchline.session WHERE tenant = %s AND id = %s FOR UPDATE"
         row = connection.execute(statement, self._where).fetchone()
         if row is None:
@@ -194,7 +194,7 @@ class PostgresLog:
         return row[0], row[1]
 
     def append_locked(self, connection: Any, end: int, data: bytes, *, unfinished: bool) -> TornTail | None:
-        """Append in a transaction that holds the lock, and commit it; the torn tail that this closed."""
+        """Append in a transaction that holds the lock and commit; return the torn tail that this closed."""
         found = None
         if unfinished:
             tail = read_tail(self.read, end)
@@ -222,7 +222,7 @@ class PostgresLog:
         return found
 
     def _append(self, end: int, data: bytes) -> bool:
-        """Append if the log ends there; False, and nothing written, if it does not."""
+        """Append if the log ends at ``end``; otherwise return False and write nothing."""
         doing = f"append to {self.name}"
         until = time.monotonic() + _SETTLE_SECONDS
         while True:
@@ -251,15 +251,19 @@ class PostgresLog:
         }
 
     def _is_saved(self, end: int, data: bytes, problem: Exception) -> bool:
-        """Whether bytes were saved when the connection was lost. LogError if nobody can tell."""
+        """Return whether bytes were saved before the connection was lost. Raises LogError if unknown."""
         doing, until, wait = f"append to {self.name}", time.monotonic() + _SETTLE_SECONDS, 0.05
         while time.monotonic() < until:
             try:
-                # The lock is free when the server has ended the transaction that was lost.
+                # The lock is free once the server has ended the lost transaction.
                 with self._connections.transaction(doing, self._lock_settings) as connection:
                     self.locked(connection)
                 return self.read(end, len(data)) == data
-            except (ConnectionLost, LockTimeout, ReadOnly):  # not reachable, not ended, not yet the primary
+            except (
+                ConnectionLost,
+                LockTimeout,
+                ReadOnly,
+            ):  # unreachable, not yet ended, or not yet the primary
                 time.sleep(wait)
                 wait = min(1.0, wait * 2)
         raise LogError(
@@ -267,11 +271,11 @@ class PostgresLog:
             "open it again"
         ) from problem
 
-    # -- what is derived ------------------------------------------------------------------------------
+    # -- saved index ----------------------------------------------------------------------------------
 
     def saved_index(self) -> tuple[int, bytes] | None:
         statement = "SELECT covered, body FROM branchline.tree WHERE tenant = %s AND session = %s"
-        rows = self._look(statement, self._where)
+        rows = self._select(statement, self._where)
         return (rows[0][0], rows[0][1]) if rows else None
 
     def save_index(self, covered: int, index: bytes) -> None:
@@ -289,15 +293,15 @@ class PostgresLog:
         return f"branchline_{self._number.replace('-', '')}"
 
     def follow(self, after: int, *, timeout: float | None = None) -> Iterator[int]:
-        """As the protocol says. Listens for notifications, and polls in case one is lost."""
+        """Yield each new end. Listens for notifications, and polls in case one is lost."""
         listener = self._listener() if self._connections.server.follow else None
-        last, poll, told = time.monotonic(), _POLL, 0.0
+        last, poll, registered = time.monotonic(), _POLL, 0.0
         try:
             while True:
-                if listener is not None and time.monotonic() - told > _FOLLOWED / 3000:
-                    # Before the size is read, which shows an append that did not notify.
-                    self._tell_followed()
-                    told = time.monotonic()
+                if listener is not None and time.monotonic() - registered > _FOLLOW_MS / 3000:
+                    # Before the size is read, which includes an append that did not notify.
+                    self._register_follower()
+                    registered = time.monotonic()
                 if (size := self.size()) > after:
                     after, last, poll = size, time.monotonic(), _POLL
                     yield size
@@ -305,15 +309,15 @@ class PostgresLog:
                 left = None if timeout is None else timeout - (time.monotonic() - last)
                 if left is not None and left <= 0:
                     return
-                wait = _LONGEST_POLL if listener is not None else poll
-                poll = min(poll * 2, _LONGEST_POLL)
+                wait = _MAX_POLL if listener is not None else poll
+                poll = min(poll * 2, _MAX_POLL)
                 listener = self._wait(listener, wait if left is None else min(wait, left))
         finally:
             if listener is not None:
                 listener.close()
 
     def _listener(self) -> Any:
-        """A connection that is notified of appends; None if the server has no notifications."""
+        """Open a connection that receives notifications; None if the server has none."""
         try:
             listener = connect(self._connections.server, f"follow {self.name}")
         except ConnectionLost:
@@ -325,8 +329,8 @@ class PostgresLog:
             return None
         return listener
 
-    def _tell_followed(self) -> None:
-        """Ask the writers of this log to notify, for some time."""
+    def _register_follower(self) -> None:
+        """Register as a follower, so that writers of this log notify for some time."""
         statement = f"UPDATE branchline.session SET followed = {NOW} WHERE tenant = %s AND id = %s"
         with contextlib.suppress(
             LogError, ReadOnly
@@ -335,7 +339,7 @@ class PostgresLog:
 
     @staticmethod
     def _wait(listener: Any, seconds: float) -> Any:
-        """Wait until something may have happened; the listener, if it still works."""
+        """Wait for a notification or a timeout; return the listener if it still works."""
         if listener is None:
             time.sleep(seconds)
             return None
@@ -359,7 +363,7 @@ class PostgresWriter(RowWriter):
 
     def _save(self, data: bytes) -> TornTail | None:
         if not self._held:
-            # Saved means committed, and that has released the lock.
+            # The previous append was committed, which released the lock.
             self.end, self._unfinished = self._log.lock_again(self._connection)
         self._held = False
         return self._log.append_locked(self._connection, self.end, data, unfinished=self._unfinished)

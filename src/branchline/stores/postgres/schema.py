@@ -1,7 +1,7 @@
-"""The tables: created and changed when somebody asks for it, never on opening.
+"""The database schema: created and upgraded explicitly, never on opening.
 
-Each migration is a file of SQL statements with a number. They run in one transaction under a lock, so that
-two who upgrade at the same time do it once.
+Each migration is a numbered SQL file. Migrations run in one transaction under a lock, so that concurrent
+upgrades apply them once.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ _FIND_VERSION = "SELECT coalesce(max(version), 0) FROM branchline.migration"
 
 
 class SchemaStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What a database holds."""
+    """The schema version and contents of a database."""
 
     name: str
-    """The address, without its password."""
+    """The address without its password."""
     server: str
-    """The version of the server."""
+    """The server version."""
     version: int
-    """Of the schema; 0 if there are no tables."""
+    """The schema version; 0 if there are no tables."""
     newest: int
-    """The schema that this branchline needs."""
+    """The schema version that this branchline needs."""
     sessions: int = 0
     drafts: int = 0
     trash: int = 0
     bytes: int = 0
-    """Of the sessions, as their files would have them."""
+    """Total size of the sessions, as files."""
     stored_bytes: int = 0
-    """Of the tables and indexes."""
+    """Size of the tables and indexes."""
 
     @property
     def is_current(self) -> bool:
-        """Whether sessions can be kept there."""
+        """Whether the schema has the needed version."""
         return self.version == self.newest
 
 
 def status(address: str) -> SchemaStatus:
-    """Look at a database. Changes nothing. LogError if it cannot be reached."""
+    """Return the status of a database without changing it. Raises LogError if it is unreachable."""
     connections = _Unchecked(parse_address(address), 10.0)
     try:
         return _status(connections)
@@ -56,9 +56,9 @@ def status(address: str) -> SchemaStatus:
 
 
 def upgrade(address: str) -> SchemaStatus:
-    """Create the tables, or bring them to the version that is needed here. Running it again changes nothing.
+    """Create or upgrade the tables. Idempotent.
 
-    NotSupported if the schema is newer than this branchline.
+    Raises NotSupported if the schema is newer than this branchline.
     """
     connections = _Unchecked(parse_address(address), 10.0)
     try:
@@ -77,9 +77,8 @@ def upgrade(address: str) -> SchemaStatus:
                 found = 0
             if found > VERSION:
                 raise NotSupported(
-                    f"cannot upgrade {connections.server.name}: its schema is version {found}, this "
-                    f"branchline "
-                    f"knows up to {VERSION}"
+                    f"cannot upgrade {connections.server.name}: its schema is version {found}, "
+                    f"this branchline knows up to {VERSION}"
                 )
             for number in range(found + 1, VERSION + 1):
                 connection.execute(_migration(number))

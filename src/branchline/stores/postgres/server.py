@@ -1,4 +1,4 @@
-"""The address of a server: what the driver is told, what branchline itself takes from it, and its name."""
+"""Server addresses: the driver's connection string, branchline's own parameters, and a display name."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _OWN = frozenset({"tenant", "store", "pooler", "follow"})
 
 
 class Server(NamedTuple):
-    """A database, and the store in it."""
+    """A database and a store in it."""
 
     dsn: str
-    """What the driver connects to."""
+    """The connection string for the driver."""
     name: str
-    """What messages call it: the address without its password."""
+    """The display name: the address without its password."""
     tenant: str = ""
     store: str = "main"
     pooler: bool = False
-    """Whether a pooler may give each transaction another connection."""
+    """Whether a pooler may use another connection for each transaction."""
     follow: bool = True
     """Whether a follower may listen for notifications; it polls otherwise."""
 
 
 def parse_address(address: str) -> Server:
-    """Take an address apart. ``tenant=``, ``store=``, ``pooler=transaction`` and ``follow=poll`` are ours.
+    """Parse an address with branchline's ``tenant=``, ``store=``, ``pooler=`` and ``follow=`` parameters.
 
-    InvalidId if it is malformed, and for another value of the last two.
+    Raises InvalidId if it is malformed or ``pooler`` or ``follow`` is invalid.
     """
     try:
         parts = urlsplit(address)

@@ -1,4 +1,4 @@
-"""A store in PostgreSQL: drafts, a trash, whole logs by COPY, and full-text search."""
+"""A store in PostgreSQL: drafts, a trash, bulk loading by COPY, and full-text search."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from branchline.stores.rows import LogRow, RowStore, cut, rows_of
 __all__ = ["PostgresStore"]
 
 _LOG, _DRAFT, _TRASH = 0, 1, 2
-_LAST = "\U0010ffff" * 63  # longer than a key may be, so that every key with a prefix is before prefix + this
+_LAST = "\U0010ffff" * 63  # longer than any key: an upper bound for keys with a prefix
 _LOW = (1 << 62) - 1  # the random bits of an id
-_COLUMNS = "id::text, key, size, modified"  # an id as text is read in a third of the time
+_COLUMNS = "id::text, key, size, modified"  # reading an id as text takes a third of the time
 _CREATE = f"""
 WITH made AS (
   INSERT INTO branchline.session (tenant, id, store, key, state, size, torn, created, modified, touched)
@@ -48,10 +48,8 @@ class PostgresStore(RowStore):
     """The sessions of one store in a database. Threads may share it; close it when it is no longer needed.
 
     ``address`` is ``postgresql://user@host/database`` with the parameters of libpq and of branchline:
-    ``tenant=`` and
-    ``store=`` (a name) choose whose sessions these are; ``pooler=transaction`` says that a pooler gives each
-    transaction another connection; ``follow=poll`` does without LISTEN. Nothing is connected before it is
-    used.
+    ``tenant=`` and ``store=`` (a name) select the sessions; ``pooler=transaction`` is for a pooler that uses
+    another connection for each transaction; ``follow=poll`` avoids LISTEN. The store connects on first use.
     """
 
     def __init__(
@@ -76,7 +74,7 @@ class PostgresStore(RowStore):
     def close(self) -> None:
         self.connections.close()
 
-    # -- looking --------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------
 
     def scan(
         self, *, limit: int | None = None, after: tuple[float, str] | None = None, prefix: str = ""
@@ -91,7 +89,7 @@ class PostgresStore(RowStore):
         if prefix:
             wanted += " AND state < 2 AND key >= %s AND key < %s"
             values += [prefix, prefix + _LAST]
-        # The first column of the order is what the index has; those of one bucket are sorted.
+        # The index provides the first sort column; rows of one bucket are sorted.
         select = (
             f"SELECT {_COLUMNS} FROM branchline.session WHERE {wanted} "
             "ORDER BY touched DESC, modified DESC, key"
@@ -113,7 +111,7 @@ class PostgresStore(RowStore):
         return self._stored(self._run(f"list the drafts in {self.name}", select, self._scope))
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
-        """Those whose lock a writer holds now."""
+        """Return the keys of logs whose lock a writer holds."""
         wanted = [check_key(key) for key in keys]
         where = "FROM branchline.session WHERE tenant = %s AND store = %s AND key = ANY(%s) AND state < 2"
         values = (*self._scope, wanted)
@@ -236,14 +234,14 @@ class PostgresStore(RowStore):
     # -- searching ------------------------------------------------------------------------------------
 
     def search(self, text: str, *, limit: int = 20) -> list[Found]:
-        """The entries in which words stand, best first, as web searches are written: ``"a phrase" or -word``.
+        """Return the entries that match a web-search query such as ``"a phrase" or -word``, best first.
 
-        Brings the index up to date first, as far as that is allowed.
+        Updates the index first, if permitted.
         """
         return self._words.search(self._scope, text, limit)
 
     def update_index(self) -> int:
-        """Index the text of what was appended since, and return how many sessions had some."""
+        """Index new text and return how many sessions had some."""
         return self._words.update(self._scope)
 
     # -- inside ---------------------------------------------------------------------------------------
@@ -276,7 +274,7 @@ class PostgresStore(RowStore):
         return rows[0] if rows else None
 
     def _change(self, doing: str, key: str, statement: str, values: Any) -> tuple[Any, ...] | None:
-        """The row that a statement changes. FileExistsError if another session has the key."""
+        """Return the row that a statement changes. Raises FileExistsError if the key is taken."""
         try:
             rows = self._run(f"{doing} in {self.name}", statement, values)
         except LogError as problem:
@@ -314,7 +312,7 @@ class PostgresStore(RowStore):
 
     def _insert(self, connection: Any, number: str, rows: list[LogRow]) -> None:
         if len(rows) < 16 or self.connections.is_secured:
-            # COPY is not possible where row-level security holds.
+            # COPY does not work with row-level security.
             connection.execute(
                 "INSERT INTO branchline.line (tenant, session, start, data) "
                 "SELECT %s, %s, * FROM unnest(%s::bigint[], %b::bytea[])",

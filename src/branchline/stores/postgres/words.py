@@ -1,4 +1,4 @@
-"""Full-text search in the database: the words of entries, derived from the lines before a search."""
+"""Full-text search in the database: an index of entry texts, updated before each search."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from branchline.stores.postgres.connections import Connections
 
 __all__ = ["Found", "WordIndex"]
 
-_LONGEST = 250_000  # characters of an entry that are indexed; a tsvector has at most 1 MB
-_TOGETHER = 4 << 20  # bytes of lines that are indexed in one transaction
+_MAX_CHARACTERS = 250_000  # characters indexed per entry; a tsvector has at most 1 MB
+_BATCH_BYTES = 4 << 20  # bytes indexed per transaction
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry in which words were found."""
+    """An entry that matches a search."""
 
     key: str
-    """The session, by its key."""
+    """The key of the session."""
     entry: str
     type: str
     role: str | None
     rank: float
     start: int
-    """Where its line begins in the log."""
+    """The offset of its line in the log."""
 
 
 class WordIndex:
@@ -39,7 +39,7 @@ class WordIndex:
         self._connections = connections
 
     def search(self, scope: tuple[str, str], text: str, limit: int) -> list[Found]:
-        with contextlib.suppress(ReadOnly, LogError):  # a replica: what the primary has indexed is searched
+        with contextlib.suppress(ReadOnly, LogError):  # a replica: search what the primary has indexed
             self.update(scope)
         rows = self._connections.run(
             f"search {self._connections.server.name}",
@@ -54,7 +54,7 @@ class WordIndex:
         return [Found(**dict(zip(names, row, strict=True))) for row in rows]
 
     def update(self, scope: tuple[str, str]) -> int:
-        """Index what is not indexed yet."""
+        """Index new entries; return how many sessions had some."""
         stale = self._connections.run(
             f"index {self._connections.server.name}",
             "SELECT id FROM branchline.session WHERE tenant = %s AND store = %s AND state < 2 AND worded < "
@@ -67,7 +67,7 @@ class WordIndex:
         return len(stale)
 
     def _advance(self, tenant: str, number: Any) -> bool:
-        """Index some lines of a session; whether there may be more."""
+        """Index a batch of lines of a session; return whether there may be more."""
         with self._connections.transaction(f"index {self._connections.server.name}") as connection:
             row = connection.execute(
                 "SELECT worded FROM branchline.session WHERE tenant = %s AND id = %s AND worded < size "
@@ -82,7 +82,7 @@ class WordIndex:
                 "FROM branchline.line WHERE tenant = %s AND session = %s AND start >= %s "
                 "ORDER BY start LIMIT 10000"
                 ") AS part WHERE total - length(data) < %s ORDER BY start",
-                (tenant, number, row[0], _TOGETHER),
+                (tenant, number, row[0], _BATCH_BYTES),
                 binary=True,
             ).fetchall()
             entries = [entry for start, data in lines if (entry := _entry(start, data)) is not None]
@@ -104,7 +104,7 @@ class WordIndex:
 
 
 def _entry(start: int, line: bytes) -> tuple[int, str, str, str | None, str] | None:
-    """What is indexed of a line; None if it is no entry with an id, or says nothing."""
+    """Return the indexed fields of a line; None if it is not an entry with an id and text."""
     try:
         entry = decode_entry(line)
     except (ValueError, RecursionError):
@@ -127,5 +127,5 @@ def _entry(start: int, line: bytes) -> tuple[int, str, str, str | None, str] | N
             text = entry.name
         case _:
             return None
-    text = text[:_LONGEST].replace("\0", " ").encode("utf-8", "replace").decode()
+    text = text[:_MAX_CHARACTERS].replace("\0", " ").encode("utf-8", "replace").decode()
     return (start, entry.id, entry.type, role, text) if text.strip() else None

@@ -1,4 +1,4 @@
-"""What is left behind when the conversation moves, and how much of it a summary is made from."""
+"""The abandoned branch after a move, and the part of it that a summary covers."""
 
 from __future__ import annotations
 

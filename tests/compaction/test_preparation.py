@@ -1,4 +1,4 @@
-"""What a compaction sums up and keeps, and when there is nothing to do."""
+"""What a compaction summarizes and keeps, and when there is nothing to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path becomes a context: what counts, what an edit changes, and how little is read for it."""
+"""Contexts of paths: selected entries, edits, and how little is decoded."""
 
 from __future__ import annotations
 

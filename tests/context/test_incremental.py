@@ -1,4 +1,4 @@
-"""A context that grows is the context that is built anew."""
+"""The incremental context equals the context built from scratch."""
 
 import msgspec
 from hypothesis import given, settings

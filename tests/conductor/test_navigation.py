@@ -1,4 +1,4 @@
-"""Moving in the tree and between sessions, with plugins looking on."""
+"""Moving in the tree and between sessions, with plugins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tool calls are closed: every call answered once, right after it was made, whatever the history says."""
+"""Every tool call gets exactly one result, directly after it, whatever the history contains."""
 
 from __future__ import annotations
 

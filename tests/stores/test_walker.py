@@ -1,4 +1,4 @@
-"""Files below a folder, by patterns of their names; nothing is opened, and links in a ring end."""
+"""Finding files by path patterns: nothing is opened, and symlink cycles end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompt and tools are the sum of the patches in the transcript."""
+"""System prompt and tools are the result of applying all patches in the transcript."""
 
 from __future__ import annotations
 

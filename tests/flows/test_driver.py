@@ -1,4 +1,4 @@
-"""Flows under code that blocks and under code that awaits."""
+"""Flows under the blocking and the asynchronous driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models by name, and what is said when there is none."""
+"""Models by name, and the errors for unknown ones."""
 
 import subprocess
 import sys

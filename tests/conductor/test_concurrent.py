@@ -1,4 +1,4 @@
-"""Two conversations on one session: both go on, as branches, and each is told."""
+"""Two conversations on one session continue on separate branches, and each is notified."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What had come of an answer when it broke off."""
+"""The partial answer of an interrupted stream."""
 
 import json
 

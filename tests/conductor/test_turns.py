@@ -1,4 +1,4 @@
-"""Saying something and getting an answer: what is shown is on disk, whatever becomes of the answer."""
+"""Prompts and answers: every reported message is on disk, even if the answer fails."""
 
 import asyncio
 

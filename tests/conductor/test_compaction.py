@@ -1,4 +1,4 @@
-"""Making room: before it is too late, after it was too late, and when it cannot be done."""
+"""Automatic compaction: before the window is full, after an overflow, and when it fails."""
 
 import pytest
 
@@ -309,8 +309,8 @@ def test_before_a_compaction_everything_can_still_be_branched_to(tmp_path):
     [(200_000, 16_384, 20_000), (32_000, 8_000, 12_000), (4_000, 1_000, 1_500)],
 )
 def test_small_windows_are_shared_out_in_proportion(window, reserve, keep):
-    room = Policy().room(window)
+    room = Policy().budget(window)
 
     assert (room.reserve, room.keep) == (reserve, keep)
-    assert Policy().room(None) is None
+    assert Policy().budget(None) is None
     assert Policy().keep(None) == 20_000
