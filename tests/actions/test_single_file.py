@@ -347,6 +347,20 @@ def test_a_portable_page_does_not_name_this_machine(session: Session, world: Pat
     counts = {each.kind: each.count for each in result.redacted or ()}
     assert counts["e-mail"] == 1
     assert counts["user name"] == 1
+    assert "<dt>Replaced</dt><dd>nothing: no secrets found</dd><dt>Masked</dt><dd>1 e-mail, " in text
+
+
+def test_a_portable_page_without_redaction_says_that_it_is_not_the_original(
+    session: Session, world: Path
+) -> None:
+    session.append_message(f"Ask ada@example.org for {TOKEN}")
+
+    export(session, "page.html", ExportRequest(portable=True, redact=False))
+
+    text = everything_in((world / "page.html").read_bytes())
+    assert f"Ask [e-mail] for {TOKEN}" in text
+    assert "exported without redaction</dd><dt>Masked</dt><dd>1 e-mail" in text
+    assert "gives the original session" not in text
 
 
 @pytest.fixture

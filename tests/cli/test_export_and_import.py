@@ -98,6 +98,16 @@ def test_a_branch_export_leaves_other_branches_out(data, talk, run, world) -> No
 
 
 @pytest.mark.parity("ZOT-17")
+def test_a_portable_page_tells_masked_names_from_redacted_secrets(run, talk) -> None:
+    run("append", talk, "ask ada@example.org")
+
+    told = run("export", talk, "--portable", "-o", "out.html").stderr
+
+    assert "1 e-mail" in told
+    assert "masked" in told
+    assert "redacted" not in told
+
+
 def test_a_portable_export_does_not_tell_where_it_was_made(data, run, talk, world) -> None:
     forked = data("fork", talk)["session"]
 

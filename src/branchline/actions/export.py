@@ -344,9 +344,7 @@ def _page(session: Session, request: ExportRequest) -> _Draft:
         whole=not branch and not any((omit.tools, omit.thinking, omit.images)),
         files=_documents(session) if unchanged else None,
     )
-    counts = page.provenance.redacted
-    redacted = None if counts is None else tuple(Redaction(kind=kind, count=n) for kind, n in counts.items())
-    return _Draft("html", branch, page.pieces, redactor, redacted)
+    return _Draft("html", branch, page.pieces, redactor, redactor.found())
 
 
 def _documents(session: Session) -> dict[str, bytes]:

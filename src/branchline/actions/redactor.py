@@ -15,9 +15,12 @@ import msgspec
 if TYPE_CHECKING:
     from branchline.redaction import Hit
 
-__all__ = ["Choices", "Redaction", "Redactor", "private_patterns"]
+__all__ = ["LOCAL_NAMES", "Choices", "Redaction", "Redactor", "private_patterns"]
 
 LITERAL = "literal"
+HOME, EMAIL, USER, HOST = "home directory", "e-mail", "user name", "host name"
+LOCAL_NAMES = frozenset({HOME, EMAIL, USER, HOST})
+"""What a portable export masks; every other kind is a secret."""
 
 
 class Redaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,11 +42,12 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 class Redactor:
     """Replaces secrets and counts them by kind; changes nothing if ``off``.
 
-    ``portable`` also replaces the home directory, the user name, the host name and e-mail addresses.
+    ``portable`` also masks the home directory, the user name, the host name and e-mail addresses.
     """
 
     def __init__(self, *, off: bool = False, portable: bool = False, choices: Choices | None = None) -> None:
         self.off = off
+        self.portable = portable
         self._counts: Counter[str] = Counter()
         self._choices = Choices() if choices is None else choices
         self._patterns = [*_literal_patterns(self._choices.literals)]
@@ -167,12 +171,10 @@ def private_patterns() -> list[_Pattern]:
     home = os.path.expanduser("~").rstrip("/")
     found: list[_Pattern] = []
     if len(home) > 1:
-        found.append(("home directory", re.compile(re.escape(home) + r"(?![\w.-])"), "~"))
-    found.append(
-        ("home directory", re.compile(r"(?<![\w.~])/(?:home|Users)/[\w.-]{1,64}(?=[/\"\\\s:,;')]|$)"), "~")
-    )
-    found.append(("e-mail", re.compile(_EMAIL), "[e-mail]"))
-    names = {"user name": _user(), "host name": platform.node().partition(".")[0]}
+        found.append((HOME, re.compile(re.escape(home) + r"(?![\w.-])"), "~"))
+    found.append((HOME, re.compile(r"(?<![\w.~])/(?:home|Users)/[\w.-]{1,64}(?=[/\"\\\s:,;')]|$)"), "~"))
+    found.append((EMAIL, re.compile(_EMAIL), "[e-mail]"))
+    names = {USER: _user(), HOST: platform.node().partition(".")[0]}
     for kind, name in names.items():
         if len(name) >= _SHORTEST_NAME and name.lower() not in _COMMON_NAMES:
             found.append((kind, re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])"), f"[{kind}]"))

@@ -14,7 +14,7 @@ import msgspec
 
 from branchline._version import __version__
 from branchline.actions.page_assets import page_assets, require_html
-from branchline.actions.redactor import Redactor
+from branchline.actions.redactor import LOCAL_NAMES, Redactor
 from branchline.clock import SystemClock, iso
 from branchline.context import totals
 from branchline.conversion import branch_tips
@@ -72,6 +72,9 @@ def page_of(
         head = spool.read(0, 1 << 16)
         content = EntryLog(detect(head, session.transcript.name), spool.read, session.transcript.name)
     replaced = redactor.found()
+    counts = {each.kind: each.count for each in replaced or ()}
+    masked = {kind: number for kind, number in counts.items() if kind in LOCAL_NAMES}
+    secrets = {kind: number for kind, number in counts.items() if kind not in LOCAL_NAMES}
     if lines is not None and whole and replaced and not _same_tree(session.transcript, content):
         raise NotSaved(
             f"cannot export {session.id}: redaction would change its tree; "
@@ -92,7 +95,8 @@ def page_of(
         entries=len(content.tree),
         branches=max(1, len(branch_tips(content))),
         left_out=left_out,
-        redacted=None if replaced is None else {each.kind: each.count for each in replaced},
+        redacted=None if redactor.off and not secrets else secrets,
+        masked=masked if redactor.portable else None,
         size=size,
         sha256=digest,
         files=tuple(packed_file(name, content) for name, content in (files or {}).items()),
@@ -179,7 +183,7 @@ def _facts(session: Session, content: EntryLog, path: list[str], known: Provenan
     yield count(len(path), "entry", "entries")
     if known.size <= _SUMMED and (cost := totals(content).all.total.cost):
         yield money(cost)
-    changed = sum((known.redacted or {}).values())
+    changed = sum((known.redacted or {}).values()) + sum((known.masked or {}).values())
     if changed or known.left_out:
         parts = [f"{count(changed, 'place')} replaced"] if changed else []
         yield "not the original: " + "; ".join([*parts, *(f"without {what}" for what in known.left_out)])

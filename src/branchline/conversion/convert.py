@@ -22,7 +22,7 @@ from branchline.errors import NotSupported
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.pi import PI
 from branchline.formats.protocol import Format
-from branchline.tree import ROOT
+from branchline.tree import ROOT, Tree
 
 __all__ = ["Converted", "branch_tips", "convert", "native_lines"]
 
@@ -84,13 +84,18 @@ def branch_tips(source: EntryLog) -> list[int]:
     tree = source.tree
     ends = {tree.nearest_conversation_entry(tip): None for tip in tree.tip_positions()}
     ends.pop(ROOT, None)
-    above: set[int] = set()
-    for end in ends:
-        here = tree.nearest_conversation_entry(tree.parents[end])
-        while here != ROOT and here not in above:
-            above.add(here)
-            here = tree.nearest_conversation_entry(tree.parents[here])
-    return [end for end in ends if end not in above]
+    return [end for end in ends if not _is_continued(tree, end)]
+
+
+def _is_continued(tree: Tree, position: int) -> bool:
+    """Whether there is a conversation entry below; the side records between are few."""
+    waiting = tree.child_positions(position)
+    while waiting:
+        at = waiting.pop()
+        if tree.nearest_conversation_entry(at) == at:
+            return True
+        waiting += tree.child_positions(at)
+    return False
 
 
 def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:

@@ -157,6 +157,8 @@ def _shown_name(name: str) -> str:
 class _Arguments:
     """The arguments of a call, tracking which ones a renderer used."""
 
+    __slots__ = ("_given", "_most", "_used")
+
     def __init__(self, given: dict[str, Any], most: int | None = None) -> None:
         self._given = given
         self._most = most

@@ -172,16 +172,25 @@ def _export_branches(
         _remark_redacted(one.redacted, verbose=verbose)
 
 
+def _counted(redacted: list[Redaction], what: str) -> str:
+    kinds = ", ".join(f"{each.count:,} {each.kind}" for each in redacted)
+    return f"{count(sum(each.count for each in redacted), what)}: {kinds}"
+
+
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
     """Return the redactions as JSON."""
     return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
 
 
 def _remark_redacted(redacted: tuple[Redaction, ...] | None, *, verbose: bool) -> None:
-    """Print what was redacted; without secrets, only on a terminal or with ``verbose``."""
-    if redacted:
-        kinds = ", ".join(f"{each.count:,} {each.kind}" for each in redacted)
-        number = sum(each.count for each in redacted)
-        remark(f"redacted {count(number, 'secret')}: {kinds}; --no-redact keeps them")
-    elif redacted is not None and (verbose or sys.stderr.isatty()):
+    """Print what was redacted or masked; if nothing was, only on a terminal or with ``verbose``."""
+    from branchline.actions.redactor import LOCAL_NAMES
+
+    names = [each for each in redacted or () if each.kind in LOCAL_NAMES]
+    secrets = [each for each in redacted or () if each.kind not in LOCAL_NAMES]
+    if secrets:
+        remark(f"redacted {_counted(secrets, 'secret')}; --no-redact keeps them")
+    if names:
+        remark(f"masked {_counted(names, 'local name')}")
+    if redacted is not None and not redacted and (verbose or sys.stderr.isatty()):
         remark("no secrets found")

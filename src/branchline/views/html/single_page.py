@@ -77,12 +77,14 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...]
     """What the page does not have: other branches, tools, thinking, images …"""
     redacted: dict[str, int] | None
-    """How many places were replaced, by kind; None if redaction was off."""
+    """How many secrets were replaced, by kind; None if redaction was off."""
     size: int
     sha256: str
     """Of the session's lines as they are in the page."""
     files: tuple[PackedFile, ...] = ()
     """The documents that the lines were made of, where the agent keeps no lines; the session's own first."""
+    masked: dict[str, int] | None = None
+    """How many local names were masked, by kind; None if the page is not portable."""
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -164,18 +166,23 @@ def _provenance_block(known: Provenance) -> Html:
     if replaced is None:
         rows.append(_ROW("Replaced", "nothing: exported without redaction"))
     else:
-        found = ", ".join(f"{number:,} {kind}" for kind, number in sorted(replaced.items()))
-        rows.append(_ROW("Replaced", found or "nothing: no secrets found"))
+        rows.append(_ROW("Replaced", _counts(replaced) or "nothing: no secrets found"))
+    if known.masked is not None:
+        rows.append(_ROW("Masked", _counts(known.masked) or "nothing: no local names found"))
     command, gives = "branchline import FILE", "the session as it is shown here, with the same entry ids"
     if known.files:
         command, gives = "branchline import FILE --dir DIR", count(len(known.files), "original file")
-    elif replaced is None and not known.left_out:
+    elif replaced is None and known.masked is None and not known.left_out:
         gives = "the original session"
     rows += [
         _ROW("SHA-256", _MONO(known.sha256)),
         _ROW("Get it back", join((_MONO(command), f" gives {gives}."))),
     ]
     return _PROVENANCE(join(rows))
+
+
+def _counts(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items()))
 
 
 def _first_part(renderer: PieceRenderer, source: EntryLog, leaf: str | None) -> Html:
