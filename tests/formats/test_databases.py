@@ -267,6 +267,75 @@ def test_sessions_of_databases_convert_to_every_format_and_fork(agent, tmp_path,
     assert shape(forked) == shape(session)
 
 
+def changed(path: Path, *statements: tuple[str, ...]) -> None:
+    connection = sqlite3.connect(path)
+    for sql, *values in statements:
+        connection.execute(sql, values)
+    connection.commit()
+    connection.close()
+
+
+def test_a_value_of_opencode_that_is_not_json_costs_itself_only(tmp_path):
+    path = tmp_path / "any.db"
+    session_id = opencode_database(path)
+    before = shape(Session.open(f"{path}#{session_id}"))
+    changed(
+        path,
+        ("UPDATE part SET data = ? WHERE id = 'prt_001_0'", '{"type":"text",\n\t"text":"Hi"}'),
+        ("UPDATE part SET data = ? WHERE message_id = 'msg_003'", '{"type":"te'),
+        ("UPDATE message SET data = 'half' WHERE id = 'msg_004'",),
+        ("UPDATE part SET id = 'prt_\"' || id WHERE message_id = 'msg_005'",),
+    )
+
+    session = Session.open(f"{path}#{session_id}")
+
+    assert shape(session)[0] == "user: Hi"
+    assert session.entry("msg_004").custom_type == "damaged"
+    assert set(before[-2:]) <= set(shape(session))
+    assert list(map(repr, session.entries())) == [repr(session.entry(key)) for key in session.index.keys]
+
+
+def test_parts_of_opencode_are_in_the_order_of_their_ids_whatever_the_database_returns(tmp_path):
+    path = tmp_path / "any.db"
+    session_id = opencode_database(path)
+    texts = [json.dumps({"type": "text", "text": text}) for text in ("two", "one")]
+    changed(
+        path,
+        ("DELETE FROM part WHERE message_id = 'msg_001'",),
+        ("INSERT INTO part VALUES ('prt_001_b', 'msg_001', 'ses_1', 1, 1, ?)", texts[0]),
+        ("INSERT INTO part VALUES ('prt_001_a', 'msg_001', 'ses_1', 1, 1, ?)", texts[1]),
+    )
+
+    (first, *_) = Session.open(f"{path}#{session_id}").entries()
+
+    assert [block.text for block in first.message.content] == ["one", "two"]
+
+
+def test_deleted_messages_of_an_opencode_session_without_a_title_leave_the_leaf_where_it_is(tmp_path):
+    path = tmp_path / "any.db"
+    session_id = opencode_database(path)
+    changed(path, ("UPDATE session SET title = '', revert = NULL",))
+    gone = {"id": "msg_999", "role": "user", "time": {"created": 2**41}}
+    part = {"id": "prt_999", "messageID": "msg_999", "type": "text", "text": "Never mind"}
+    for number, (kind, data) in enumerate(
+        (
+            ("message.updated.1", {"info": gone}),
+            ("message.part.updated.1", {"part": part}),
+            ("message.removed.1", {"messageID": "msg_999"}),
+        ),
+        90,
+    ):
+        event = json.dumps(data)
+        sql = "INSERT INTO event VALUES (?, 'ses_1', ?, ?, ?)"
+        changed(path, (sql, f"evt_{number}", str(number), kind, event))
+
+    live = Session.open(f"{path}#{session_id}")
+    session = Session.open(f"{path}#{session_id}+deleted")
+
+    assert session.entry("msg_999").message.content[0].text == "Never mind"
+    assert session.leaf == live.leaf
+
+
 def test_a_document_for_opencode_reads_back_as_the_lines_that_it_was_made_of(tmp_path):
     session = opened(opencode_database, tmp_path)
     (file,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files

@@ -131,35 +131,35 @@ def _message_lines(query: Query, session_id: str) -> Iterator[bytes]:
     while chunk := list(islice(rows, _TOGETHER)):
         try:
             yield _joined_lines(chunk)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             for message_id, created, info, _, _ in chunk:
                 name = _text(message_id) if isinstance(message_id, bytes) else message_id
                 yield message_line(message_id, created, info, list(query(_PARTS, name)))
 
 
 def _joined_lines(rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Messages as lines. TypeError or ValueError if a value is unusual."""
+    """Messages as lines. TypeError, ValueError or OverflowError if a value is unusual."""
     pieces: list[bytes] = []
     names: list[bytes] = []
     for message_id, created, info, ids, parts in rows:
         pieces += (b'{"message":"', message_id, b'","created":%d,"info":\t' % created, info)
-        names.append(message_id)
         if parts is None:
             pieces.append(b',\t"ids":[],\t"parts":[\t]}\n')
         else:
             names.append(ids)
             pieces += (b',\t"ids":["', ids, b'"],\t"parts":[\t', parts, b"]}\n")
     lines = b"".join(pieces)
-    if lines.count(b"\n") != len(rows) or b"".join(names).translate(None, _PLAIN):
+    plain = b"".join([*names, *[row[0] for row in rows]])
+    if lines.count(b"\n") != len(rows) or plain.translate(None, _PLAIN):
         raise ValueError("a newline in a value, or an unusual id")
-    if any(map(_is_unordered, names)):
+    if _is_unordered(b'","'.join(names)) and any(map(_is_unordered, names)):  # mostly all of them ascend
         raise ValueError("parts out of order")
     return lines
 
 
 def _is_unordered(ids: bytes) -> bool:
     names = ids.split(b'","')
-    return len(names) > 1 and names != sorted(names)
+    return names != sorted(names)
 
 
 def message_line(
