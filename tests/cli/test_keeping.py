@@ -49,6 +49,17 @@ def test_restore_brings_back_the_last_one(run, data, talk) -> None:
     assert set(ids(data)) == {"other", "talk"}
 
 
+def test_restore_takes_the_beginning_of_an_id_as_lists_show_it(run, data) -> None:
+    for name in ("0199aaaa-1", "0199aaaa-2", "0199bbbb-1"):
+        run("new", "--id", name)
+        run("rm", name)
+
+    assert "matches 2 sessions in the trash" in run("restore", "0199aaaa", code=1).stderr
+    assert data("restore", "0199bbbb")["key"].endswith("_0199bbbb-1")
+    run("restore", "0199cccc", code=1)
+    assert ids(data) == ["0199bbbb-1"]
+
+
 def test_restore_lists_what_is_in_the_trash(run, data, talk) -> None:
     token = data("rm", talk)["removed"][0]["token"]
 

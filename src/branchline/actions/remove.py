@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from branchline.errors import NotSupported, SessionNotFound
+from branchline.errors import Ambiguous, NotSupported, SessionNotFound
 from branchline.formats.suffixes import SUFFIXES, has_suffix, without_suffix
 from branchline.library import PruneResult, SessionLibrary
 from branchline.places import NATIVE_AGENT
@@ -114,14 +114,15 @@ def _remove(path: str) -> RemovedSession:
 
 
 def restore(name: str | None = None, *, directory: _Path | None = None) -> RestoredSession:
-    """Restore a session from the trash by token, key or id.
+    """Restore a session from the trash by token, key or id, or the beginning of an id that no other has.
 
     Without a name, restores the one removed last, of any agent, in ``directory`` or this working directory.
 
-    Raises SessionNotFound if it is not in the trash, FileExistsError if its name is taken.
+    Raises SessionNotFound if it is not in the trash, Ambiguous if several begin so, FileExistsError if its
+    name is taken.
     """
-    library = _holder(name, directory)
-    key = library.restore(name)
+    library, token = _holder(name, directory)
+    key = library.restore(token)
     return RestoredSession(key=key, path=library.path_of(key))
 
 
@@ -185,15 +186,25 @@ def _folders_with_trash(root: str) -> Iterator[str]:
         inside[:] = [name for name in inside if not name.startswith(".")]
 
 
-def _holder(name: str | None, directory: _Path | None) -> SessionLibrary:
-    """Return the library whose trash has a session."""
+def _holder(name: str | None, directory: _Path | None) -> tuple[SessionLibrary, str | None]:
+    """Return the library whose trash has a session, and what that is called there."""
     if name is None:
         libraries = _libraries_with_trash(directory, os.getcwd())
         latest = [library for library in libraries if library.trash()]
-        return max(latest, key=lambda library: library.trash()[0].removed, default=libraries[0])
-    for library in _libraries_with_trash(directory):
-        if any(name in (item.token, item.key) or item.key.endswith("_" + name) for item in library.trash()):
-            return library
+        return max(latest, key=lambda library: library.trash()[0].removed, default=libraries[0]), None
+    items = [(library, item) for library in _libraries_with_trash(directory) for item in library.trash()]
+    for library, item in items:
+        if name in (item.token, item.key) or item.key.endswith("_" + name):
+            return library, name
+    begun = [
+        (library, item)
+        for library, item in items
+        if name and (item.key.startswith(name) or item.key.rpartition("_")[2].startswith(name))
+    ]
+    if len(keys := {item.key for _, item in begun}) > 1:
+        raise Ambiguous(f"{name!r} matches {len(keys)} sessions in the trash; give more of the id")
+    for library, item in sorted(begun, key=lambda pair: -pair[1].removed):
+        return library, item.token
     raise SessionNotFound(
         f"no session named {name!r} in the trash; `branchline restore --list` shows its contents"
     )
