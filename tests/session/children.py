@@ -1,6 +1,6 @@
-"""What other processes do to a session while a test watches: `python children.py VERB PATH …`.
+"""Child processes of tests that use a session or a store: `python children.py VERB PATH …`.
 
-Each acknowledges on its standard output, one line at a time, what it has done.
+Each acknowledges what it has done on standard output, one line at a time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import os
 import sys
 import time
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.log import Durability, FileLog
+from branchline.stores import open_store
 
 
 def say(*words: object) -> None:
@@ -19,7 +20,7 @@ def say(*words: object) -> None:
 
 
 def wait() -> None:
-    """Say that we are ready, and wait until all are."""
+    """Report readiness, and wait for the start signal."""
     say("ready")
     sys.stdin.readline()
 
@@ -98,6 +99,30 @@ def foreign(path: str, name: str, count: str) -> None:
 def hold(path: str) -> None:
     """Take the lock and keep it until killed."""
     with FileLog(path) as log, log.exclusive():
+        say("ready")
+        time.sleep(60)
+
+
+def append_to_store(address: str, key: str, name: str, count: str) -> None:
+    """Append messages (0: until killed) at the end of a stored session, and report the id of each."""
+    with SessionLibrary(address) as library, library.get_or_create(key, on_conflict="append") as session:
+        wait()
+        for number in range(int(count)) if int(count) else itertools.count():
+            say(session.append_message(f"{name} {number}"))
+
+
+def create_in_store(address: str, key: str, name: str) -> None:
+    """Create or open a stored session together with other processes, and report its entry."""
+    with SessionLibrary(address) as library:
+        library.list()
+        wait()
+        with library.get_or_create(key, on_conflict="append") as session:
+            say(session.id, session.append_message(name))
+
+
+def hold_in_store(address: str, key: str) -> None:
+    """Hold the lock of a stored log until killed."""
+    with open_store(address).open(key).exclusive():
         say("ready")
         time.sleep(60)
 
