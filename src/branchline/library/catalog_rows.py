@@ -89,10 +89,9 @@ class CatalogRows:
 
         row = self._scanner.deep_row(file, see)
         for update in seen:
-            named = (
-                update if isinstance(row, SkippedFile) else update._replace(agent=row.agent, title=row.title)
-            )
-            self._updates.append(named)
+            if isinstance(row, SessionRow) and (row.agent, row.title) != (update.agent, update.title):
+                update = update._replace(agent=row.agent, title=row.title)  # noqa: PLW2901
+            self._updates.append(update)
         if len(self._updates) >= _TOGETHER:
             self.flush()
         return row
