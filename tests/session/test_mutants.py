@@ -54,7 +54,7 @@ def never_roll_back(monkeypatch):
         session.refresh_log()
         if session.transcript.leaf != target:
             session._leaf = target
-            session._append(lambda common: Leaf(**common, target=target), side=True)
+            session._append(Leaf, target=target)
         session._leaf = target
 
     monkeypatch.setattr(Session, "_move_to", move_to)
@@ -91,14 +91,14 @@ def move_without_looking(monkeypatch):
 
 def side_records_move(monkeypatch):
     """Labels and the like become the leaf, as in pi."""
-    real = Session._write
+    real = Session._commit
 
-    def write(session, makers, *, side):
-        made = real(session, makers, side=side)
+    def commit(session, build):
+        made = real(session, build)
         session._leaf = made[-1]
         return made
 
-    monkeypatch.setattr(Session, "_write", write)
+    monkeypatch.setattr(Session, "_commit", commit)
 
 
 def never_follow(monkeypatch):

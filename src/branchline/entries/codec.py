@@ -49,22 +49,27 @@ _DEEPEST_FREE = json_codec.DEEPEST - 5  # line, message, content, block, argumen
 def _free_values(entries: Iterable[records.Entry]) -> list[Any]:
     """The values of fields that may hold any JSON; looking at all of the text takes four times as long."""
     found: list[Any] = []
-    add = found.append
+    user, answer, result, call = (
+        messages.UserMessage,
+        messages.AssistantMessage,
+        messages.ToolResult,
+        blocks.ToolCall,
+    )
     for entry in entries:
-        message = entry.message if type(entry) is records.MessageEntry else None
-        if isinstance(message, messages.AssistantMessage):
+        message: Any = entry.message if type(entry) is records.MessageEntry else None
+        kind = type(message)
+        if kind is answer:
             if message.diagnostics is not None or message.deferred is not None:
                 found += (message.diagnostics, message.deferred)
-        elif isinstance(message, messages.ToolResult):
+        elif kind is result:
             if message.details is not None or message.nested_calls is not None:
                 found += (message.details, message.nested_calls)
-        elif not isinstance(message, messages.UserMessage):
-            add(msgspec.to_builtins(entry))
+        elif kind is not user:
+            found.append(msgspec.to_builtins(entry))
             continue
-        content = message.content
-        if type(content) is tuple:
-            for block in content:
-                if type(block) is blocks.ToolCall:
+        if type(message.content) is tuple:
+            for block in message.content:
+                if type(block) is call:
                     found += block.arguments.values()
     return found
 

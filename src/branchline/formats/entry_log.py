@@ -124,14 +124,13 @@ class EntryLog(Generic[IndexT_co]):
 
     def take(self, data: bytes) -> None:
         """Add complete lines that were just appended to the log."""
-        reading = self.reading
+        reading, reader = self.reading, self._reader
         header = reading.header
-        self._reader.feed(data, len(data))
-        self._reader.finish(b"")
+        reader.feed(data, len(data))
+        reader.finish(b"")
         if reading.header is not header:
             self._complete_header()
-        before = self._mark[1] if len(data) < _MARK else b""
-        self._mark = (reading.consumed, (before + data)[-_MARK:])
+        self._mark = (reading.consumed, (self._mark[1] + data)[-_MARK:])
 
     def is_unchanged(self) -> bool:
         """Return whether the last bytes read are unchanged, that is, the log was not rewritten."""
@@ -174,12 +173,12 @@ class EntryLog(Generic[IndexT_co]):
 
     def raw(self, position: int) -> bytes:
         """Return the bytes of an entry's line, without the newline."""
-        span = self.reading.span(position)
-        data = self._read(span.offset, span.size)
-        if len(data) != span.size:
+        offset, size = self.reading.span(position)
+        data = self._read(offset, size)
+        if len(data) != size:
             raise LogShrank(
                 f"cannot read entry {self.tree.keys[position]} of {self.name}: "
-                f"the file ends at {span.offset + len(data)}, expected at least {span.offset + span.size}"
+                f"the file ends at {offset + len(data)}, expected at least {offset + size}"
             )
         return data
 

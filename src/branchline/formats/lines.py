@@ -186,31 +186,32 @@ class LineReader:
 
     def feed(self, data: bytes, end: int) -> None:
         """Read complete lines: together if possible, else in halves, down to the unusual lines."""
-        if data.find(b"\n") == end - 1:
-            self.feed_line(data[: end - 1])  # usually a line that was just appended
-            return
         reading = self.reading
         first = 0
         if not reading.lines and (self.begins_with_header or data.startswith(_BOM)):
-            first = _after_lines(data, 0, end, _beginning(data, end, self.headers))
-            for line in each_line(data, first):
-                self._feed_line(line, reading.consumed)
-                reading.consumed += len(line) + 1
-        waiting = [(first, end)] if first < end else []
+            opening = data[: min(_SAME, data.index(b"\n") + 1)]
+            for _ in range(self.headers):
+                if first == end or not data.startswith(opening, first):
+                    break
+                stop = data.index(b"\n", first)
+                self._feed_line(data[first:stop], reading.consumed)
+                reading.consumed += stop + 1 - first
+                first = stop + 1
+        waiting = [(first, end)]
         while waiting:
             start, stop = waiting.pop()
+            if start == stop or self._take_chunk(data, start, stop):
+                continue
             if blank := _BLANK_LINES.match(data, start, stop):
                 reading.lines += data.count(b"\n", start, blank.end())
                 reading.consumed += blank.end() - start
-                if blank.end() < stop:
-                    waiting.append((blank.end(), stop))
+                waiting.append((blank.end(), stop))
                 continue
-            if not self._take_chunk(data, start, stop):
-                middle = data.rfind(b"\n", start, (start + stop) // 2) + 1 or data.index(b"\n", start) + 1
-                if middle < stop:
-                    waiting += ((middle, stop), (start, middle))
-                    continue
-                self._feed_line(data[start : stop - 1], reading.consumed)
+            middle = data.rfind(b"\n", start, (start + stop) // 2) + 1 or data.index(b"\n", start) + 1
+            if middle < stop:
+                waiting += ((middle, stop), (start, middle))
+                continue
+            self._feed_line(data[start : stop - 1], reading.consumed)
             reading.consumed += stop - start
 
     def feed_line(self, line: bytes) -> None:
@@ -257,7 +258,8 @@ class LineReader:
         lines = Lines(data, start, stops, reading.consumed, reading.lines + 1, alone=False)
         if not self.take_rows(rows, lines):
             return False
-        reading.lines += len(stops)
+        reading.lines += len(rows)
+        reading.consumed += end - start
         return True
 
     def take_one(self, row: Any, line: bytes, offset: int) -> None:
@@ -281,7 +283,7 @@ class LineReader:
                 offset=reading.consumed,
                 size=len(tail),
             )
-        if not reading.consumed and not tail:
+        elif not reading.consumed:
             reading.read_only = _EMPTY
             reading.add_tail_finding("empty", "the file is empty")
         reading.linker.resolve()
@@ -430,27 +432,6 @@ class _Anything(msgspec.Struct, gc=False):
 
 
 _skip = msgspec.json.Decoder(_Anything).decode
-
-
-def _beginning(data: bytes, end: int, most: int) -> int:
-    """Return how many lines at the start of a file, at most ``most``, begin as the first one does."""
-    following = data.index(b"\n") + 1
-    start = data[: min(_SAME, following)]
-    count = 1
-    while count < most and following < end and data.startswith(start, following):
-        following = data.index(b"\n", following) + 1
-        count += 1
-    return count
-
-
-def _after_lines(data: bytes, start: int, end: int, count: int) -> int:
-    """Return the offset after this many lines, or the end if there are no more."""
-    stop = start
-    for _ in range(count):
-        if stop == end:
-            break
-        stop = data.index(b"\n", stop) + 1
-    return stop
 
 
 def head_lines(head: bytes, count: int = -1) -> Iterator[bytes]:

@@ -92,7 +92,7 @@ class CatalogRows:
 
         row = self._scanner.deep_row(file, see)
         for update in seen:
-            if not isinstance(row, SkippedFile):
+            if not isinstance(row, SkippedFile) and (row.agent, row.title) != (update.agent, update.title):
                 update = msgspec.structs.replace(update, agent=row.agent, title=row.title)  # noqa: PLW2901
             self._updates.append(update)
         if len(self._updates) >= _TOGETHER:

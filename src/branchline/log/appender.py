@@ -59,7 +59,7 @@ class Appender:
         """The torn tail that the last append closed."""
         self._path = path
         self._identity = identity
-        self._name = name
+        self.name = name
         self._reader = reader
         self._sync = durability == "fsync"
         self._is_complete = is_complete
@@ -78,7 +78,7 @@ class Appender:
             size = self.size()  # another writer appended, or an append failed, meanwhile
         if size < self.acknowledged:
             raise LogShrank(
-                f"cannot append to {self._name}: the file ends at {size}, "
+                f"cannot append to {self.name}: the file ends at {size}, "
                 f"expected at least {self.acknowledged}; it was truncated by another program"
             )
         try:
@@ -126,7 +126,7 @@ class Appender:
             raise self._failed(problem, UNCHANGED) from problem
         self._require_ours(found)
         if found.st_nlink == 0:
-            raise LogGone(f"cannot append to {self._name}: the file was deleted while open")
+            raise LogGone(f"cannot append to {self.name}: the file was deleted while open")
         if self._doubt is None:
             return found.st_size
         try:
@@ -162,7 +162,7 @@ class Appender:
 
     def _require_ours(self, found: os.stat_result) -> None:
         if (found.st_dev, found.st_ino) != self._identity:
-            raise LogReplaced(f"cannot append to {self._name}: the file was replaced; open it again")
+            raise LogReplaced(f"cannot append to {self.name}: the file was replaced; open it again")
 
     def _torn_tail(self, size: int) -> TornTail | None:
         tail = read_tail(lambda start, count: read_at(self._system, self._reader, start, count), size)
@@ -214,4 +214,4 @@ class Appender:
         return ours
 
     def _failed(self, problem: OSError, outcome: str) -> Exception:
-        return problem_with(f"append to {self._name}", problem, outcome)
+        return problem_with(f"append to {self.name}", problem, outcome)

@@ -126,7 +126,9 @@ class FileLog:
 
     def status(self) -> os.stat_result:
         """Return the status of the open file."""
-        return self._system.fstat(self._open_reader())
+        if self._reader < 0:
+            raise self._closed()
+        return self._system.fstat(self._reader)
 
     def size(self) -> int:
         return self.status().st_size
@@ -134,13 +136,16 @@ class FileLog:
     def read(self, offset: int, size: int) -> bytes:
         if offset < 0 or size < 0:
             raise ValueError(f"cannot read {size} bytes at {offset}")
-        return read_at(self._system, self._open_reader(), offset, size)
+        if self._reader < 0:
+            raise self._closed()
+        return read_at(self._system, self._reader, offset, size)
 
     def exclusive(self) -> FileWriter:
-        self._open_reader()
+        if self._reader < 0:
+            raise self._closed()
         if not self._writable:
             raise ReadOnly(f"cannot append to {self.path}: it was opened for reading only")
-        return FileWriter(self.path, self._lock, self._appender, self._other_lock)
+        return FileWriter(self._lock, self._appender, self._other_lock)
 
     def unlink(self) -> None:
         """Delete the file, if it is still the one that was opened. The caller holds the lock."""
@@ -170,21 +175,16 @@ class FileLog:
     def __repr__(self) -> str:
         return f"FileLog({self.path!r})"
 
-    def _open_reader(self) -> int:
-        if self._reader < 0:
-            raise ValueError(f"{self.path} is closed")
-        return self._reader
+    def _closed(self) -> ValueError:
+        return ValueError(f"{self.path} is closed")
 
 
 class FileWriter:
     """Appends to a `FileLog` during one `with` block."""
 
-    __slots__ = ("_appender", "_lock", "_name", "_other_lock", "end", "torn")
+    __slots__ = ("_appender", "_lock", "_other_lock", "end", "torn")
 
-    def __init__(
-        self, name: str, lock: FileLock, appender: Appender, other_lock: FileLock | None = None
-    ) -> None:
-        self._name = name
+    def __init__(self, lock: FileLock, appender: Appender, other_lock: FileLock | None) -> None:
         self._lock = lock
         self._other_lock = other_lock
         self._appender = appender
@@ -193,7 +193,8 @@ class FileWriter:
 
     def append(self, data: bytes) -> int:
         if self._lock.owner is not self:
-            raise RuntimeError(f"cannot append to {self._name}: this writer no longer holds the lock")
+            name = self._appender.name
+            raise RuntimeError(f"cannot append to {name}: this writer no longer holds the lock")
         require_lines(data)
         appender = self._appender
         end = self.end = appender.append(self.end, data)
@@ -208,7 +209,7 @@ class FileWriter:
                 self._other_lock.acquire(self)
             self.end = self._appender.size()
         except BaseException:
-            self._release()
+            self.__exit__(None, None, None)
             raise
         return self
 
@@ -218,9 +219,6 @@ class FileWriter:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._release()
-
-    def _release(self) -> None:
         try:
             if self._other_lock is not None:
                 self._other_lock.release(self)

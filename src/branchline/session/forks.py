@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from branchline import places
 from branchline.clock import Clock, iso
@@ -19,6 +19,7 @@ from branchline.formats import PI, EntryLog, Format, LabelState
 from branchline.log import Durability
 from branchline.session import locator
 from branchline.session.ids import check_session_id
+from branchline.session.new_entry import NewEntry
 from branchline.session.queries import SessionQueries
 from branchline.session.writer import SessionWriter
 from branchline.stores import FilesStore, Store, check_key
@@ -188,7 +189,7 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     ``made`` is the session of the plan; ``then`` is called before anything is written.
     """
     if plan.labels:
-        made._write([_label(key, state) for key, state in plan.labels], side=True)  # noqa: SLF001
+        made._write([_label(key, state) for key, state in plan.labels])  # noqa: SLF001
     if plan.stand is not None:
         made.branch(plan.stand)
     elif plan.reset and len(made):
@@ -225,9 +226,9 @@ def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | N
     return convert(transcript, target, header, leaf=leaf).data
 
 
-def _label(key: str, state: LabelState) -> Callable[[dict[str, Any]], Label]:
+def _label(key: str, state: LabelState) -> NewEntry:
     """Return a label with its original time."""
-    return lambda common: Label(**{**common, "timestamp": state.time}, target=key, label=state.text)
+    return NewEntry(kind=Label, fields={"target": key, "label": state.text}, timestamp=state.time)
 
 
 def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:

@@ -91,37 +91,40 @@ def _why_not(role: str, fields: dict[str, Any]) -> str | None:
         for name, maker in _PROVIDER_FIELDS.items():
             if fields.get(name):
                 return _provider_words(f"the field {name!r}", maker)
-    if role in _PROVIDER_ROLES:
-        return _provider_words(f"the role {role!r}", _PROVIDER_ROLES[role])
-    if role in _FOREIGN_ROLES:
-        return None
-    # Prompts and answers need only content, which is checked below.
-    if role not in ("user", "assistant") and isinstance(message_from_fields(fields), UnknownMessage):
-        known = f"there are {_ROLES}; UnknownMessage(role=…, fields=…) keeps it out of the context"
-        return f"the role {role!r} is not known; {known}"
+    if role not in ("user", "assistant"):  # prompts and answers need only content
+        if role in _PROVIDER_ROLES:
+            return _provider_words(f"the role {role!r}", _PROVIDER_ROLES[role])
+        if role in _FOREIGN_ROLES:
+            return None
+        if isinstance(message_from_fields(fields), UnknownMessage):
+            known = f"there are {_ROLES}; UnknownMessage(role=…, fields=…) keeps it out of the context"
+            return f"the role {role!r} is not known; {known}"
     for name in _NEEDED.get(role, ()):
         if name not in fields:
             return f"a message with the role {role!r} needs the field {name!r}"
     content = fields.get("content", "")
     if isinstance(content, str):
         return None
-    if not isinstance(content, list | tuple):
+    if not isinstance(content, (list, tuple)):
         return f"its content is {type(content).__name__}, not a text or a list of blocks"
     for block in content:
-        if (why := _why_not_block(block)) is not None:
+        if not _is_plain_text(block) and (why := _why_not_block(block)) is not None:
             return why
     return None
 
 
+def _is_plain_text(block: Any) -> bool:
+    """Whether a block is a text and nothing else, as most are."""
+    return (
+        type(block) is dict
+        and len(block) == 2
+        and block.get("type") == "text"
+        and type(block.get("text")) is str
+    )
+
+
 def _why_not_block(fields: Any) -> str | None:
     if isinstance(fields, Block):
-        return None
-    if (
-        type(fields) is dict
-        and len(fields) == 2
-        and fields.get("type") == "text"
-        and type(fields.get("text")) is str
-    ):
         return None
     block = block_from_fields(fields)
     if isinstance(block, Thinking) and "signature" in fields:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -317,7 +317,7 @@ class Session(SessionShortcuts, SessionQueries):
             # Before the reply is written: if this fails, nothing was saved and the draft is still there.
             self._require_writable()
             self._writer.publish()
-        return self._append(lambda common: MessageEntry(**common, message=stored))
+        return self._append(MessageEntry, message=stored)
 
     def append_messages(self, messages: Iterable[Message | dict[str, Any] | str]) -> list[str]:
         """Append several messages atomically and return the ids of their entries.
@@ -333,10 +333,7 @@ class Session(SessionShortcuts, SessionQueries):
         if self.is_draft and (replies or self._writer.publishes_with_message):
             self._require_writable()
             self._writer.publish()
-        makers = [
-            lambda common, message=message: MessageEntry(**common, message=message) for message in stored
-        ]
-        return self._write(makers, side=False)
+        return self._write([NewEntry(kind=MessageEntry, fields={"message": message}) for message in stored])
 
     def write(self, build: Callable[[Self], Sequence[NewEntry]]) -> list[str]:
         """Append entries of any kind atomically and return their ids.
@@ -349,18 +346,13 @@ class Session(SessionShortcuts, SessionQueries):
         self._require_writable()
         if self.is_draft:
             self._writer.publish()
-        moved: list[str | None] = []
-
-        def make(made: list[Entry]) -> None:
-            moved[:] = [self._make_new(build(self), made)]
-
-        return self._commit(make, lambda _keys: moved[-1])
+        return self._commit(lambda: self._with_normalized_messages(build(self)))
 
     def append_model_change(self, provider: str, model_id: str) -> str:
-        return self._append(lambda common: ModelChange(**common, provider=provider, model_id=model_id))
+        return self._append(ModelChange, provider=provider, model_id=model_id)
 
     def append_thinking_level_change(self, level: str) -> str:
-        return self._append(lambda common: ThinkingLevelChange(**common, thinking_level=level))
+        return self._append(ThinkingLevelChange, thinking_level=level)
 
     def append_compaction(
         self,
@@ -390,26 +382,27 @@ class Session(SessionShortcuts, SessionQueries):
         elif first_kept is not None and self._writer.format.traits.compaction_embeds_tail:
             tail = kept_messages(self.transcript, context, self.path(), first_kept)
 
-        def make(common: dict[str, Any]) -> Entry:
+        def build() -> list[NewEntry]:
             if first_kept is not None and self.on_conflict == "append":
-                self._require_on_path(first_kept, common["parent"])
-            return Compaction(
-                **common,
-                summary=summary,
-                first_kept=common["id"] if first_kept is None else None if tail is not None else first_kept,
-                tokens_before=tokens_before,
-                details=details,
-                usage=usage,
-                from_hook=from_hook,
-                system_message=None if system is None else system(common["timestamp"]),
-                retained_tail=tail,
-            )
+                self._require_on_path(first_kept, self._leaf)
+            entry_id, timestamp = self._new_id(), self._timestamp()
+            fields = {
+                "summary": summary,
+                "first_kept": entry_id if first_kept is None else None if tail is not None else first_kept,
+                "tokens_before": tokens_before,
+                "details": details,
+                "usage": usage,
+                "from_hook": from_hook,
+                "system_message": None if system is None else system(timestamp),
+                "retained_tail": tail,
+            }
+            return [NewEntry(kind=Compaction, fields=fields, id=entry_id, timestamp=timestamp)]
 
-        return self._append(make)
+        return self._commit(build)[-1]
 
     def append_custom(self, custom_type: str, data: Any = None) -> str:
         """Append extension data that the model does not see."""
-        return self._append(lambda common: Custom(**common, custom_type=custom_type, data=data), side=True)
+        return self._append(Custom, custom_type=custom_type, data=data)
 
     def append_custom_message(
         self,
@@ -428,20 +421,17 @@ class Session(SessionShortcuts, SessionQueries):
             raise ValueError(f"a custom message has the role 'user' or 'assistant', not {role!r}")
         body = content_from(content)
         return self._append(
-            lambda common: CustomMessage(
-                **common, custom_type=custom_type, content=body, role=role, display=display, details=details
-            )
+            CustomMessage, custom_type=custom_type, content=body, role=role, display=display, details=details
         )
 
     def append_label(self, entry_id: str, label: str | None) -> str:
         """Label an entry; None or an empty text removes the label."""
         self.index.position(entry_id)
-        return self._append(lambda common: Label(**common, target=entry_id, label=label), side=True)
+        return self._append(Label, target=entry_id, label=label)
 
     def set_title(self, title: str) -> str:
         """Set the title of the session; an empty one removes it."""
-        name = _clean_title(title)
-        return self._append(lambda common: SessionInfo(**common, name=name), side=True)
+        return self._append(SessionInfo, name=_clean_title(title))
 
     def append_usage(
         self,
@@ -453,12 +443,8 @@ class Session(SessionShortcuts, SessionQueries):
         note: str | None = None,
     ) -> str:
         """Record usage outside of an answer."""
-        return self._append(
-            lambda common: UsageEntry(
-                **common, kind=kind, provider=provider, model=model, usage=usage, note=note
-            ),
-            side=True,
-        )
+        fields = {"kind": kind, "provider": provider, "model": model, "usage": usage, "note": note}
+        return self._write([NewEntry(kind=UsageEntry, fields=fields)])[-1]
 
     def append_context_edit(self, entry_id: str, replacement: Content | list[Any] | None) -> str:
         """Change what the model sees of an entry on the active path: other content, or (None) nothing."""
@@ -471,15 +457,13 @@ class Session(SessionShortcuts, SessionQueries):
         if kind != "custom_message" and role not in ("user", "assistant", "toolResult"):
             raise ValueError(f"entry {entry_id} is a {role or kind}, whose content is not sent to the model")
         if replacement is None:
-            return self._append(lambda common: ContextEdit(**common, target=entry_id))
+            return self._append(ContextEdit, target=entry_id)
         if not isinstance(replacement, str | list | tuple):
             raise ValueError("a replacement is None, a string or a list of content blocks")
         content = content_from(replacement)
         if isinstance(content, str) and role in ("assistant", "toolResult"):
             content = (Text(text=content),)
-        return self._append(
-            lambda common: ContextEdit(**common, target=entry_id, replacement=Replacement(content=content))
-        )
+        return self._append(ContextEdit, target=entry_id, replacement=Replacement(content=content))
 
     # -- moving ---------------------------------------------------------------------------------------
 
@@ -510,16 +494,14 @@ class Session(SessionShortcuts, SessionQueries):
         """
         target = None if entry_id is None else self._conversation_at(entry_id)
         left = "root" if entry_id is None else self._leaf or "root"
-        return self._append(
-            lambda common: BranchSummary(
-                **{**common, "parent": target},
-                from_id=left,
-                summary=summary,
-                details=details,
-                usage=usage,
-                from_hook=from_hook,
-            )
-        )
+        fields = {
+            "from_id": left,
+            "summary": summary,
+            "details": details,
+            "usage": usage,
+            "from_hook": from_hook,
+        }
+        return self._write([NewEntry(kind=BranchSummary, fields=fields, parent=target)])[-1]
 
     def fork(
         self,
@@ -657,7 +639,7 @@ class Session(SessionShortcuts, SessionQueries):
         self, message: Message | dict[str, Any] | str, together: Sequence[Message] = ()
     ) -> Message:
         """Return the message to store; a result without a tool name gets it from its call."""
-        if isinstance(message, list | tuple):
+        if isinstance(message, (list, tuple)):
             if len(message) != 1:
                 raise ValueError(f"these are {len(message)} messages: append_messages() takes them")
             (message,) = message
@@ -667,30 +649,27 @@ class Session(SessionShortcuts, SessionQueries):
             return name_tool(stored, reversed([*said, *together]))
         return stored
 
-    def _append(self, make: Callable[[dict[str, Any]], Entry], *, side: bool = False) -> str:
+    def _append(self, kind: type[Entry], **fields: Any) -> str:
         """Write one entry under the leaf. A side record does not become the leaf."""
-        return self._write([make], side=side)[-1]
+        new = (NewEntry(kind=kind, fields=fields),)
+        return self._commit(lambda: new)[-1]
 
-    def _write(self, makers: Sequence[Callable[[dict[str, Any]], Entry]], *, side: bool) -> list[str]:
+    def _write(self, new: Sequence[NewEntry]) -> list[str]:
         """Write entries and return their keys; for one that this format does not store, its assigned id."""
-        self._require_writable()
-        return self._commit(
-            lambda made: self._make(makers, made, side=side),
-            lambda keys: keys[-1] if keys and not side else self._leaf,
-        )
+        return self._commit(lambda: new)
 
-    def _commit(
-        self, make: Callable[[list[Entry]], None], leaf: Callable[[list[str]], str | None]
-    ) -> list[str]:
-        """Append the entries that ``make`` adds to a list, in one write, and move to the resulting leaf."""
+    def _commit(self, build: Callable[[], Sequence[NewEntry]]) -> list[str]:
+        """Append what ``build`` returns once the whole log was read, in one write, and move the leaf."""
+        self._require_writable()
         made: list[Entry] = []
-        before = self._leaf
+        before = leaf = self._leaf
 
         def entries() -> list[Entry]:
+            nonlocal leaf
             made.clear()  # called again if another writer was faster
             self._leaf = before
             self._leaf = self._settled()
-            make(made)
+            leaf = self._make(build(), made)
             return made
 
         try:
@@ -698,7 +677,10 @@ class Session(SessionShortcuts, SessionQueries):
         except BaseException:
             self._leaf = before
             raise
-        self._leaf = leaf(keys)
+        if not made or leaf != made[-1].id:
+            self._leaf = leaf
+        elif keys:
+            self._leaf = keys[-1]  # the key in the tree, where a format makes the ids itself
         if self._observers is not None:
             self._observers.notify(keys)
         return self._keys_of(keys, [entry.id for entry in made])
@@ -713,53 +695,47 @@ class Session(SessionShortcuts, SessionQueries):
         spoken = [key for key in keys if self.index.types[self.index.positions[key]] == "message"]
         return spoken if len(spoken) == len(named) else keys[-len(named) :]
 
-    def _make(
-        self, makers: Sequence[Callable[[dict[str, Any]], Entry]], made: list[Entry], *, side: bool
-    ) -> None:
-        """Make entries below the leaf, with unused ids."""
-        fresh: set[str] = set()
-        parent = self._leaf
-        for maker in makers:
-            entry_id = self._new_id(fresh)
-            made.append(maker({"id": entry_id, "parent": parent, "timestamp": self._timestamp()}))
-            if not side:
-                parent = entry_id
-
-    def _make_new(self, new: Sequence[NewEntry], made: list[Entry]) -> str | None:
-        """Make the entries of a write and return the resulting leaf."""
+    def _make(self, new: Sequence[NewEntry], made: list[Entry]) -> str | None:
+        """Make entries below the leaf and return the resulting leaf."""
         taken = self._writer.transcript.tree.positions
         fresh: set[str] = set()
-        said: list[Message] = []
         leaf = self._leaf
         for one in new:
-            entry_id = self._new_id(fresh) if one.id is None else one.id
-            if entry_id in taken or (one.id is not None and entry_id in fresh):
+            entry_id, parent = one.id, one.parent
+            if entry_id is None:
+                entry_id = self._new_id(fresh)
+            elif entry_id in taken or entry_id in fresh:
                 raise InvalidId(f"cannot append entry {entry_id!r} to session {self.id}: the id is taken")
             fresh.add(entry_id)
-            parent = leaf if isinstance(one.parent, msgspec.UnsetType) else one.parent
-            if parent is not None and parent not in taken and parent not in fresh:
+            if parent is msgspec.UNSET:
+                parent = leaf
+            elif parent is not None and parent not in taken and parent not in fresh:
                 raise EntryNotFound(f"cannot append to entry {parent!r}: it is not in session {self.id}")
-            fields = one.fields
-            if one.kind is MessageEntry:
-                message = self._normalized(fields["message"], said)
-                said.append(message)
-                fields = {**fields, "message": message}
-            timestamp = self._timestamp() if one.timestamp is None else one.timestamp
-            made.append(one.kind(id=entry_id, parent=parent, timestamp=timestamp, **fields))
-            if one.kind is Leaf:
-                leaf = fields["target"]
-            elif one.kind.type not in SIDE_TYPES:
+            kind, timestamp = one.kind, one.timestamp
+            if timestamp is None:
+                timestamp = self._timestamp()
+            made.append(kind(id=entry_id, parent=parent, timestamp=timestamp, **one.fields))
+            if kind is Leaf:
+                leaf = one.fields["target"]
+            elif kind.type not in SIDE_TYPES:
                 leaf = entry_id
         return leaf
 
-    def _new_id(self, fresh: set[str]) -> str:
-        taken = (
-            self._writer.transcript.tree.positions
-        )  # looked up here: other writers may have appended meanwhile
+    def _with_normalized_messages(self, new: Sequence[NewEntry]) -> list[NewEntry]:
+        said: list[Message] = []
+        found = []
+        for one in new:
+            if one.kind is MessageEntry:
+                said.append(self._normalized(one.fields["message"], said))
+                one = msgspec.structs.replace(one, fields={**one.fields, "message": said[-1]})  # noqa: PLW2901
+            found.append(one)
+        return found
+
+    def _new_id(self, fresh: Collection[str] = ()) -> str:
+        taken = self._writer.transcript.tree.positions  # looked up here: others may have written since
         entry_id = self._clock.entry_id()
         while entry_id in taken or entry_id in fresh:
             entry_id = self._clock.entry_id()
-        fresh.add(entry_id)
         return entry_id
 
     def _settled(self) -> str | None:
@@ -813,15 +789,17 @@ class Session(SessionShortcuts, SessionQueries):
         position = tree.positions.get(leaf)
         if position is None:
             return self.transcript.leaf
+        if tree.types[position] not in SIDE_TYPES and position not in tree.placeholders:
+            return leaf
         found = tree.nearest_conversation_entry(position)
-        return leaf if found == position else None if found == ROOT else tree.keys[found]
+        return None if found == ROOT else tree.keys[found]
 
     def _move_to(self, target: str | None) -> None:
         """Move the leaf, and record the move unless a reader would resolve the same leaf anyway."""
         self.refresh_log()
         if self.transcript.leaf != target or self.transcript.reading.leaf_ambiguous:
             # The parent of a leaf entry is its target, for readers that do not know leaf entries.
-            self._write([lambda common: Leaf(**{**common, "parent": target}, target=target)], side=True)
+            self._write([NewEntry.move(target)])
         self._leaf = target
 
     def _beside(self, plan: forks.ForkPlan) -> Self:

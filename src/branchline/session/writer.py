@@ -108,7 +108,8 @@ class SessionWriter:
                 f"cannot continue reading {self._log.name}: the file ends at {size}, "
                 f"expected at least {reading.consumed}; open it again"
             )
-        self._require_unchanged(self._log)
+        if not self.transcript.is_unchanged():
+            raise self._rewritten()
         if size == reading.consumed and not reading.unterminated:
             return len(self.transcript.tree) - before
         self.transcript.catch_up()
@@ -188,13 +189,13 @@ class SessionWriter:
         transcript = self.transcript
         reading = transcript.reading
         with self._log.exclusive() as writer:
-            if (reason := self.overwriter()) is not None:
+            if self.format.traits.overwrites_appends and (reason := self.overwriter()) is not None:
                 raise ReadOnly(f"cannot append to {self._log.name}: {reason}")
             if writer.end != reading.consumed or reading.unterminated:
                 self.catch_up()
                 reading = transcript.reading
-            else:
-                self._require_unchanged(self._log)
+            elif not transcript.is_unchanged():
+                raise self._rewritten()
             made = make()
             if not made:
                 return []
@@ -389,12 +390,12 @@ class SessionWriter:
         self._use(opened)
         self.transcript.adopt(found)
 
-    def _require_unchanged(self, log: Log) -> None:
-        """Raise LogReplaced if the last lines differ from those read, even if the length is the same."""
-        if not self.transcript.is_unchanged():
-            raise LogReplaced(
-                f"cannot continue with {log.name}: its lines were rewritten while it was open; open it again"
-            )
+    def _rewritten(self) -> LogReplaced:
+        """Return the error for a log whose last lines differ from those read."""
+        name = self.transcript.name
+        return LogReplaced(
+            f"cannot continue with {name}: its lines were rewritten while it was open; open it again"
+        )
 
     def _require_same_file(self, log: FileLog) -> None:
         try:

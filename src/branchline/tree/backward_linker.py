@@ -40,7 +40,7 @@ class BackwardLinker(Linker):
         if parent_id is not None:
             parent = self._parent_before(position, entry_id, parent_id)
         key = self._key_for(entry_id, position, placeholder=placeholder)
-        self.tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
+        self.tree.add(key, parent, type, time, role, quiet=quiet, placeholder=placeholder)
         return position
 
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:

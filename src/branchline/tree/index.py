@@ -326,10 +326,10 @@ class Tree:
         self,
         key: str,
         parent: int,
-        *,
         type: str,  # noqa: A002
         time: str | None = "",
         role: str | None = None,
+        *,
         quiet: bool = False,
         placeholder: bool = False,
     ) -> int:
@@ -338,9 +338,7 @@ class Tree:
         Without a time (None), :meth:`extend_times` must follow before anything else asks for times.
         """
         position = len(self.keys)
-        if position and len(self._parents) == position:
-            self._parents.append(parent)
-        elif parent != position - 1:
+        if parent != position - 1:
             self._odd_parents[position] = parent
         self.keys.append(key)
         self.positions[key] = position

@@ -105,13 +105,13 @@ class Linker:
     ) -> int:
         """Add one entry and return its position."""
         tree = self.tree
-        position = len(tree.keys)
-        if len(tree.positions) != position:
+        position, positions = len(tree.keys), tree.positions
+        if len(positions) != position:
             self._claim()
+            positions = tree.positions
         parent = ROOT
         if parent_id is not None:
-            found = self._latest.get(parent_id) if self._latest else None
-            found = tree.positions.get(parent_id) if found is None else found
+            found = positions.get(parent_id) if not self._latest else self._holder(parent_id)
             parent = self._missing_parent(position, entry_id, parent_id) if found is None else found
             if (
                 after_gap
@@ -121,10 +121,14 @@ class Linker:
                 self._gaps[position] = self._last_readable
                 self._settled = False
         key = entry_id
-        if key in tree.positions:
+        if key in positions:
             key = self._key_for(entry_id, position, placeholder=placeholder)
-        tree.add(key, parent, type=type, time=time, role=role, quiet=quiet, placeholder=placeholder)
-        if not placeholder:
+        tree.add(key, parent, type, time, role)
+        if quiet:
+            tree.textless.add(position)
+        if placeholder:
+            tree.placeholders.add(position)
+        else:
             self._last_readable = position
         if self._waiting:
             self._arrived(entry_id, position)

@@ -121,7 +121,7 @@ class NativeReader(LineReader):
         return True
 
     def _take_row(self, row: Any, lines: Lines) -> bool:
-        reading, kind, parent = self.reading, row.type, row.parentId
+        reading, kind, parent, time = self.reading, row.type, row.parentId, row.timestamp
         if kind == "session":
             return False
         size = lines.ends[0]
@@ -129,22 +129,22 @@ class NativeReader(LineReader):
             text = f"{row.id} has no parent field; shown as a root"
             reading.add_finding("no-parent-key", text, line=lines.number, offset=lines.offset, size=size)
             parent = None
-        message = row.message if kind == "message" else None
-        role = None if message is None else message.role
-        if reading.version < CURRENT_VERSION:
-            role = _current_role(role)
+        message, role = row.message, None
+        if kind == "message" and message is not None:
+            role = message.role if reading.version == CURRENT_VERSION else _current_role(message.role)
+        quiet = role == "assistant" and message.is_quiet()
         position = reading.linker.add(
             row.id,
             parent,
             type=_share(kind, kind),
-            time=row.timestamp,
+            time=time,
             role=role,
-            quiet=message is not None and role == "assistant" and message.is_quiet(),
+            quiet=quiet,
             after_gap=self.gap,
         )
         reading.add_range(position, lines.offset, size, lines.number)
-        if message is not None and role in ACTIVITY_ROLES:
-            self._note_activity(instant(message.timestamp, row.timestamp))
+        if role in ACTIVITY_ROLES:
+            self._note_activity(instant(message.timestamp, time))
         if kind in _NOTED:
             self._note_side_record(position, lines[0])
         return True
