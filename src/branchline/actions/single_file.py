@@ -23,6 +23,7 @@ from branchline.formats import EntryLog
 from branchline.log import Spool
 from branchline.plugins.formats import detect
 from branchline.session import Session
+from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import copy_text
 from branchline.views.html.pieces import PieceOptions
@@ -154,7 +155,18 @@ def _text(markup: str) -> str:
 
 
 def _same_tree(one: EntryLog, other: EntryLog) -> bool:
-    return (one.tree.keys, one.tree.parents, one.leaf) == (other.tree.keys, other.tree.parents, other.leaf)
+    """Whether two logs have the same tree, except for entries that never leave their file."""
+    return one.leaf == other.leaf and _links(one) == _links(other)
+
+
+def _links(log: EntryLog) -> list[tuple[str, str | None]]:
+    """The id and the parent of each entry that may leave the file."""
+    keys, withheld = log.tree.keys, log.reading.withheld
+    return [
+        (key, None if parent == ROOT else keys[parent])
+        for position, (key, parent) in enumerate(zip(keys, log.tree.parents, strict=True))
+        if position not in withheld
+    ]
 
 
 def _digest(content: EntryLog) -> tuple[int, str]:
