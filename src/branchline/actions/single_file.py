@@ -195,10 +195,14 @@ def _facts(session: Session, content: EntryLog, path: list[str], known: Provenan
     yield count(len(path), "entry", "entries")
     if known.size <= _SUMMED and (cost := totals(content).all.total.cost):
         yield money(cost)
-    changed = sum((known.redacted or {}).values()) + sum((known.masked or {}).values())
-    if changed or known.left_out:
-        parts = [f"{count(changed, 'place')} replaced"] if changed else []
-        yield "not the original: " + "; ".join([*parts, *(f"without {what}" for what in known.left_out)])
+    parts = [
+        f"{count(sum(kinds.values()), 'place')} {what}"
+        for what, kinds in (("replaced", known.redacted), ("masked", known.masked))
+        if kinds
+    ]
+    parts += [f"without {what}" for what in known.left_out]
+    if parts:
+        yield "not the original: " + "; ".join(parts)
 
 
 def _days(times: Iterable[str]) -> str:
