@@ -348,6 +348,7 @@ def test_a_portable_page_does_not_name_this_machine(session: Session, world: Pat
     assert counts["e-mail"] == 1
     assert counts["user name"] == 1
     assert "<dt>Replaced</dt><dd>nothing: no secrets found</dd><dt>Masked</dt><dd>1 e-mail, " in text
+    assert re.search(r"not the original: \d+ places masked", text)
 
 
 def test_a_portable_page_without_redaction_says_that_it_is_not_the_original(

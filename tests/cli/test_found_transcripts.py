@@ -177,6 +177,28 @@ def test_an_export_without_requests_is_the_same_conversation(run, data, world):
     assert len(original["entries"]) - len(exported["entries"]) == 3
 
 
+def test_a_redacted_page_without_requests_has_the_same_ids_and_tree(run, world):
+    """Ids of other records that are made of line numbers do not move, and a secret is no obstacle."""
+    secret = "gh" + "p_" + "Zq7Rt2Lm9Xc4Vb8Nw3Kd6Hf1Js5Gy0PuTeAo"
+    text = (CLAUDE / "requests.jsonl").read_text().replace("The file has", f"{secret} The file has")
+    named = json.dumps({"type": "custom-title", "customTitle": "Lines", "sessionId": "s"})
+    (world / "requests.jsonl").write_text(f"{text}{named}\n")
+
+    run("export", world / "requests.jsonl", "-o", "made.html")
+
+    with Session.open(world / "requests.jsonl") as one, Session.open(world / "made.html") as other:
+        page, kept = other.transcript, one.transcript
+        withheld = {kept.tree.keys[position] for position in kept.reading.withheld}
+        assert len(withheld) == 3
+        assert page.tree.keys == [key for key in kept.tree.keys if key not in withheld]
+        assert [page.tree.parent(key) for key in page.tree.keys] == [
+            kept.tree.parent(key) for key in page.tree.keys
+        ]
+        content = page.bytes_between(0, None)
+    assert b"Private instructions" not in content
+    assert secret.encode() not in content
+
+
 def test_a_search_does_not_look_into_copies_of_requests():
     with Session.open(CLAUDE / "requests.jsonl") as session:
         entries = session.entries(list(session.index.keys))

@@ -106,6 +106,7 @@ def test_from_the_list_to_an_imported_file_by_keyboard_alone(
     page.keyboard.press("/")
     page.keyboard.type("brass")
     page.wait("document.querySelector('.hit mark')")
+    assert page.text_content("#tally") == "1 session found"
     assert page.text_content(".hit .quiet") == "other branch"
 
     page.keyboard.press("Enter")  # the hit, on its own branch

@@ -364,7 +364,7 @@ def page_lines(session: Session, request: ExportRequest) -> Iterable[bytes]:
         return reduced_lines(session, omit)
     if omit.branches:
         return [_branch(session, msgspec.structs.replace(request, portable=False))]
-    return _blocks(session)
+    return _blocks(session, numbered=True)
 
 
 def _omissions(request: ExportRequest) -> Omissions:
@@ -395,8 +395,11 @@ def _left_out(omit: Omissions) -> Iterator[str]:
         yield "images"
 
 
-def _blocks(session: Session) -> Iterator[bytes]:
-    """The lines of a session file without withheld ones, in blocks of whole lines."""
+def _blocks(session: Session, *, numbered: bool = False) -> Iterator[bytes]:
+    """The lines of a session file without withheld ones, in blocks of whole lines.
+
+    If ``numbered``, withheld lines are empty instead, so that ids made of line numbers stay the same.
+    """
     transcript, reading = session.transcript, session.transcript.reading
     gaps = [reading.span(position) for position in sorted(reading.withheld)]
     start = 0
@@ -412,7 +415,7 @@ def _blocks(session: Session) -> Iterator[bytes]:
             yield rest + block[:cut]
             rest = block[cut:]
         if offset >= 0:
-            start = offset + size + 1
+            start = offset + size + (not numbered)
     yield rest
 
 

@@ -23,6 +23,7 @@ from branchline.formats import EntryLog
 from branchline.log import Spool
 from branchline.plugins.formats import detect
 from branchline.session import Session
+from branchline.tree import ROOT
 from branchline.views.cards import Card, cards
 from branchline.views.entry_rows import copy_text
 from branchline.views.html.pieces import PieceOptions
@@ -154,7 +155,18 @@ def _text(markup: str) -> str:
 
 
 def _same_tree(one: EntryLog, other: EntryLog) -> bool:
-    return (one.tree.keys, one.tree.parents, one.leaf) == (other.tree.keys, other.tree.parents, other.leaf)
+    """Whether two logs have the same tree, except for entries that never leave their file."""
+    return one.leaf == other.leaf and _links(one) == _links(other)
+
+
+def _links(log: EntryLog) -> list[tuple[str, str | None]]:
+    """The id and the parent of each entry that may leave the file."""
+    keys, withheld = log.tree.keys, log.reading.withheld
+    return [
+        (key, None if parent == ROOT else keys[parent])
+        for position, (key, parent) in enumerate(zip(keys, log.tree.parents, strict=True))
+        if position not in withheld
+    ]
 
 
 def _digest(content: EntryLog) -> tuple[int, str]:
@@ -183,10 +195,14 @@ def _facts(session: Session, content: EntryLog, path: list[str], known: Provenan
     yield count(len(path), "entry", "entries")
     if known.size <= _SUMMED and (cost := totals(content).all.total.cost):
         yield money(cost)
-    changed = sum((known.redacted or {}).values()) + sum((known.masked or {}).values())
-    if changed or known.left_out:
-        parts = [f"{count(changed, 'place')} replaced"] if changed else []
-        yield "not the original: " + "; ".join([*parts, *(f"without {what}" for what in known.left_out)])
+    parts = [
+        f"{count(sum(kinds.values()), 'place')} {what}"
+        for what, kinds in (("replaced", known.redacted), ("masked", known.masked))
+        if kinds
+    ]
+    parts += [f"without {what}" for what in known.left_out]
+    if parts:
+        yield "not the original: " + "; ".join(parts)
 
 
 def _days(times: Iterable[str]) -> str:

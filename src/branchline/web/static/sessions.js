@@ -28,7 +28,7 @@ async function load(offset) {
     const response = await fetch(address(offset));
     answer = await response.json();
     if (!response.ok) throw new Error(answer.problem);
-  } catch (problem) { if (mine === turn) tell(problem.message); return; }
+  } catch (problem) { if (mine === turn) { tell(problem.message); $("#tally").textContent = ""; } return; }
   if (mine !== turn) return;
   tell(answer.notes.join(" "));
   answer.rows.forEach((row, index) => rows.set(offset + index, row));
@@ -58,8 +58,7 @@ function offer(answer) {
   const chosen = $("#project");
   if (!state.project) chosen.replaceChildren(new Option("Any project", ""), ...answer.projects.map((name) => new Option(name, name)));
   chosen.value = state.project;
-  const words = state.q ? [" found", total === 1 ? "session" : "sessions"] : ["", "sessions on this machine"];
-  $("#tally").replaceChildren(element("b", "", total.toLocaleString("en")), ` ${words[1]}${words[0]}`);
+  $("#tally").replaceChildren(element("b", "", total.toLocaleString("en")), ` ${total === 1 ? "session" : "sessions"}${state.q ? " found" : ""}`);
   $("#empty").hidden = total > 0;
   for (const button of document.querySelectorAll("[data-sort]")) button.setAttribute("aria-pressed", button.dataset.sort === state.sort);
   for (const select of document.querySelectorAll(".selwrap select")) select.parentElement.classList.toggle("set", Boolean(select.value));
@@ -106,7 +105,7 @@ function drawn(row, at) {
   const cell = (className, text) => element("div", className, text);
   const project = cell("w", row.project); project.title = row.cwd;
   const age = cell("r num age", ago(row.modified)); age.title = new Date(row.modified).toLocaleString();
-  node.append(name, cell("w", row.agent), project, cell("w mono", row.git_branch), cell("r w num", row.messages ?? "–"), cell("r w num", row.cost == null ? "–" : (row.estimated ? "≈ " : "") + "$" + row.cost.toFixed(row.cost < 1 && row.cost > 0 ? 3 : 2)), age);
+  node.append(name, cell("w", row.agent), project, cell("w mono", row.git_branch), cell("r w num", row.messages?.toLocaleString("en") ?? "–"), cell("r w num", row.cost == null ? "–" : (row.estimated ? "≈ " : "") + "$" + row.cost.toFixed(row.cost < 1 && row.cost > 0 ? 3 : 2)), age);
   const small = element("div", "small"); small.textContent = [row.agent, row.project, row.git_branch].filter(Boolean).join(" · "); node.append(small);
   if (row.hits) node.append(hits(row));
   return node;
