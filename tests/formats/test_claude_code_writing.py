@@ -12,7 +12,7 @@ from branchline.context import NO_RESULT
 from branchline.conversion import convert
 from branchline.entries import Header
 from branchline.errors import NotSupported
-from branchline.formats import CLAUDE_CODE, PI
+from branchline.formats import CLAUDE_CODE, GEMINI, PI, EntryLog
 from branchline.session import Session
 from formats.conversion_kit import APPENDABLE, HEADER, read, said, samples, written
 
@@ -406,3 +406,25 @@ def test_a_long_path_needs_a_directory_that_the_program_made():
     (found,) = CLAUDE_CODE.home.new_directories(Header(id="x", cwd="/" + "a" * 300), {}, "/home/u")
 
     assert found == "/home/u/.claude/projects/-" + "a" * 199 + "-??????"
+
+
+def test_a_session_that_is_listed_by_its_first_prompt_is_so_in_claude_code():
+    """Claude Code lists a session without a title by its last prompt."""
+    time = "2026-11-15T22:07:30.000Z"
+    lines = b"".join(
+        json.dumps(line).encode() + b"\n"
+        for line in (
+            {"sessionId": "s", "projectHash": "0", "startTime": time},
+            {"id": "a", "timestamp": time, "type": "user", "content": [{"text": "Build a zeppelin"}]},
+            {"id": "b", "timestamp": time, "type": "gemini", "content": "Done."},
+            {"id": "c", "timestamp": time, "type": "user", "content": [{"text": "Thanks"}]},
+        )
+    )
+    source = EntryLog(GEMINI, lambda offset, size: lines[offset : offset + size])
+
+    made = convert(source, CLAUDE_CODE, HEADER).data
+
+    records = [json.loads(line) for line in made.splitlines()]
+    titles = [record["customTitle"] for record in records if record["type"] == "custom-title"]
+    assert titles == ["Build a zeppelin"]
+    assert records[-1]["lastPrompt"] == "Thanks"

@@ -72,7 +72,8 @@ def finish(conversion: ConversionState) -> None:
     title = conversion.source.title
     if conversion.exact:  # every title and label has been written as an entry
         title, labels = None, {}
-    if title and _words(out.reading.title) != _words(title):
+    is_prompt = conversion.target.traits.lists_last_prompt and "session_info" not in out.tree.types
+    if title and (is_prompt or _words(out.reading.title) != _words(title)):
         _add(conversion, SessionInfo(**_common(conversion, "title", leaf_key), name=title))
     for number, (key, state) in enumerate(labels.items()):
         position = conversion.source.tree.positions.get(key, ROOT)

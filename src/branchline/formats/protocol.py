@@ -489,6 +489,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent deletes sessions without a message in its directory."""
     leaves_stubs: bool = False
     """Whether the agent leaves files without messages under the id of another session."""
+    lists_last_prompt: bool = False
+    """Whether the agent lists the last prompt of a session without a title, not the first."""
     title_in_header: bool = False
     """Whether the title of a new session belongs in its first lines (``Header.metadata["title"]``)."""
     overwrites_appends: bool = False

@@ -117,6 +117,7 @@ TRAITS = FormatTraits(
     unsupported=CANNOT,
     appendable=False,
     active_branch_last=True,
+    lists_last_prompt=True,
     ends_with_position=True,
     rounds_integers=True,
 )
