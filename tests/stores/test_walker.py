@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from branchline.stores.walker import walk
 
@@ -123,7 +124,7 @@ def test_the_walk_finds_what_the_pattern_says(tmp_path_factory, folders, pattern
 def test_a_file_that_did_not_change_is_found_as_it_was_known(tmp_path):
     make(tmp_path, "a.jsonl", "b.jsonl")
     walked = walk(str(tmp_path), ["*.jsonl"], str(tmp_path), stem)
-    known = {state.path: state._replace(number=7) for state in walked.found}
+    known = {state.path: structs.replace(state, number=7) for state in walked.found}
     (tmp_path / "b.jsonl").write_bytes(b"xy")
 
     again = walk(str(tmp_path), ["*.jsonl"], str(tmp_path), stem, known)

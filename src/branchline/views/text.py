@@ -14,9 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from typing import NamedTuple
 from unicodedata import category, east_asian_width
-
-import msgspec
 
 __all__ = [
     "ESCAPES",
@@ -153,7 +152,7 @@ def pad(text: str, columns: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-class Cluster(msgspec.Struct, frozen=True):
+class Cluster(NamedTuple):
     """A grapheme cluster: its start and end in the text, and its width."""
 
     start: int
