@@ -125,7 +125,7 @@ def test_after_growth_only_the_tail_is_read(place: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("cut", [0.3, 0.8, 1.0])
 def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: float) -> None:
-    saved_files = 0
+    saved_files, saved_formats = 0, set()
     for path in sorted(CORPUS.rglob("*.jsonl")):
         data = path.read_bytes()
         try:
@@ -145,8 +145,13 @@ def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: flo
         restored = EntryLog(format_, read, str(path), saved=saved)
 
         assert restored.is_restored
-        assert facts(restored) == facts(EntryLog(format_, read, str(path))), path
+        whole = EntryLog(format_, read, str(path))
+        assert facts(restored) == facts(whole), path
+        every = range(len(whole.tree))
+        assert restored.entries(every) == whole.entries(every), path
+        saved_formats.add(format_.name)
     assert saved_files > 20
+    assert saved_formats >= {"pi", "oh-my-pi", "claude-code"}
 
 
 def test_skeletons_are_private_and_hold_no_text(place: Path) -> None:
@@ -330,10 +335,19 @@ MUTATIONS: list[Callable[[Path, random.Random], None]] = [
 ]
 
 
-def campaign(place: Path, count: int, seed: int) -> int:
+def claude_code(place: Path) -> Path:
+    """A session of Claude Code made of several: parallel calls, an inline sub-agent, a cleared context, rewinds."""
+    shapes = ("parallel-tools", "sidechain-inline", "clear-inside", "compaction-then-rewind")
+    found = [next((CORPUS / "claude-code" / "synthetic" / shape).rglob("*.jsonl")) for shape in shapes]
+    path = place / "11111111-2222-4333-8444-555555555555.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(part.read_bytes() for part in found))
+    return path
+
+
+def campaign(path: Path, count: int, seed: int) -> int:
     """How many of these openings used a skeleton; an answer that a normal read does not give fails."""
     draw = random.Random(seed)
-    path = branchy(place)
     original = path.read_bytes()
     restored = 0
     for number in range(count):
@@ -354,10 +368,14 @@ def campaign(place: Path, count: int, seed: int) -> int:
     return restored
 
 
-def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(place: Path) -> None:
-    assert campaign(place, 60, seed=7) > 3
+@pytest.mark.parametrize("made", [branchy, claude_code])
+def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(
+    place: Path, made: Callable[[Path], Path]
+) -> None:
+    assert campaign(made(place), 60, seed=7) > 3
 
 
 @pytest.mark.slow
-def test_five_hundred_mutations_give_no_stale_answer(place: Path) -> None:
-    assert campaign(place, 500, seed=int(time.time())) > 30
+@pytest.mark.parametrize("made", [branchy, claude_code])
+def test_five_hundred_mutations_give_no_stale_answer(place: Path, made: Callable[[Path], Path]) -> None:
+    assert campaign(made(place), 500, seed=int(time.time())) > 30

@@ -23,6 +23,7 @@ _MARK = 4096  # bytes before the end of reading that are compared to detect a re
 _GATHER = 1 << 20  # neighbours are read together up to this many bytes
 _GAP = 1 << 14  # bytes between two lines that are cheaper to read than to ask for a second time
 _PLAIN_ID = re.compile(r"[0-9A-Za-z_-]+")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _T = TypeVar("_T")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -266,9 +267,10 @@ class EntryLog(Generic[IndexT_co]):
     def _require_line(self, position: int, line: bytes) -> None:
         """Refuse a line that is not the one that the saved index knows: the log was rewritten since."""
         key = self.tree.keys[position]
-        if not self.format.traits.native_entries or position in self.tree.placeholders:
+        if position in self.tree.placeholders:
             return
-        if _PLAIN_ID.fullmatch(key) and key.encode() not in line:
+        in_line = _PLAIN_ID if self.format.traits.native_entries else _UUID  # others may be derived
+        if in_line.fullmatch(key) and key.encode() not in line:
             self.on_stale()
             raise LogReplaced(
                 f"cannot read entry {key} of {self.name}: its lines were rewritten in place; open it again"

@@ -28,7 +28,7 @@ from branchline.tree import Finding
 
 __all__ = ["dump", "load"]
 
-_VERSION = f"{__version__}/1/{sys.byteorder}"
+_VERSION = f"{__version__}/2/{sys.byteorder}"
 """Increase the number when a reader or this form changes: what another version saved is not used."""
 _WORDS = 8  # columns of numbers begin at multiples of this
 _FEW = 16  # keys that are looked up without loading all of them
@@ -65,6 +65,7 @@ class _Saved(msgspec.Struct, kw_only=True, array_like=True):
     mutable_prefix: int
     read_only: str | None
     last_message_time: int | float | None
+    knows_cost: bool
     notes: list[Finding]
     end_notes: list[Finding]
 
@@ -82,22 +83,25 @@ def dump(reader: LogReader[LogIndex]) -> bytes | None:
     index = reader.reading
     if not isinstance(reader, LineReader) or reader.gap or index.unterminated or not index.linker.is_plain:
         return None
-    state = reader.saved_state()
     tree = index.tree
-    if state is None:
-        return None
     odd, blocks = tree.odd_parents(), index.blocks
-    ends = array("q")
+    ends, shared = array("q"), array("q")
     for block in blocks:
         ends += block.ends
+        if block.starts is not None and block.lines is not None:
+            shared += block.starts + block.lines
     try:
+        state = reader.saved_state()
+        if state is None:
+            return None
         (types, type_column), (roles, role_column) = _numbered(tree.types), _numbered(tree.roles)
         columns = (
             array("q", odd.keys()).tobytes(),
             array("q", odd.values()).tobytes(),
             array("q", sorted(tree.textless)).tobytes(),
-            array("q", [number for one in blocks for number in (*one[:3], len(one.ends))]).tobytes(),
+            array("q", [number for block in blocks for number in _shape(block)]).tobytes(),
             ends.tobytes(),
+            shared.tobytes(),
             type_column,
             role_column,
             _joined(tree.keys),
@@ -132,11 +136,13 @@ def dump(reader: LogReader[LogIndex]) -> bytes | None:
                 mutable_prefix=index.mutable_prefix,
                 read_only=index.read_only,
                 last_message_time=index.last_message_time,
+                knows_cost=index.knows_cost,
                 notes=index.notes,
                 end_notes=index.end_notes,
             )
         )
-    except ValueError:  # a line break in a name, half a surrogate pair, or more than 256 types
+    except (ValueError, OverflowError):
+        # A line break in a name, half a surrogate pair, a huge number, or more than 256 types.
         return None
     return b"".join((len(record).to_bytes(_WORDS, "little"), record, bytes(-len(record) % _WORDS), *columns))
 
@@ -151,7 +157,9 @@ def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
     if saved.version != _VERSION or saved.format != index.format:
         return False
     cuts = list(accumulate(saved.sizes, initial=end + -end % _WORDS))
-    odd, odd_parents, textless, blocks, ends, *columns = (data[one:other] for one, other in pairwise(cuts))
+    odd, odd_parents, textless, blocks, ends, shared, *columns = (
+        data[one:other] for one, other in pairwise(cuts)
+    )
     tree = index.tree
     tree.restore(
         _Columns(saved, textless, *columns), dict(zip(_numbers(odd), _numbers(odd_parents), strict=True))
@@ -159,7 +167,7 @@ def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
     tree.placeholders.update(saved.placeholders)
     tree.continuations.update(saved.continuations)
     index.linker.restore(saved.last_readable)
-    index.blocks = list(_chunks(_numbers(blocks), ends))
+    index.blocks = list(_chunks(_numbers(blocks), _numbers(ends), _numbers(shared)))
     index.withheld = set(saved.withheld)
     index.other_objects = saved.other_objects
     index.header, index.header_line, index.header_end = saved.header, saved.header_line, saved.header_end
@@ -169,6 +177,7 @@ def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
     index.consumed, index.lines = saved.consumed, saved.lines
     index.prefix_recorded, index.mutable_prefix = saved.prefix_recorded, saved.mutable_prefix
     index.read_only, index.last_message_time = saved.read_only, saved.last_message_time
+    index.knows_cost = saved.knows_cost
     index.notes, index.end_notes = saved.notes, saved.end_notes
     reader.restore_state(saved.state)
     return True
@@ -244,12 +253,23 @@ def _named(column: memoryview, names: Sequence[_T]) -> list[_T]:
     return values
 
 
-def _chunks(blocks: array[int], ends: memoryview) -> Iterator[LineChunk]:
-    numbers = iter(blocks)
-    start = 0
-    for first, offset, line, count in zip(numbers, numbers, numbers, numbers, strict=True):
-        yield LineChunk(first, offset, line, _numbers(ends[start : start + _WORDS * count]))
-        start += _WORDS * count
+def _shape(block: LineChunk) -> tuple[int, int, int, int, int]:
+    """The numbers of a chunk, how many entries it has, and whether lines hold several of them."""
+    return block.first, block.offset, block.line, len(block.ends), int(block.starts is not None)
+
+
+def _chunks(shapes: array[int], ends: array[int], shared: array[int]) -> Iterator[LineChunk]:
+    numbers = iter(shapes)
+    done = used = 0
+    for first, offset, line, count, has_starts in zip(*[numbers] * 5, strict=True):
+        own_ends = ends[done : done + count]
+        done += count
+        if has_starts:
+            starts, lines = shared[used : used + count], shared[used + count : used + 2 * count]
+            used += 2 * count
+            yield LineChunk(first, offset, line, own_ends, starts, lines)
+        else:
+            yield LineChunk(first, offset, line, own_ends)
 
 
 def _numbers(column: memoryview) -> array[int]:

@@ -33,6 +33,7 @@ from branchline.formats.claude_code.rows import (
     RESULT,
     RESUMED,
 )
+from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
 
 __all__ = ["CLEARED", "ClaudeCodeLinker"]
@@ -77,7 +78,7 @@ class ClaudeCodeLinker(Linker):
         self._logical: dict[int, str] = {}
         self._guests: set[int] = set()  # without a uuid, or a further entry of one record: behind the last
         self._last_entry: dict[int, int] = {}  # of records that are several entries
-        self._last = {False: ROOT, True: ROOT}
+        self._last = [ROOT, ROOT]  # of the main conversation, of sub-agents
         self._last_uuid = ""
         self._regular = True
         self._changed = False
@@ -92,6 +93,43 @@ class ClaudeCodeLinker(Linker):
     @property
     def is_regular(self) -> bool:
         return False  # what lines say and what the tree says are two things here
+
+    @property
+    def is_plain(self) -> bool:
+        return True  # everything that is known of the links is saved
+
+    @property
+    def unusual_names(self) -> dict[int, str | None]:
+        """The parents that records name, where that is not the entry before them."""
+        before = [None, *self.tree.keys]
+        return {
+            position: named
+            for position, (named, usual) in enumerate(zip(self._named, before, strict=False))
+            if named != usual
+        }
+
+    @unusual_names.setter
+    def unusual_names(self, names: dict[int, str | None]) -> None:
+        self._named = [None, *self.tree.keys][: len(self.kinds)]  # the tree may have grown since
+        for position, named in names.items():
+            self._named[position] = named
+
+    @property
+    def needs_sorting(self) -> bool:
+        """Whether the lines of records, which are not saved, have to be found again."""
+        return not self._regular
+
+    @needs_sorting.setter
+    def needs_sorting(self, value: bool) -> None:
+        self._unsorted = value
+
+    def save(self) -> bytes:
+        """What is known beside the tree, for :meth:`continue_from`."""
+        return _SAVED.dump(self)
+
+    def continue_from(self, saved: bytes) -> None:
+        """Continue with a restored tree; records are sorted into lines again when that is needed."""
+        _SAVED.defer(self, saved)
 
     # -- taking records -------------------------------------------------------------------------------
 
@@ -474,6 +512,33 @@ class ClaudeCodeLinker(Linker):
             if before != ROOT and _root(before, parents, roots) != node:
                 parents[node] = before
                 roots.pop(node, None)
+
+
+_SAVED = SavedAttributes(
+    kinds=list[int],
+    marks=list[int],
+    calls=dict[int, str],
+    sidechain=set[int],
+    exact=set[int],
+    points=list[BranchPoint],
+    starts=list[int],
+    copies=dict[int, int],
+    broken=list[int],
+    unusual_names=dict[int, str | None],
+    _counts=dict[str, int],
+    _logical=dict[int, str],
+    _guests=set[int],
+    _last_entry=dict[int, int],
+    _last=list[int],
+    _last_uuid=str,
+    _regular=bool,
+    needs_sorting=bool,
+    _resolved=int,
+    _hidden=dict[int, _RowShape],
+    _start_marks=dict[int, _StartMark],
+    _repeated=list[LinkFinding],
+    _links=list[LinkFinding],
+)
 
 
 def _root(node: int, parents: dict[int, int], roots: dict[int, int]) -> int:

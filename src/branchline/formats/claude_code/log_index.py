@@ -74,7 +74,6 @@ class ClaudeCodeReading(LogIndex):
         self.converted_from: str | None = None
         """The session that this one was converted from, by its path or its id."""
         self.leaf_named_by = ""
-        self.title_from = ""
 
     @property
     def kinds(self) -> list[int]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
@@ -44,6 +46,7 @@ from branchline.formats.claude_code.rows import (
     text_of,
 )
 from branchline.formats.lines import LineReader, Lines, holders
+from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT
 
 __all__ = ["ClaudeCodeReader"]
@@ -123,7 +126,7 @@ class ClaudeCodeReader(LineReader):
         self._summaries: list[tuple[str, str]] = []
         self._last_prompts: list[_LastPrompt] = []
         self._leaf = ROOT
-        self._cwd = self._git = self._first_time = self._first_session = self._agent_id = ""
+        self._cwd = self._git = self._first_time = ""
         self._prompt = self._spoken = ""
         self._pending: KeptRange | None = None
 
@@ -404,6 +407,16 @@ class ClaudeCodeReader(LineReader):
         if reading.read_only is None:
             reading.read_only = READ_ONLY
 
+    def saved_state(self) -> bytes | None:
+        reading = self.reading
+        return _encode((_SAVED.dump(self), _SAVED_FACTS.dump(reading), reading.linker.save()))
+
+    def restore_state(self, state: bytes) -> None:
+        own, known, links = _decode(state)
+        _SAVED.load(self, own)
+        _SAVED_FACTS.defer(self.reading, known)
+        self.reading.linker.continue_from(links)
+
     def find_leaf(self) -> int:
         """The end of the branch that the last prompt was typed on; else the last record of the conversation.
 
@@ -479,6 +492,37 @@ class ClaudeCodeReader(LineReader):
             parent_session=parent,
             metadata={name: value for name, value in about.items() if value} or None,
         )
+
+
+_SAVED = SavedAttributes(
+    _titles=dict[str, str],
+    _summaries=list[tuple[str, str]],
+    _last_prompts=list[_LastPrompt],
+    _leaf=int,
+    _cwd=str,
+    _git=str,
+    _first_time=str,
+    _prompt=str,
+    _spoken=str,
+    _pending=KeptRange | None,
+)
+_SAVED_FACTS = SavedAttributes(
+    version_text=str,
+    session_ids=dict[str, None],
+    forked_from=dict[str, None],
+    background=bool,
+    own_from=int | None,
+    numbers=dict[int, int],
+    tool_names=dict[str, str],
+    kept=dict[int, KeptRange],
+    repeated=dict[int, Repeat],
+    edits=dict[int, str],
+    spending=dict[str, int],
+    converted_from=str | None,
+    leaf_named_by=str,
+)
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes]).decode
 
 
 def _type_of(row: Row, kind: int) -> str:
