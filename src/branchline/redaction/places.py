@@ -339,7 +339,7 @@ def _identified(text: str, place: int, _: Token) -> Read:
     clause = _IDENTIFIED.match(text, place)
     if clause is None or _SQL_BEFORE.search(text[max(0, place - _LINE) : place]) is None:
         return _NOTHING
-    if clause is None or is_placeholder(clause["value"]) or is_reference(clause["value"]):
+    if is_placeholder(clause["value"]) or is_reference(clause["value"]):
         return _NOTHING
     return Read([Secret(*clause.span("value"), "password")], clause.end())
 
