@@ -94,6 +94,25 @@ def test_a_store_that_is_not_there_is_one_sentence(run, where, words):
     assert words in run("ls", "--store", where, code=1).stderr
 
 
+@pytest.mark.parametrize("name", ["ls", "check", "stats", "search x"])
+def test_a_file_that_is_no_database_is_refused_and_unchanged(run, tmp_path, name):
+    file = tmp_path / "notes.db"
+    file.write_bytes(b"not a database")
+
+    assert "is no store" in run(*name.split(), "--store", file, code=1).stderr
+    assert file.read_bytes() == b"not a database"
+
+
+def test_resume_finds_a_session_in_a_store(run, tmp_path):
+    store = tmp_path / "s.db"
+    run("new", "--id", "one", "--store", store, "--cwd", tmp_path)
+    run("append", "one", "hello", "--store", store)
+
+    shown = run("resume", "one", "--store", store, "--show").stdout
+    assert "branchline chat --resume" in shown
+    assert f"{store}#" in shown
+
+
 def test_the_address_of_another_server_is_refused_and_no_directory_made_of_it(run, tmp_path, monkeypatch):
     place = tmp_path / "empty"
     place.mkdir()

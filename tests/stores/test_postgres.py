@@ -111,6 +111,15 @@ def test_a_server_is_named_by_its_address_everywhere(postgres_address):
         assert len(again.path()) == 2
 
 
+@pytest.mark.parametrize(
+    "address", ["postgresql:///work", "postgresql://", "postgresql:///work?host=/run/pg"]
+)
+def test_an_address_without_a_host_stays_as_it_is(address):
+    server = parse_address(address)
+
+    assert (server.dsn.replace("%2F", "/"), server.name) == (address, address)
+
+
 def test_a_password_is_in_no_name():
     server = parse_address("postgresql://me:hush@db.example/work?sslmode=require&tenant=a&password=hush")
 

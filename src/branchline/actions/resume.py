@@ -9,6 +9,7 @@ from functools import cache
 import msgspec
 
 from branchline.errors import InvalidId, NotSupported
+from branchline.formats import PI
 from branchline.formats.resume_commands import (
     RESUME_COMMANDS,
     command_line,
@@ -16,10 +17,10 @@ from branchline.formats.resume_commands import (
     session_argument,
 )
 from branchline.library import SessionLibrary
-from branchline.places import resolve_cwd
+from branchline.places import NATIVE_AGENT, resolve_cwd
 from branchline.programs import find_program, own_command, run_program
 from branchline.session import Session
-from branchline.stores import absolute_path
+from branchline.stores import absolute_path, address_in, is_address
 from branchline.views.session_row import SessionRow
 
 __all__ = [
@@ -139,7 +140,13 @@ def plan_session(
 
 
 def agent_of(session: Session) -> str:
-    """Return the agent in whose folders a session's file is, else the one whose format it has."""
+    """Return the agent in whose folders a session's file is, else the one whose format it has.
+
+    A native session in a database of ours belongs to no other agent, which could not open it there.
+    """
+    address = address_in(session.file or "")
+    if address is not None and is_address(address.file) and session.transcript.format is PI:
+        return NATIVE_AGENT
     path = os.path.realpath(session.file or "")
     for place in SessionLibrary.everywhere().places:
         if path.startswith(os.path.realpath(place.root) + os.sep):

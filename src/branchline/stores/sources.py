@@ -111,7 +111,13 @@ def open_store(where: str | os.PathLike[str]) -> Store:
     if is_address(text):
         return own_store(text)
     path = os.path.expanduser(text)
-    return database_at(path) or FilesStore(path)
+    if (found := database_at(path)) is not None:
+        return found
+    if os.path.isfile(path):
+        raise NotASession(
+            f"{path} is no store: it is neither a directory nor a database of branchline or an agent"
+        )
+    return FilesStore(path)
 
 
 def addressed_store(address: SessionAddress) -> Store:

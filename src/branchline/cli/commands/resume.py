@@ -11,7 +11,7 @@ import msgspec
 
 from branchline.cli.agent_runner import run_agent
 from branchline.cli.commands.browse import pick_session
-from branchline.cli.options import command, cwd_option, session_argument
+from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import usage_errors
@@ -44,6 +44,7 @@ __all__ = ["resume_command"]
 @click.option("--here", is_flag=True, help="Fork the session and continue in branchline chat.")
 @click.option("--model", metavar="PROVIDER:MODEL", help="Model to use in branchline chat.")
 @cwd_option("Working directory (default: the session's).")
+@directory_option
 def resume_command(
     out: Output,
     session: str | None,
@@ -52,6 +53,7 @@ def resume_command(
     here: bool,  # noqa: FBT001
     model: str | None,
     cwd: str | None,
+    directory: str | None,
 ) -> None:
     """Continue a session in the agent that owns it, or a native session in branchline chat.
 
@@ -66,10 +68,10 @@ def resume_command(
     if target is not None:
         if here or model is not None:
             raise click.UsageError("--in continues in another agent; omit --here and --model")
-        with resolve_session(session) as found:
+        with resolve_session(session, directory) as found:
             _hand_over(out, found, target, cwd, show=show)
         return
-    with resolve_session(session) as found:
+    with resolve_session(session, directory) as found:
         agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
         fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from branchline.errors import InvalidId
 
@@ -27,6 +27,12 @@ class Server(NamedTuple):
     """Whether a follower may listen for notifications; it polls otherwise."""
 
 
+def _joined(parts: SplitResult) -> str:
+    """An address from its parts; without a host it keeps its two slashes, as in ``postgresql:///work``."""
+    text = urlunsplit(parts)
+    return text if parts.netloc else text.replace(f"{parts.scheme}:", f"{parts.scheme}://", 1)
+
+
 def parse_address(address: str) -> Server:
     """Parse an address with branchline's ``tenant=``, ``store=``, ``pooler=`` and ``follow=`` parameters.
 
@@ -45,11 +51,11 @@ def parse_address(address: str) -> Server:
                 f"the address of the PostgreSQL server is malformed: {name}={own[name]} is not one of "
                 f"{', '.join(allowed[1:])}"
             )
-    dsn = urlunsplit(parts._replace(query=urlencode([pair for pair in query if pair[0] not in _OWN])))
+    dsn = _joined(parts._replace(query=urlencode([pair for pair in query if pair[0] not in _OWN])))
     user, at, place = parts.netloc.rpartition("@")
     shown = [(name, value) for name, value in query if name != "password"]
     netloc = f"{user.partition(':')[0]}{at}{place}"
-    name = urlunsplit(parts._replace(netloc=netloc, query=urlencode(shown, safe="/"), fragment=""))
+    name = _joined(parts._replace(netloc=netloc, query=urlencode(shown, safe="/"), fragment=""))
     pooler = own.get("pooler") == "transaction"
     return Server(
         dsn=dsn,
