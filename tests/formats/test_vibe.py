@@ -180,7 +180,7 @@ def test_a_chunk_that_is_missing_or_damaged_costs_its_messages_and_is_reported(f
     ("name", "value", "sentence"),
     [
         ("store_format_minor", 11, "newer Mistral Vibe"),
-        ("store_format", "another/v1", "another format"),
+        ("store_format", "another/v1", "unsupported format"),
         ("generation", "../../../../etc", "does not name a generation"),
         ("generation", "0000000000000099", "manifest is missing"),
     ],
