@@ -409,7 +409,7 @@ def test_what_is_not_understood_of_openai_is_refused(value, words):
         ({"role": "user", "content": [{"type": "document"}]}, "'document'"),
         (
             {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "x"}}]},
-            "as base64",
+            "base64 data",
         ),
         ({"role": "assistant", "content": [{"type": "weird"}]}, "'weird'"),
         ({"role": "assistant", "content": ["x"]}, "an object or a dict"),
