@@ -17,6 +17,7 @@ import msgspec
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_format import EntryLines, instant, one_line
 from branchline.formats.json_values import iso_time
+from branchline.formats.opencode.log_index import NAME
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
@@ -25,7 +26,6 @@ __all__ = ["OpencodeDatabase", "message_line"]
 _TOGETHER = 64  # messages that are joined by one call
 _PLAIN = (string.ascii_letters + string.digits + '_-",').encode()
 """The characters of ids as they are joined; a quote in an id makes the line unreadable, and is refused."""
-NAME = "opencode"
 _DELETED = "+deleted"
 _VERSIONS = """
 SELECT session.id, session.parent_id, session.directory, session.title, session.version, session.revert,

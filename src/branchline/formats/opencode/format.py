@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from branchline.formats.opencode.database import NAME, OpencodeDatabase
+from branchline.formats.opencode.database import OpencodeDatabase
 from branchline.formats.opencode.home import OpencodeHome
 from branchline.formats.opencode.imports import OpencodeImport
+from branchline.formats.opencode.log_index import NAME
 from branchline.formats.opencode.records import OpencodeFormatReader
 from branchline.formats.protocol import Format, FormatTraits
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from branchline.formats.log_index import LogIndex
 
-__all__ = ["OpencodeLogIndex"]
+__all__ = ["NAME", "OpencodeLogIndex"]
+
+NAME = "opencode"
 
 
 class OpencodeLogIndex(LogIndex):
     """Beside the tree, what messages and parts became whose ids are not those of entries."""
 
     def __init__(self) -> None:
-        super().__init__("opencode")
+        super().__init__(NAME)
         self.aliases: dict[str, str] = {}
         """The entry of a message or part with another id."""
         self.kept_from: dict[int, str] = {}

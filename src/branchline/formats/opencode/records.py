@@ -12,14 +12,12 @@ from branchline.formats.common.derived_format import EntryLines, begins
 from branchline.formats.common.native_decoder import NativeFormatReader
 from branchline.formats.log_index import LineChunk
 from branchline.formats.opencode.entries import PlannedEntry, fields_of_entry, planned_entries
-from branchline.formats.opencode.log_index import OpencodeLogIndex
+from branchline.formats.opencode.log_index import NAME, OpencodeLogIndex
 from branchline.formats.opencode.reader import OpencodeReader
 from branchline.formats.opencode.rows import EndRow, StoredMessage, message_in, messages_in_lines
 from branchline.tree import ROOT
 
 __all__ = ["OpencodeFormatReader"]
-
-NAME = "opencode"
 
 
 class OpencodeFormatReader(NativeFormatReader[OpencodeLogIndex]):

@@ -40,9 +40,9 @@ from branchline.formats.opencode.entries import (
     planned_entries,
     result_fields,
 )
-from branchline.formats.opencode.imports import CANNOT, NAME
-from branchline.formats.opencode.log_index import OpencodeLogIndex
+from branchline.formats.opencode.log_index import NAME, OpencodeLogIndex
 from branchline.formats.opencode.rows import StoredMessage, decode_message, decode_part
+from branchline.formats.opencode.unsupported import CANNOT
 from branchline.formats.protocol import FormatTraits, FormatWriter
 
 __all__ = ["OpencodeWriter"]
