@@ -157,7 +157,8 @@ class LinkedWriter(Generic[IndexT]):
             case Leaf():
                 if entry.target is None:
                     raise self.refuse("reset")
-                name, parent = self.new_id(entry.id), self._named(entry.target)
+                # A call at the end needs a result too: agents leave out one that has none.
+                name, parent = self.new_id(entry.id), self._close(self._named(entry.target), entry)
                 self.write_position(Placed(name, parent, self._time(entry, parent)))
                 self._written[name] = _Written(parent, None)
             case _:
