@@ -240,7 +240,7 @@ def test_an_mcp_server_that_does_not_start_is_said_before_anything_is_written(wo
     done = with_servers(mcp_config(world, "there-is-no-such-program"), "hello")
 
     assert done.returncode == 1
-    assert "mcp.json cannot be reached" in done.stderr
+    assert "no program 'there-is-no-such-program' on PATH" in done.stderr
     assert not SessionLibrary.for_cwd(world).list().seen
 
 

@@ -99,7 +99,7 @@ def test_a_file_that_is_no_database_is_refused_and_unchanged(run, tmp_path, name
     file = tmp_path / "notes.db"
     file.write_bytes(b"not a database")
 
-    assert "is no store" in run(*name.split(), "--store", file, code=1).stderr
+    assert "is not a store" in run(*name.split(), "--store", file, code=1).stderr
     assert file.read_bytes() == b"not a database"
 
 

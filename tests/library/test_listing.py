@@ -10,7 +10,7 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.clock import iso
-from branchline.errors import LogError
+from branchline.errors import NotASession
 from branchline.library import Listing, SessionRow
 from branchline.stores import FilesStore, MemoryStore, ScanResult
 from library.kit import CWD, DAY, START, Watched, age, clock, fill, state, talk
@@ -389,10 +389,10 @@ def test_a_listing_is_a_sequence():
     assert repr(listing) == "<Listing of 2 sessions, 1 unreadable, 0 hidden>"
 
 
-def test_a_directory_that_cannot_be_read_is_an_error_that_says_so(tmp_path):
+def test_a_file_that_is_not_a_store_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"")
 
-    with pytest.raises(LogError, match="cannot list the sessions in"):
+    with pytest.raises(NotASession, match="is not a store"):
         SessionLibrary(tmp_path / "file").list()
 
 

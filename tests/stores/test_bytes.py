@@ -47,7 +47,7 @@ def act(store, step):
             try:
                 with log.exclusive() as writer:
                     offset = writer.append(data)
-                    return offset, writer.end, writer.torn and writer.torn[:2]
+                    return offset, writer.end, writer.torn and (writer.torn.offset, writer.torn.size)
             finally:
                 log.close()
         case ("rename", key, new):

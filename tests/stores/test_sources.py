@@ -235,7 +235,7 @@ def test_a_deleted_session_costs_itself_alone(tmp_path):
 def test_a_database_that_cannot_be_read_is_a_sentence_and_a_marked_row(
     tmp_path, monkeypatch, kind, problem, words
 ):
-    monkeypatch.setattr("branchline.stores.foreign_database._PATIENCE", 0.01)
+    monkeypatch.setattr("branchline.stores.foreign_database._TIMEOUT_SECONDS", 0.01)
     (tmp_path / ".notes").mkdir()
     path = tmp_path / ".notes" / "a.db"
     connection = database(path, wal=kind == "empty")

@@ -115,7 +115,7 @@ def open_store(where: str | os.PathLike[str]) -> Store:
         return found
     if os.path.isfile(path):
         raise NotASession(
-            f"{path} is no store: it is neither a directory nor a database of branchline or an agent"
+            f"{path} is not a store: it is neither a directory nor a database of branchline or an agent"
         )
     return FilesStore(path)
 

@@ -158,10 +158,10 @@ def _answer(record: _Record, message: _Message, index: ClaudeCodeLogIndex, posit
             texts.append(block.thinking)
         elif kind in _CALLS and block.name is not None:
             arguments = block.input if isinstance(block.input, dict) else {}
-            texts = strings_in(arguments)
+            values = strings_in(arguments)
             names.append(block.name)
-            tools += (block.name, *texts)
-            files.update(dict.fromkeys(files_in(arguments, texts)))
+            tools += (block.name, *values)
+            files.update(dict.fromkeys(files_in(arguments, values)))
         else:
             return None
     if message.model == NO_MODEL or message.stop_reason == "error":
