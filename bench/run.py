@@ -12,8 +12,6 @@ from bench import foreign, generate
 from bench.measure import Failure, Sample, Subject, best_of, best_of_each, best_start
 from bench.report import Row, quantity, share_goal
 from bench.works import GROWTH, NATIVE, Foreign, Work, foreign_works, growth_name, works
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 from interop.peers import PeerMissing, pi_073, pi_150
 
 OURS = "branchline"

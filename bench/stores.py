@@ -16,7 +16,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from branchline import Session, SessionLibrary
@@ -158,7 +157,6 @@ def main(kinds: list[str]) -> None:
         os.environ["BRANCHLINE_HOME"] = f"{place}/home"
         for kind in kinds or ["files", "sqlite", "postgres"]:
             if kind == "postgres":
-                sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
                 from branchline.stores.postgres import upgrade
                 from stores.postgres_server import start_server, with_options
 
