@@ -9,6 +9,7 @@ import base64
 import json
 import string
 import time
+import tracemalloc
 from random import Random
 from uuid import UUID
 
@@ -538,3 +539,17 @@ def test_a_token_is_found_behind_another_word(before: str) -> None:
 )
 def test_a_hash_behind_words_is_no_token(text: str) -> None:
     assert redact(text).text == text
+
+
+def test_a_seed_phrase_in_a_very_long_run_of_words_is_found_in_little_memory() -> None:
+    phrase = "abandon ability able about above absent absorb abstract absurd abuse access accident"
+    text = f"{'the and of ' * 150_000}{phrase}{' the and of' * 10}"
+    redact("")  # loads the rules
+    tracemalloc.start()
+    clean = redact(text).text
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert phrase not in clean
+    assert "[redacted:seed-phrase]" in clean
+    assert peak < 10 * len(text)

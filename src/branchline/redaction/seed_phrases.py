@@ -7,13 +7,14 @@ or prepositions.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import chain
 
 from branchline.redaction.seed_words import SEED_WORDS
 
 __all__ = ["seed_phrases"]
 
 _SHORTEST = 12
+_LONG_RUN = 1 << 20  # a list of the words of a longer run would need fifty times its memory
 _RUN = b"a" * (_SHORTEST * 3 + _SHORTEST - 1)
 _CLASSES = bytes(
     ord("a") if chr(code) in "abcdefghijklmnopqrstuvwxyz ,\n\\" else ord(".") for code in range(256)
@@ -32,20 +33,30 @@ def seed_phrases(plain: bytes) -> list[tuple[int, int]]:
         end = classes.find(b".", start)
         end = len(classes) if end < 0 else end
         run = plain[start:end].decode("latin-1").replace("\\n", "  ").replace("\\", " ")
-        words = run.replace(",", " ").split()
-        # Among twelve words in a row, one has an index that is a multiple of twelve: most runs end here.
-        if not SEED_WORDS.isdisjoint(words[_SHORTEST - 1 :: _SHORTEST]):
+        if len(run) > _LONG_RUN or _may_hold_phrase(run):
             found += _in_run(run, start)
         start = end
     return found
 
 
+def _may_hold_phrase(run: str) -> bool:
+    """Return whether one of every twelve words is a seed word, as it is in a phrase of twelve or more."""
+    words = run.replace(",", " ").split()
+    return not SEED_WORDS.isdisjoint(words[_SHORTEST - 1 :: _SHORTEST])
+
+
 def _in_run(run: str, offset: int) -> list[tuple[int, int]]:
-    words = list(_WORD.finditer(run))
-    others = [place for place, word in enumerate(words) if word[0] not in SEED_WORDS]
     found: list[tuple[int, int]] = []
-    for before, behind in pairwise([-1, *others, len(words)]):
-        size = behind - before - 1
-        if size >= _SHORTEST and len({word[0] for word in words[before + 1 : behind]}) > _SHORTEST // 2:
-            found.append((offset + words[before + 1].start(), offset + words[behind - 1].end()))
+    start = end = count = 0
+    different: set[str] = set()
+    for word in chain(_WORD.finditer(run), (None,)):
+        if word is not None and word[0] in SEED_WORDS:
+            start, end = start if count else word.start(), word.end()
+            count += 1
+            different.add(word[0])
+        elif count:
+            if count >= _SHORTEST and len(different) > _SHORTEST // 2:
+                found.append((offset + start, offset + end))
+            count = 0
+            different.clear()
     return found
