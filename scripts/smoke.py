@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -63,10 +64,10 @@ def check_commands() -> None:
 
 
 def check_extras(*, installed: bool) -> None:
-    from branchline import UnknownModel, tui
+    from branchline import UnknownModel
     from branchline.models import model_by_name
 
-    assert tui.available() is installed
+    assert (find_spec("textual") is not None) is installed
     missing = ""
     try:
         model_by_name("openai:gpt-5")
