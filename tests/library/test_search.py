@@ -15,6 +15,7 @@ import branchline.library.search
 from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog
 from branchline.demo import prepare
+from branchline.library import search_text
 from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
 from library.kit import talk
@@ -406,3 +407,15 @@ def test_an_index_of_copied_directories_is_not_confused(library: SessionLibrary,
 
     assert [str(copy) in str(hit.row.path) for hit in hits] == [True]
     assert len(hits[0].places) == 1
+
+
+def test_words_are_found_in_a_file_whose_pieces_part_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_text, "_PIECE", 256)
+    data = b"x" * 250 + b"needle" + b"y" * 500 + "Caf\u00e9".encode() + b"z" * 300
+
+    def read(offset: int, size: int) -> bytes:
+        return data[offset : offset + size]
+
+    assert search_text.file_may_hold(["needle", "cafe"], read)
+    assert not search_text.file_may_hold(["needle", "thread"], read)
+    assert search_text.file_may_hold(["n" * 100], read)  # too long for pieces: the file is read

@@ -470,13 +470,13 @@ class _Run:
 
     def _read_file(self, file: Any, worker: RegexWorker | None) -> None:
         from branchline.catalog.documents import documents_of  # noqa: PLC0415  as above
-        from branchline.library.search_text import may_hold  # noqa: PLC0415  as above
+        from branchline.library.search_text import file_may_hold  # noqa: PLC0415  as above
 
         path = self._path(file)
         if path and not path.endswith(".zst") and worker is None:
             try:
                 with snapshot_of(path) as read:
-                    if not may_hold(self.words, read(0, _LARGEST_FILE)):
+                    if not file_may_hold(self.words, read):
                         return
             except Exception:  # noqa: BLE001  deleted or unreadable
                 return

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-__all__ = ["may_hold", "needles"]
+__all__ = ["file_may_hold", "may_hold", "needles"]
+
+_PIECE = 1 << 23
+_LONGEST_LETTER = 12  # bytes, as two JSON escapes
 
 _PLAIN_RUN = re.compile(rb"[a-z0-9]+")
 """Characters that every agent writes into JSON verbatim, so that the bytes can be searched for them."""
@@ -17,10 +20,27 @@ _TOKEN = re.compile(r"[^\W_]+")
 def may_hold(words: Sequence[str], data: bytes) -> bool:
     """Return whether the data may contain all these words, whatever their accents."""
     lowered = data.lower()
-    return all(
-        any(needle in lowered for needle in needles(word)) or _accented(word).search(lowered) is not None
-        for word in words
-    )
+    return all(_occurs(word, lowered) for word in words)
+
+
+def file_may_hold(words: Sequence[str], read: Callable[[int, int], bytes]) -> bool:
+    """Return the same for a whole file, of which only a piece is in memory at a time."""
+    missing = list(words)
+    overlap = max((_LONGEST_LETTER * len(word) for word in words), default=0)
+    if overlap > _PIECE // 2:
+        return True
+    offset = 0
+    while missing and (data := read(offset, _PIECE)):
+        lowered = data.lower()
+        missing = [word for word in missing if not _occurs(word, lowered)]
+        if len(data) < _PIECE:
+            break
+        offset += _PIECE - overlap
+    return not missing
+
+
+def _occurs(word: str, lowered: bytes) -> bool:
+    return any(needle in lowered for needle in needles(word)) or _accented(word).search(lowered) is not None
 
 
 def needles(word: str) -> list[bytes]:
