@@ -159,13 +159,9 @@ def resolve_session(name: str, directory: str | None = None) -> Session:
 
 def resolve_row(name: str, directory: str | None = None) -> SessionRow:
     """Return the row of a session by name."""
-    from branchline.stores.sources import same_session
-
     path = resolve_path(name, directory)
-    library = everywhere_library(everywhere=True, subagents=True)
-    for one in (path, *same_session(path)):
-        for row in library.rows_at([one]):
-            return row
+    for row in everywhere_library(everywhere=True, subagents=True).rows_at([path]):
+        return row
     from branchline.library import SessionLibrary
 
     beside = SessionLibrary(os.path.dirname(path)).rows_at([path])

@@ -218,8 +218,13 @@ class SessionLibrary(LibraryShortcuts):
         return builtins.list(map(notes.applied, rows)) if notes else rows
 
     def rows_at(self, paths: Iterable[str]) -> builtins.list[SessionRow]:
-        """Return the rows of the sessions with these paths, newest first, without reading other files."""
-        wanted = {os.path.realpath(path) for path in paths}
+        """Return the rows of the sessions with these paths, newest first, without reading other files.
+
+        A session in several documents is found by the path of each that can be opened.
+        """
+        from branchline.stores.sources import same_session  # noqa: PLC0415  as above
+
+        wanted = {os.path.realpath(one) for path in paths for one in (path, *same_session(path))}
         files, _hidden = self._scanner.scan()
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  as above
 
