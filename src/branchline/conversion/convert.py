@@ -17,6 +17,7 @@ from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import origin_reader_for
 from branchline.conversion.output_buffer import OutputBuffer
 from branchline.conversion.state import ConversionJob, ConversionState
+from branchline.conversion.whole_answers import with_whole_answers
 from branchline.entries import Header, Leaf
 from branchline.errors import NotSupported
 from branchline.formats.entry_log import EntryLog
@@ -51,6 +52,8 @@ def convert(
     if source.format is target:
         return _copied(source, target, header, leaf, exact=exact)
     restorer = origin_reader_for(source, target, exact=exact and leaf is None)
+    if restorer is None:
+        source, leaf = with_whole_answers(source, leaf)
     job = ConversionJob(source, target, header, leaf, restorer)
     made = Converter(job)
     if restorer is not None and not made.has_same_parents():

@@ -86,6 +86,8 @@ def make_plan(
         order = order[order.index(starts[-1]) :]
     if not whole and "compaction" in target.traits.unsupported:
         order = _from_the_summary(source, list(order), ledger)
+    if not whole and not target.traits.native_entries:
+        order = _results_together(tree, order)
     edits = _edits(source, order, leaf_position) if "context_edit" in target.traits.unsupported else {}
     spent: dict[int, Usage] = {}
     folded: set[int] = set()
@@ -99,6 +101,7 @@ def make_plan(
 _UNREADABLE = "its line cannot be read"
 NOT_ACTIVE = "not on the active path, and the format keeps only branches that begin with a prompt"
 _BEHIND = SIDE_TYPES - {"leaf"}
+_BARRIERS = frozenset({"compaction", "branch_summary", "context_cleared"})
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change"}
 
 
@@ -235,6 +238,30 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
         ledger.lost(order[place], "replaced by a newer summary")
     kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
     return [order[last], *kept, *order[last + 1 :]]
+
+
+def _results_together(tree: Tree, order: Sequence[int]) -> list[int]:
+    """Return a path in which the results of an answer follow each other; records between them come last.
+
+    Agents record hooks and progress between the results of parallel calls. A model accepts nothing there.
+    """
+    found: list[int] = []
+    waiting: list[int] = []
+    for position in order:
+        role = tree.roles[position]
+        if role == "toolResult":
+            found.append(position)
+        elif role is None and tree.types[position] not in _BARRIERS and (waiting or _is_result(tree, found)):
+            waiting.append(position)
+        else:
+            found += waiting
+            found.append(position)
+            waiting = []
+    return found + waiting
+
+
+def _is_result(tree: Tree, order: Sequence[int]) -> bool:
+    return bool(order) and tree.roles[order[-1]] == "toolResult"
 
 
 def _edits(source: EntryLog, order: Sequence[int], leaf: int) -> dict[int, ContextEdit]:

@@ -49,7 +49,9 @@ class ConversionState:
         source, target, header, leaf, restorer, bare = job
         self.source, self.target, self.bare = source, target, bare
         self.ledger = FidelityRecorder(source.tree)
-        self.plan = make_plan(source, target, leaf, self.ledger, as_in_file=target is PI)
+        self.plan = make_plan(
+            source, target, leaf, self.ledger, as_in_file=target is PI and source.format.is_appendable
+        )
         self.keeper = None
         if target is PI and source.format.is_appendable and not bare:
             carried = [position for position in self.plan.order if position not in source.tree.placeholders]

@@ -450,6 +450,17 @@ class Tree:
         heads.update(at for at, parent in parents.items() if at < seen and parent != at - 1)
         self._heads = sorted(heads)
 
+    def relinked(self, parents: dict[int, int]) -> Tree:
+        """Return a tree of the same entries in which these have other parents, given by position."""
+        tree = Tree()
+        tree.keys, tree.positions, tree.types, tree.roles = self.keys, self.positions, self.types, self.roles
+        tree._times, tree._quiet = self.times, self.textless
+        tree.placeholders, tree.continuations = self.placeholders, self.continuations
+        tree._parents = list(self.parents)
+        for position, parent in parents.items():
+            tree._parents[position] = parent
+        return tree
+
     def _hang(self, position: int, parent: int) -> None:
         assert self._first_child is not None
         self._first_child.append(ROOT)
