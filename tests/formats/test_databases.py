@@ -10,13 +10,13 @@ import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.actions.convert import ConvertRequest, convert
+from branchline.actions.import_ import import_file
 from branchline.actions.remove import remove
 from branchline.actions.repair import repair
 from branchline.entries import (
     AssistantMessage,
     ContextEdit,
     CustomMessage,
-    Header,
     Image,
     MessageEntry,
     Text,
@@ -26,12 +26,8 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
-from branchline.formats import EntryLog
-from branchline.formats.common.derived_format import EntryLines
-from branchline.formats.opencode.database import message_line
 from branchline.formats.opencode.documents import document_of
 from branchline.library.branch_count import count_branches
-from branchline.plugins.formats import format_named
 from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
 
 
@@ -245,6 +241,18 @@ def test_search_and_statistics_cover_the_sessions_of_a_database(tmp_path, monkey
     assert group.name == "opencode"
 
 
+@pytest.mark.parametrize("agent", DATABASES)
+def test_a_session_of_a_database_is_imported_as_lines_that_are_listed(tmp_path, agent):
+    session_id = DATABASES[agent](tmp_path / "any.db")
+    source = Session.open(f"{tmp_path / 'any.db'}#{session_id}")
+
+    done = import_file(str(source.file), directory=tmp_path / "copies")
+
+    (row,) = SessionLibrary(tmp_path / "copies").list()
+    assert (row.path, row.id) == (done.path, source.id)
+    assert shape(Session.open(done.path)) == shape(source)
+
+
 @pytest.mark.parametrize("agent", [name for name in DATABASES if name != "opencode"])
 def test_sessions_of_databases_convert_to_every_format_and_fork(agent, tmp_path, monkeypatch):
     monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "ours"))
@@ -336,17 +344,12 @@ def test_deleted_messages_of_an_opencode_session_without_a_title_leave_the_leaf_
     assert session.leaf == live.leaf
 
 
-def test_a_document_for_opencode_reads_back_as_the_lines_that_it_was_made_of(tmp_path):
+def test_a_document_for_opencode_reads_back_as_the_session_that_it_was_made_of(tmp_path):
     session = opened(opencode_database, tmp_path)
     (file,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
     document = json.loads(Path(file.path).read_bytes())
 
-    lines = EntryLines("opencode").header(Header(id="ses_1", version=3, timestamp="", cwd=""))
-    for message in document["messages"]:
-        info, parts = message["info"], message["parts"]
-        raw = [(part["id"].encode(), json.dumps(part).encode()) for part in parts]
-        lines += message_line(info["id"].encode(), 1, json.dumps(info).encode(), raw)
-    read = EntryLog(format_named("opencode"), lambda offset, size: lines[offset : offset + size])
+    read = Session.open(file.path).transcript
 
     kinds = list(zip(read.tree.types, read.tree.roles, strict=True))
     wanted = [

@@ -14,7 +14,7 @@ from branchline.actions.output_file import require_new_path, write_new
 from branchline.clock import SystemClock, iso
 from branchline.entries import Header, splice
 from branchline.errors import InvalidId, NotASession, NotSupported
-from branchline.formats.suffixes import JSONL
+from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, import_portable
 from branchline.library import SessionLibrary
 from branchline.log import create_directory
@@ -65,7 +65,8 @@ def import_file(
             return _import_documents(source, files, target)
 
         def write(key: str, data: bytes) -> str:
-            path = os.path.join(target, key + source.transcript.format.traits.suffix)
+            suffix = source.transcript.format.traits.suffix
+            path = os.path.join(target, key + (suffix if suffix in SUFFIXES else JSONL))
             write_new(path, data)
             return path
 

@@ -18,6 +18,7 @@ __all__ = ["import_command"]
     examples="""
     branchline import ~/Downloads/session.jsonl
     branchline import old.jsonl --cwd ~/work/shop --new-id
+    branchline import logs.db#01jabc             a session of another agent's database
     branchline import talk.zotsession            becomes a zot session for this directory
     branchline import trajectory.atif.json       ATIF, or chat JSONL: native sessions
     """,
@@ -33,7 +34,7 @@ def import_command(
     new_id: bool,  # noqa: FBT001
     directory: str | None,
 ) -> None:
-    """Copy a session file into the library. FILE is unchanged.
+    """Copy a session file into the library. FILE is unchanged; DATABASE#ID names a session in a database.
 
     A portable zot file (.zotsession) becomes a new zot session, stored where zot finds it. Other sessions
     are copied unchanged. The conversations of an ATIF trajectory or of OpenAI chat JSONL become new native
@@ -41,8 +42,9 @@ def import_command(
     """
     from branchline.actions.import_ import import_file
     from branchline.actions.import_trajectories import is_trajectory_file
+    from branchline.stores import address_in
 
-    if is_trajectory_file(file):
+    if address_in(file) is None and is_trajectory_file(file):
         _import_trajectories(out, file, cwd, directory)
         return
     done = import_file(file, cwd=cwd, new_id=new_id, directory=directory)
