@@ -50,6 +50,8 @@ class BuiltinFormat(msgspec.Struct, frozen=True):
     """Whether it stores sessions in SQLite databases."""
     documents: tuple[tuple[str, str], ...] = ()
     """What paths of sessions stored as documents contain, and how they end; other paths may match too."""
+    document_keys: frozenset[bytes] = frozenset()
+    """The first keys of documents that are recognized by their content, whatever their path is."""
 
     def load(self) -> Format:
         module = self.name.replace("-", "_")
@@ -107,6 +109,9 @@ BUILTIN_FORMATS = (
         ("GEMINI_CLI_HOME",),
         begins=b'{"sessionId":"',
         documents=(("chats", ".json"),),
+        document_keys=frozenset(
+            {b"sessionId", b"projectHash", b"startTime", b"lastUpdated", b"messages", b"kind", b"summary"}
+        ),
     ),
     BuiltinFormat(
         "kimi", (".kimi-code",), ("KIMI_CODE_HOME",), begins=b'{"type":"metadata","protocol_version":'
@@ -126,6 +131,7 @@ BUILTIN_FORMATS = (
         ("XDG_DATA_HOME", "OPENCODE_DB"),
         begins=b'{"type":"session","version":3,"agent":"opencode",',
         has_database=True,
+        document_keys=frozenset({b"info"}),
     ),
     BuiltinFormat(
         "llm",

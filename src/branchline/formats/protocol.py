@@ -327,6 +327,11 @@ class DocumentFiles(Protocol):
         """Return whether a file with this path is such a session."""
         ...
 
+    def begins(self, head: bytes) -> bool:
+        """Return whether a file with this beginning is such a session, whatever its path is."""
+        del head
+        return False
+
     def companions(self, path: str) -> Sequence[str]:
         """Return the other files of a session, whether they exist or not."""
         del path

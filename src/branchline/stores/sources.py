@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -78,6 +79,9 @@ _HEAD = 1 << 16
 _IN_MEMORY = 1 << 26
 """Bytes of a session kept in memory: generating lines is faster than writing them to disk."""
 _LARGEST_COMPANION = 1 << 28
+_BOM = b"\xef\xbb\xbf"
+_KEY_BYTES = 64
+_FIRST_KEY = re.compile(rb'(?:%b)?\s*\{\s*"(\w+)"\s*:' % _BOM)
 
 
 class SessionAddress(msgspec.Struct, frozen=True):
@@ -338,18 +342,22 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
     if (address := address_in(path)) is not None:
         return addressed_store(address).open(address.session, durability=durability)
     if (documents := _documents_at(path)) is not None:
-        return DerivedLog(
-            path,
-            documents.traits.key_of(path),
-            lambda: _document_content(path, documents),
-            lambda: _document_version(path, documents),
-        )
+        return _document_log(path, documents)
     if is_page(path):
         key = _page_key(path)
         return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
-    return FileLog(path, durability=durability)
+    log = FileLog(path, durability=durability)
+    try:
+        documents = _document_in(log)
+    except BaseException:
+        log.close()
+        raise
+    if documents is None:
+        return log
+    log.close()
+    return _document_log(path, documents)
 
 
 def _only_key(database: DatabaseStore) -> str:
@@ -487,6 +495,27 @@ def _documents_at(path: str) -> Format | None:
         return None
     installed = installed_formats().formats
     return next((one for one in installed if one.documents and one.documents.recognizes(path)), None)
+
+
+def _document_in(log: FileLog) -> Format | None:
+    """Return the format whose document a file is, although its path does not tell."""
+    first_key = _FIRST_KEY.match(log.read(0, _KEY_BYTES))
+    key = b"" if first_key is None else first_key[1]
+    formats = [builtin_format(program.name) for program in BUILTIN_FORMATS if key in program.document_keys]
+    formats += [one for one in installed_formats().formats if one.documents]
+    if not formats:
+        return None
+    head = log.read(0, _HEAD).removeprefix(_BOM)
+    return next((one for one in formats if one and one.documents and one.documents.begins(head)), None)
+
+
+def _document_log(path: str, format_: Format) -> DerivedLog:
+    return DerivedLog(
+        path,
+        format_.traits.key_of(path),
+        lambda: _document_content(path, format_),
+        lambda: _document_version(path, format_),
+    )
 
 
 def same_session(path: str) -> list[str]:

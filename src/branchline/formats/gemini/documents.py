@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from branchline.entries import json_codec
 from branchline.errors import NotASession
 from branchline.formats.json_values import list_of
+from branchline.formats.lines import head_lines
 from branchline.formats.protocol import Content, DocumentFiles
 
 __all__ = ["GeminiDocuments"]
@@ -15,11 +16,23 @@ __all__ = ["GeminiDocuments"]
 _PATH = re.compile(r"[/\\]chats[/\\](?:[^/\\]+[/\\])?session-[^/\\]*\.json$")
 
 
+_MESSAGES = re.compile(rb'"messages"\s*:\s*\[')
+_TYPICAL = re.compile(rb'"projectHash"\s*:\s*"|"type"\s*:\s*"gemini"')
+
+
 class GeminiDocuments(DocumentFiles):
-    """``session-*.json``: metadata, and the final list of messages."""
+    """``session-*.json``: metadata and the final list of messages."""
 
     def recognizes(self, path: str) -> bool:
         return _PATH.search(path) is not None
+
+    def begins(self, head: bytes) -> bool:
+        """Recognize a copy with another path: one object on many lines, or a first line with all messages."""
+        line = next(head_lines(head.lstrip()))
+        if (first := json_codec.loads_object(line)) is not None:
+            return isinstance(first.get("messages"), list) and _TYPICAL.search(line) is not None
+        text = head if line.strip() == b"{" else line
+        return _MESSAGES.search(text) is not None and _TYPICAL.search(text) is not None
 
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         del companion

@@ -21,7 +21,7 @@ from branchline.formats.opencode.log_index import NAME
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
-__all__ = ["OpencodeDatabase", "message_line"]
+__all__ = ["OpencodeDatabase", "end_line", "header_of", "message_line"]
 
 _TOGETHER = 64  # messages that are joined by one call
 _PLAIN = (string.ascii_letters + string.digits + '_-",').encode()
@@ -81,18 +81,18 @@ class OpencodeDatabase(DatabaseSessions):
         own_id = session_id.removesuffix(_DELETED)
         row = next(query(_SESSION, own_id), None)
         if row is not None:
-            yield EntryLines(NAME).header(_header(row))
+            yield EntryLines(NAME).header(header_of(row))
             if own_id == session_id:
                 yield from _message_lines(query, own_id)
             else:
                 yield from _lines_with_deleted(query, own_id)
-            yield _end_line(row)
+            yield end_line(row)
 
 
 def _version(row: tuple[Any, ...]) -> SessionVersion:
     messages, changed, size, parts, parts_changed, parts_size = row[8:]
     updated = row[7]
-    header = _header(row)
+    header = header_of(row)
     return SessionVersion(
         header.id,
         _whole(size) + _whole(parts_size) + 256 * (_whole(messages) + 1) + 128 * _whole(parts),
@@ -102,7 +102,8 @@ def _version(row: tuple[Any, ...]) -> SessionVersion:
     )
 
 
-def _header(row: tuple[Any, ...]) -> Header:
+def header_of(row: tuple[Any, ...]) -> Header:
+    """The header of the session in a row of the table of sessions."""
     session_id, parent, directory, _, version, _, created, *_ = row
     return Header(
         id=_text(session_id),
@@ -114,7 +115,8 @@ def _header(row: tuple[Any, ...]) -> Header:
     )
 
 
-def _end_line(row: tuple[Any, ...]) -> bytes:
+def end_line(row: tuple[Any, ...]) -> bytes:
+    """The last line of a session: its title, and whether its user went back."""
     session_id, _, _, title, _, revert, _, updated = row
     end: dict[str, Any] = {"id": _text(session_id), "time": iso_time(updated), "title": _text(title)}
     if revert:

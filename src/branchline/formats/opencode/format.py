@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from branchline.formats.opencode.database import OpencodeDatabase
+from branchline.formats.opencode.exports import OpencodeExports
 from branchline.formats.opencode.home import OpencodeHome
 from branchline.formats.opencode.imports import OpencodeImport
 from branchline.formats.opencode.log_index import NAME
@@ -15,6 +16,7 @@ OPENCODE = Format(
     traits=FormatTraits(name=NAME, suffix=".json", file_patterns=("*.db",)),
     reader=OpencodeFormatReader(),
     home=OpencodeHome(),
+    documents=OpencodeExports(),
     database=OpencodeDatabase(),
     imports=OpencodeImport(),
 )
