@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from branchline import NotASession, Session
-from branchline.entries import MessageEntry, message_text
+from branchline.entries import MessageEntry, ToolResult, message_text
 from formats.database_kit import opencode_database
 
 
@@ -38,6 +38,10 @@ def exported(database: Path) -> dict[str, Any]:
 def said(session: Session) -> list[tuple[str, str]]:
     messages = [entry.message for entry in session.entries(session.path()) if isinstance(entry, MessageEntry)]
     return [(message.role, message_text(message)) for message in messages]
+
+
+def results(session: Session) -> list[ToolResult]:
+    return [item.message for item in session.context().messages if isinstance(item.message, ToolResult)]
 
 
 @pytest.mark.parametrize("name", ["export.json", "full.jsonl", "talk"])
@@ -68,12 +72,15 @@ def test_an_opencode_export_with_redacted_ids_keeps_every_message_and_part(tmp_p
     for message in document["messages"]:
         for one in (message["info"], *message["parts"]):
             one["id"] = "REDACTED"
+            if "callID" in one:
+                one["callID"] = "REDACTED"
     redacted.write_text(json.dumps(document))
 
     session, kept = Session.open(redacted), Session.open(whole)
 
     assert session.index.types == kept.index.types
     assert said(session) == said(kept)
+    assert len({result.tool_call_id for result in results(session)}) == len(results(kept))
     assert not session.findings
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from branchline.entries import AssistantMessage, MessageEntry
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import FormatReader
-from branchline.tree import ROOT, Tree
+from branchline.tree import ROOT
 
 __all__ = ["with_whole_answers"]
 
@@ -23,12 +23,13 @@ def with_whole_answers(source: EntryLog, leaf: int | None) -> tuple[EntryLog, in
 
     Positions stay the same, parents change. The session itself is returned if no answer is interrupted.
     """
-    late = _late_parts(source)
-    if not late:
+    if type(source.format.reader).merge_answers is FormatReader.merge_answers:
         return source, leaf
-    moves = _Moves(source.tree)
-    for position, above in late.items():
-        moves.move(position, above)
+    moves = _Moves(source)
+    for position in sorted(source.tree.continuations):
+        moves.consider(position)
+    if not moves.parents:
+        return source, leaf
     log: EntryLog[Any] = copy.copy(source)
     log.reading = copy.copy(source.reading)
     log.reading.tree = log.tree = source.tree.relinked(moves.parents)
@@ -36,43 +37,12 @@ def with_whole_answers(source: EntryLog, leaf: int | None) -> tuple[EntryLog, in
     return log, None if leaf is None else moves.end_of(leaf)
 
 
-def _late_parts(source: EntryLog) -> dict[int, int]:
-    """Return the parts that follow a result of their own answer, each with the part before that."""
-    if type(source.format.reader).merge_answers is FormatReader.merge_answers:
-        return {}
-    tree = source.tree
-    found: dict[int, int] = {}
-    for position in sorted(tree.continuations):
-        if tree.roles[position] != "assistant" or not _is_after_result(tree, position):
-            continue
-        above = tree.parent_position(position)
-        while above != ROOT and tree.roles[above] in (None, "toolResult"):
-            above = tree.parent_position(above)
-        response = None if above == ROOT else _response(source, above)
-        if response is not None and response == _response(source, position):
-            found[position] = above
-    return found
-
-
-def _is_after_result(tree: Tree, position: int) -> bool:
-    above = tree.parent_position(position)
-    while above != ROOT and tree.roles[above] is None:
-        above = tree.parent_position(above)
-    return above != ROOT and tree.roles[above] == "toolResult"
-
-
-def _response(source: EntryLog, position: int) -> str | None:
-    entry = source.entry(position)
-    if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
-        return entry.message.response_id
-    return None
-
-
 class _Moves:
-    """New parents of entries."""
+    """New parents of the parts of answers and of what follows them."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+    def __init__(self, source: EntryLog) -> None:
+        self._source = source
+        self._tree = source.tree
         self.parents: dict[int, int] = {}
         self._ends: dict[int, int] = {}
 
@@ -80,14 +50,23 @@ class _Moves:
         """Return the entry that now ends the conversation that used to end with this one."""
         return self._ends.get(position, position)
 
-    def move(self, position: int, above: int) -> None:
-        """Move an entry directly below the part before it; what was between them comes after it.
+    def consider(self, position: int) -> None:
+        """Move a part that follows a result of its own answer up to the part before that result.
 
         Call it in the order of the file.
         """
+        roles = self._tree.roles
         last = first = self._parent(position)
-        while (parent := self._parent(first)) != above:
-            first = parent
+        if roles[position] != "assistant" or last == ROOT or roles[last] == "assistant":
+            return
+        seen = {roles[first]}
+        while (above := self._parent(first)) != ROOT and roles[above] in (None, "toolResult"):
+            seen.add(roles[first := above])
+        if above == ROOT or "toolResult" not in seen or not seen <= {None, "toolResult"}:
+            return
+        response = _response(self._source, above)
+        if response is None or response != _response(self._source, position):
+            return
         for child in self._tree.child_positions(position):
             self.parents[child] = last
         self.parents[first] = position
@@ -97,3 +76,10 @@ class _Moves:
     def _parent(self, position: int) -> int:
         found = self.parents.get(position)
         return self._tree.parent_position(position) if found is None else found
+
+
+def _response(source: EntryLog, position: int) -> str | None:
+    entry = source.entry(position)
+    if isinstance(entry, MessageEntry) and isinstance(entry.message, AssistantMessage):
+        return entry.message.response_id
+    return None

@@ -15,7 +15,7 @@ from branchline.formats.common.derived_format import EntryLines
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.opencode.database import end_line, header_of, message_line
 from branchline.formats.opencode.log_index import NAME
-from branchline.formats.opencode.rows import MessageRow, PartRow, decode_message, decode_part
+from branchline.formats.opencode.rows import decode_message, decode_part
 from branchline.formats.protocol import Content, DocumentFiles
 
 __all__ = ["OpencodeExports"]
@@ -52,26 +52,32 @@ class OpencodeExports(DocumentFiles):
         export = _export(content.read(0, content.size()).removeprefix(b"\xef\xbb\xbf"), path)
         row = _session_row(export.info)
         yield EntryLines(NAME).header(header_of(row))
-        unique = _UniqueIds()
+        unique, unique_calls = _UniqueIds(), _UniqueIds()
         for message in export.messages:
             info = decode_message(bytes(message.info))
             created = 0 if info is None else info.time.created
-            message_id = unique(info)
-            parts = [(unique(decode_part(bytes(part))), bytes(part)) for part in message.parts]
+            message_id = unique("" if info is None else info.id)
+            parts = [_part(bytes(part), unique, unique_calls) for part in message.parts]
             yield message_line(message_id, created, bytes(message.info), parts)
         yield end_line(row)
 
 
 class _UniqueIds:
-    """Gives every message and part an id of its own: an export that was redacted may have lost theirs."""
+    """Gives messages, parts or calls ids of their own: an export that was redacted may have lost theirs."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
-    def __call__(self, row: MessageRow | PartRow | None) -> str:
-        name = "" if row is None else row.id
+    def __call__(self, name: str) -> str:
         self._counts[name] = count = self._counts.get(name, 0) + 1
         return name if count == 1 and name else f"{name}#{count}"
+
+
+def _part(part: bytes, unique: _UniqueIds, unique_calls: _UniqueIds) -> tuple[str, bytes]:
+    row = decode_part(part)
+    if row is not None and row.callID and (call := unique_calls(row.callID)) != row.callID:
+        part = json_codec.dumps({**json_codec.loads(part), "callID": call})
+    return unique("" if row is None else row.id), part
 
 
 def _export(data: bytes, path: str) -> _Export:
