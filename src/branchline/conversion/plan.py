@@ -27,7 +27,7 @@ from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format, FormatReader
 from branchline.tree import ROOT, Tree
 
-__all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan"]
+__all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan", "parents_first"]
 
 
 class ConversionPlan(NamedTuple):
@@ -74,7 +74,7 @@ def make_plan(
         for position in left:
             ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else _UNREADABLE)
     elif whole:
-        order = range(len(tree)) if as_in_file else _parents_first(tree)
+        order = range(len(tree)) if as_in_file else parents_first(tree)
     if withheld := source.reading.withheld:
         for position in sorted(withheld.intersection(order)):
             ledger.lost(position, "a copy of a request, which never leaves its file")
@@ -115,7 +115,7 @@ def _with_side_records(tree: Tree, leaf: int) -> list[int]:
     return chain
 
 
-def _parents_first(tree: Tree) -> Sequence[int]:
+def parents_first(tree: Tree) -> Sequence[int]:
     """Return all positions in file order, except that an entry that precedes its parent comes after it."""
     if all(parent < position for position, parent in enumerate(tree.parents)):
         return range(len(tree))

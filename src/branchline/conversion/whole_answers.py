@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from branchline.conversion.plan import parents_first
 from branchline.entries import AssistantMessage, MessageEntry
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import FormatReader
@@ -26,8 +27,10 @@ def with_whole_answers(source: EntryLog, leaf: int | None) -> tuple[EntryLog, in
     if type(source.format.reader).merge_answers is FormatReader.merge_answers:
         return source, leaf
     moves = _Moves(source)
-    for position in sorted(source.tree.continuations):
-        moves.consider(position)
+    parts = source.tree.continuations
+    for position in parents_first(source.tree) if parts else ():
+        if position in parts:
+            moves.consider(position)
     if not moves.parents:
         return source, leaf
     log: EntryLog[Any] = copy.copy(source)
@@ -53,7 +56,7 @@ class _Moves:
     def consider(self, position: int) -> None:
         """Move a part that follows a result of its own answer up to the part before that result.
 
-        Call it in the order of the file.
+        Call it for parents before children.
         """
         roles = self._tree.roles
         last = first = self._parent(position)
