@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
+from branchline.context import build_context
 from branchline.conversion import convert
+from branchline.entries import AssistantMessage, ToolCall, ToolResult, message_text
 from branchline.formats import PI
-from formats.conversion_kit import HEADER, TARGETS, read
+from formats.conversion_kit import HEADER, TARGETS, read, written
 from formats.odd_sessions import ODD_SESSIONS
+from interop.conversations import said
 
 
 def test_of_two_results_of_a_call_the_last_one_is_kept():
@@ -21,3 +28,49 @@ def test_a_result_of_no_call_costs_the_others_nothing():
 
     assert [len(note.entries) for note in made.fidelity.approximated if note.kind == "tool result"] == [1]
     assert not made.fidelity.lost
+
+
+@pytest.mark.parametrize("target", ["qwen", "copilot"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "an id for calls of two answers",
+        "an id for two calls of an answer",
+        "calls without ids",
+        "ids of another API",
+        "long ids",
+        "ids that differ in what is cleaned",
+        "names of tools that no API takes",
+    ],
+)
+def test_calls_have_ids_and_names_that_model_apis_accept(name, target):
+    source = read(ODD_SESSIONS[name], PI)
+
+    found = written(convert(source, TARGETS[target], HEADER).data, TARGETS[target])
+
+    messages = [item.message for item in build_context(found, found.reading.leaf).messages]
+    calls = [
+        block
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for block in message.content
+        if isinstance(block, ToolCall)
+    ]
+    results = [message for message in messages if isinstance(message, ToolResult)]
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,40}", call.id) for call in calls)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", call.name) for call in calls)
+    assert [(call.id, call.name) for call in calls] == [
+        (result.tool_call_id, result.tool_name) for result in results
+    ]
+    assert [message_text(result) for result in results] == sorted(
+        [message_text(result) for result in results], key=["one", "two", "three", "1", "2", "3"].index
+    )
+
+
+@pytest.mark.parametrize("target", ["qwen", "copilot"])
+def test_encrypted_thinking_does_not_turn_calls_into_text(target):
+    source = read(ODD_SESSIONS["thinking without and with signatures"], PI)
+
+    found = written(convert(source, TARGETS[target], HEADER).data, TARGETS[target])
+
+    assert said(found) == said(source)

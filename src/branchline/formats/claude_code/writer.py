@@ -18,7 +18,6 @@ Such records name their parent in the tree, and branchline hides them when readi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +45,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
+from branchline.formats.api_limits import api_tool_name
 from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import (
@@ -67,8 +67,6 @@ __all__ = ["VERSION", "TranscriptWriter", "provenance_line", "record_line"]
 VERSION = "2.1.197"
 """The Claude Code version named in records."""
 
-_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 _LONGEST_PROMPT = 2000
 _STOPS = {"stop": "end_turn", "toolUse": "tool_use", "length": "max_tokens"}
 _CALL = "toolu_"
@@ -439,7 +437,7 @@ class TranscriptWriter:
                         if name not in calls and not self._is_taken(name)
                     )
                     calls.append(call)
-                    name = _TOOL_NAME.sub("_", block.name)[:_LONGEST_NAME] or "tool"
+                    name = api_tool_name(block.name)
                     blocks.append({"type": "tool_use", "id": call, "name": name, "input": block.arguments})
                 case Text():
                     if (made := self._block(block)) is not None:

@@ -7,7 +7,6 @@ that made it. An entry whose parent is not the last one is preceded by a rollbac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -37,6 +36,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
+from branchline.formats.api_limits import api_tool_name
 from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
@@ -49,8 +49,6 @@ __all__ = ["VERSION", "RolloutWriter", "header_lines"]
 VERSION = "0.166.0"
 """The Codex version named in the first line."""
 
-_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 _CALL = "call_"
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
@@ -367,7 +365,7 @@ class RolloutWriter:
                     self._calls.add(call)
                     calls.append(call)
                     arguments = json_codec.dumps(block.arguments).decode("utf-8", "surrogatepass")
-                    name = _TOOL_NAME.sub("_", block.name)[:_LONGEST_NAME] or "tool"
+                    name = api_tool_name(block.name)
                     items.append(
                         {"type": "function_call", "name": name, "arguments": arguments, "call_id": call}
                     )
