@@ -11,7 +11,7 @@ from branchline.conversion import convert
 from branchline.entries import AssistantMessage, ToolCall, ToolResult, message_text
 from branchline.formats import PI
 from formats.conversion_kit import HEADER, TARGETS, read, written
-from formats.odd_sessions import ODD_SESSIONS
+from formats.odd_sessions import ODD_SESSIONS, PNG, answer, image, session, text, user
 from interop.conversations import said
 
 
@@ -74,3 +74,15 @@ def test_encrypted_thinking_does_not_turn_calls_into_text(target):
     found = written(convert(source, TARGETS[target], HEADER).data, TARGETS[target])
 
     assert said(found) == said(source)
+
+
+@pytest.mark.parametrize("target", ["claude-code", "codex"])
+def test_an_image_of_an_unusual_type_is_a_note_and_the_others_stay(target):
+    rows = session(user([image("image/bmp"), image(), image("image/png", "")]), answer(text("I see.")))
+
+    made = convert(read(rows, PI), TARGETS[target], HEADER)
+
+    assert made.data.count(PNG.encode()) == 1
+    assert b"[image, image/bmp, " in made.data
+    assert b"[image, image/png, 0 characters]" in made.data
+    assert any("images of unusual types" in note.why for note in made.fidelity.approximated)

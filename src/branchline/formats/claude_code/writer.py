@@ -45,7 +45,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
-from branchline.formats.api_limits import api_tool_name
+from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name
 from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import (
@@ -417,7 +417,7 @@ class TranscriptWriter:
         match block:
             case Text():
                 return {"type": "text", "text": block.text} if block.text.strip() else None
-            case Image() if block.data and block.mime_type:
+            case Image() if block.data and block.mime_type in IMAGE_TYPES:
                 source = {"type": "base64", "media_type": block.mime_type, "data": block.data}
                 return {"type": "image", "source": source}
             case _:

@@ -36,7 +36,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.api_limits import api_tool_name
+from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name
 from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
@@ -339,7 +339,7 @@ class RolloutWriter:
         match block:
             case Text():
                 return {"type": "input_text", "text": block.text} if block.text.strip() else None
-            case Image() if block.data and block.mime_type:
+            case Image() if block.data and block.mime_type in IMAGE_TYPES:
                 return {"type": "input_image", "image_url": f"data:{block.mime_type};base64,{block.data}"}
             case _:
                 raise self._refuse("block")
