@@ -68,9 +68,9 @@ def header_lines(header: Header) -> bytes:
         "source": "cli",
         "history_mode": "legacy",
     }
-    lines = _line("session_meta", meta, time)
+    lines = json_codec.dumps(_line("session_meta", meta, time), surrogates="replace") + b"\n"
     if header.parent_session is not None:
-        lines += _line(PROVENANCE, {"from": header.parent_session}, time)
+        lines += json_codec.dumps(_line(PROVENANCE, {"from": header.parent_session}, time)) + b"\n"
     return lines
 
 
@@ -254,6 +254,8 @@ class RolloutWriter:
         waiting: list[str] = []
         while position != ROOT:
             role = reading.tree.roles[position]
+            if reading.tree.types[position] == "compaction" and not waiting:
+                return tuple(call for call in self._open_calls(position) if call not in answered)
             if role == "user" or reading.tree.types[position] in ("compaction", "custom_message"):
                 break
             if role in ("assistant", "toolResult"):
@@ -267,6 +269,18 @@ class RolloutWriter:
                     waiting.insert(0, call)
             position = reading.tree.parents[position]
         return tuple(waiting)
+
+    def _open_calls(self, position: int) -> list[str]:
+        """Return the calls at the end of what a compaction keeps that have no result in it."""
+        items = self._payload(position).get("replacement_history")
+        found: dict[str, None] = {}
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict) and isinstance(call := item.get("call_id"), str):
+                if item.get("type") in _OUTPUTS:
+                    found.pop(call, None)
+                else:
+                    found[call] = None
+        return list(found)
 
     def _payload(self, position: int) -> dict[str, Any]:
         fields = json_codec.loads_object(self._reading.read(*self._reading.span(position))) or {}
@@ -386,7 +400,14 @@ class RolloutWriter:
         self._add("event_msg", fields)
 
     def _add(self, type: str, payload: dict[str, Any]) -> None:  # noqa: A002
-        self._lines.append(_line(type, payload, self._time))
+        line = _line(type, payload, self._time)
+        if type == PROVENANCE:
+            self._lines.append(json_codec.dumps(line) + b"\n")
+            return
+        try:
+            self._lines.append(json_codec.dumps(line, surrogates="strict") + b"\n")
+        except UnicodeEncodeError:
+            raise self._refuse("half character") from None
 
 
 _ABOUT_THE_SESSION = frozenset({"leaf", "session_info"})
@@ -397,5 +418,5 @@ def _output_item(call: str, output: str | list[Item]) -> Item:
     return {"type": "function_call_output", "call_id": call, "output": output}
 
 
-def _line(type: str, payload: dict[str, Any], time: str) -> bytes:  # noqa: A002
-    return json_codec.dumps({"timestamp": time, "type": type, "payload": payload}) + b"\n"
+def _line(type: str, payload: dict[str, Any], time: str) -> dict[str, Any]:  # noqa: A002
+    return {"timestamp": time, "type": type, "payload": payload}
