@@ -43,7 +43,7 @@ from branchline.entries import (
     json_codec,
     message_fields,
 )
-from branchline.formats.api_limits import IMAGE_TYPES
+from branchline.formats.api_limits import IMAGE_TYPES, well_formed
 
 __all__ = [
     "Fallback",
@@ -332,7 +332,7 @@ def replace_lone_surrogates(entry: Entry) -> Entry | None:
 
 def _cleaned(value: Any) -> tuple[Any, bool]:
     if isinstance(value, str):
-        clean = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        clean = well_formed(value)
         return clean, clean != value
     if isinstance(value, list):
         items = [_cleaned(item) for item in value]

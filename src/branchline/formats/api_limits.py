@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["IMAGE_TYPES", "api_tool_name"]
+__all__ = ["IMAGE_TYPES", "api_tool_name", "well_formed"]
 
 IMAGE_TYPES = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 """The types of images that every API accepts."""
@@ -16,3 +16,8 @@ _LONGEST_NAME = 64
 def api_tool_name(name: str) -> str:
     """Return the name of a tool with 1 to 64 letters, digits, ``_`` and ``-``."""
     return _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "tool"
+
+
+def well_formed(text: str) -> str:
+    """Return a text with U+FFFD for every lone surrogate; APIs reject a request that has any."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

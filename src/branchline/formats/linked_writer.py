@@ -29,7 +29,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.api_limits import api_tool_name
+from branchline.formats.api_limits import api_tool_name, well_formed
 from branchline.formats.derived_ids import call_ids, is_uuid, uuid4_from
 from branchline.formats.entry_times import entry_time
 from branchline.formats.extra_fields import typed_message
@@ -74,7 +74,7 @@ class LinkedWriter(Generic[IndexT]):
         self._decode = decode
         header = index.header
         self.session = "" if header is None else header.id
-        self.cwd = "" if header is None else header.cwd
+        self.cwd = "" if header is None else well_formed(header.cwd)
         self._started = "" if header is None else header.timestamp
         self._written: dict[str, _Written] = {}
         self._ids: dict[str, str] = {}  # record ids of this call, by entry id
@@ -117,7 +117,10 @@ class LinkedWriter(Generic[IndexT]):
 
     def line(self, fields: dict[str, Any]) -> None:
         """Add a line."""
-        self._lines.append(json_codec.dumps(fields) + b"\n")
+        try:
+            self._lines.append(json_codec.dumps(fields, surrogates="strict") + b"\n")
+        except UnicodeEncodeError:
+            raise self.refuse("half character") from None
 
     def new_id(self, name: str) -> str:
         """Return an unused record id: ``name`` itself if the agent accepts it, else one derived from it."""

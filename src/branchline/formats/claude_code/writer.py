@@ -45,7 +45,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
-from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name
+from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name, well_formed
 from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import (
@@ -93,7 +93,7 @@ class TranscriptWriter:
         self._refuse = refuse
         header = reading.header
         self._session = "" if header is None else header.id
-        self._cwd = "" if header is None else header.cwd
+        self._cwd = "" if header is None else well_formed(header.cwd)
         self._started = NO_TIME if header is None else usual_time(header.timestamp) or NO_TIME
         self._fresh: dict[str, _Record] = {}
         self._fields: dict[str, dict[str, Any]] = {}
@@ -487,7 +487,11 @@ class TranscriptWriter:
         return uuid
 
     def _keep(self, uuid: str, record: _Record, fields: dict[str, Any]) -> None:
-        self._lines.append(record_line(fields))
+        try:
+            line = json_codec.dumps(fields, surrogates="strict") + b"\n"
+        except UnicodeEncodeError:
+            raise self._refuse("half character") from None
+        self._lines.append(line)
         self._fresh[uuid], self._fields[uuid] = record, fields
         above = record.parent if record.kind == BOUNDARY else record.above
         if above is not None:

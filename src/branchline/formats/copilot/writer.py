@@ -46,6 +46,7 @@ CANNOT = {
     "message": "Copilot CLI supports only user, assistant and tool messages",
     "usage": "Copilot CLI records tokens with answers only",
     "block": "Copilot CLI supports only text, images, thinking, tool calls and tool results",
+    "half character": "model APIs reject a request with a lone surrogate",
     "empty": "Copilot CLI drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "how Copilot CLI resumes a compacted session is not known",

@@ -49,6 +49,7 @@ CANNOT = {
     "message": "Qwen Code supports only user, assistant and tool messages",
     "usage": "Qwen Code records tokens with answers only",
     "block": "Qwen Code supports only text, images, thinking, tool calls and tool results",
+    "half character": "model APIs reject a request with a lone surrogate",
     "empty": "Qwen Code drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "in Qwen Code a compaction holds the messages that it keeps",
