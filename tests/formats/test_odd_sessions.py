@@ -10,9 +10,10 @@ from branchline.context import build_context
 from branchline.conversion import convert
 from branchline.entries import AssistantMessage, ToolCall, ToolResult, message_text
 from branchline.formats import PI
+from formats.claude_code_kit import api_problems, request, request_items
 from formats.conversion_kit import HEADER, TARGETS, read, written
 from formats.odd_sessions import ODD_SESSIONS, PNG, answer, image, session, text, user
-from interop.conversations import said
+from interop.conversations import joined, said
 
 
 def test_of_two_results_of_a_call_the_last_one_is_kept():
@@ -86,3 +87,28 @@ def test_an_image_of_an_unusual_type_is_a_note_and_the_others_stay(target):
     assert b"[image, image/bmp, " in made.data
     assert b"[image, image/png, 0 characters]" in made.data
     assert any("images of unusual types" in note.why for note in made.fidelity.approximated)
+
+
+DIFFERENT = {
+    "a branch at a result that was replaced": "as a user message",
+    "an id for two calls of an answer": "",  # each call has its own result: more than a model would see
+    "names of tools that no API takes": "without the name of the tool",
+    "images of unknown kinds": "a note instead of images of unusual types",
+    "a compaction between a call and its result": "as a user message",
+    "half a character": "with replacement characters for lone surrogates",
+}
+"""The sessions that Claude Code does not continue as they are, with the words of the report."""
+
+
+@pytest.mark.parametrize("name", ODD_SESSIONS)
+def test_claude_code_sends_the_conversation_of_an_odd_session_and_the_api_accepts_it(name):
+    source = read(ODD_SESSIONS[name], PI)
+
+    made = convert(source, TARGETS["claude-code"], HEADER)
+
+    messages = request(made.data)
+    assert api_problems(messages) == []
+    if name in DIFFERENT:
+        assert any(DIFFERENT[name] in note.why for note in made.fidelity.approximated)
+    else:
+        assert joined(request_items(messages)) == said(source)

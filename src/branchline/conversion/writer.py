@@ -255,18 +255,23 @@ class EntryWriter(ConversionState):
                 return ()
             return kept_messages(source, position, stored, self.plan.edits)
 
-        as_it_is = ""
+        how = ""
         if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
-            last = opening_messages(entry, source.context_rules)[-1]
-            moves = isinstance(last, UserMessage) and last not in entry.retained_tail
-            as_it_is = "its summary precedes the messages that it keeps" if moves else ""
+            opening = opening_messages(entry, source.context_rules)
+            if isinstance(opening[-1], UserMessage) and opening[-1] not in entry.retained_tail:
+                how = "its summary precedes the messages that it keeps"
+                traits = self.target.traits
+                if not traits.appendable and "summary" not in traits.unsupported:  # it may be missing
+                    how = "its summary is the last of the messages that it keeps"
+                    entry = msgspec.structs.replace(entry, summary="", retained_tail=tuple(opening))
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         forms = fallbacks_for(entry, kept)
         # pi's format can store messages inside a compaction, but pi itself does not read them.
         if self.target is not PI or self.bare or not _holds_messages(entry):
-            forms = chain([Fallback(as_it_is, (entry,))], forms)
+            forms = chain([Fallback("", (entry,))], forms)
         for form in forms:
+            form = form._replace(how=", ".join(filter(None, (how, form.how))))  # noqa: PLW2901
             yield form
             # Tried before simpler forms: a lone surrogate must not cost more than itself.
             if (whole := without_lone_surrogates(form)) is not None:
