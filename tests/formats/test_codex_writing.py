@@ -163,6 +163,41 @@ def test_a_compaction_is_the_summary_and_the_kept_messages(session):
     assert said(written(made.data, CODEX)) == said(session.transcript)
 
 
+def test_a_call_that_a_compaction_keeps_gets_its_result_behind_it(session):
+    first = session.append_message("go")
+    session.append_message(answer(call("a"), call("b")))
+    session.append_compaction("what was said", first, 99)
+    session.append_message(result("b", "late"))
+    session.append_message("next")
+
+    made = convert(session.transcript, CODEX, HEADER)
+
+    (compacted,) = [line["payload"] for line in lines(made.data) if line["type"] == "compacted"]
+    one, other = (item["call_id"] for item in compacted["replacement_history"] if "call_id" in item)
+    outputs = [
+        (item["call_id"], item["output"]) for item in payloads(lines(made.data), "function_call_output")
+    ]
+    assert outputs[-2:] == [(other, "late"), (one, NO_RESULT)]
+
+
+def test_half_characters_are_replaced_in_lines_that_codex_reads(session):
+    """Codex skips a line with the escape of a lone surrogate, and everything in it."""
+    session.append_message("half \ud83d")
+    session.append_message(answer(text("half \ud83d"), call("a")))
+    session.set_title("half \ud83d")
+
+    made = convert(session.transcript, CODEX, HEADER)
+
+    read_by_codex = [line for line in made.data.splitlines() if b'"type":"branchline"' not in line]
+    assert not any(b"\\ud83d" in line for line in read_by_codex)
+    assert sum("half \ufffd" in line.decode() for line in read_by_codex) == 5
+    assert written(made.data, CODEX).title == "half \ud83d"
+    told = {
+        change.kind for change in made.fidelity.approximated if "with replacement characters" in change.why
+    }
+    assert told == {"user message", "answer"}
+
+
 def test_branches_that_begin_with_a_prompt_are_turns_that_were_rolled_back(session):
     session.append_message("start")
     fork = session.append_message(answer(text("yes")))

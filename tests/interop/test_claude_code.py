@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import os
 import random
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from branchline.conversion import convert
-from branchline.entries import Header
 from branchline.formats import CLAUDE_CODE, EntryLog
 from branchline.session import Session
+from formats.claude_code_kit import request_items
 from formats.conversion_kit import read
-from interop.conversations import GOLDENS, OTHERWISE, PICTURE, PROMPT, Item, joined, said
+from interop.conversations import GOLDENS, OTHERWISE, PROMPT, Item, joined, said
 from interop.resumed_agent import ResumedAgent, different_samples, resumed_agent
 from interop.sources import WRITTEN
 
@@ -29,7 +27,6 @@ NOT_EXACT = {
     "20261115-072813-468d3552.jsonl": "a whole number that JavaScript rounds",
     "20261115-072824-e4abb16d.jsonl": "the program moves text before the calls of the same answer",
 }
-MOVED = "its summary precedes the messages that it keeps"
 MARKS = ("No response requested.", "Continue from where you left off.")
 """What the program adds itself where a session ends with a prompt or a result."""
 
@@ -69,33 +66,20 @@ def sent(messages: list[dict[str, Any]]) -> list[Item]:
 
     The program ends texts with a newline where it joins two prompts.
     """
-    calls: dict[str, int] = {}
-    found: list[Item] = []
-    for message in messages:
-        content = message["content"]
-        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
-            match block["type"]:
-                case "text":
-                    words = block["text"]
-                    if words.strip() and not words.startswith("<system-reminder>") and words not in MARKS:
-                        found.append((message["role"], [words.rstrip("\n")]))
-                case "image":
-                    found.append((message["role"], [PICTURE]))
-                case "tool_use":
-                    number = calls.setdefault(block["id"], len(calls))
-                    found.append(("call", number, block["name"], block["input"]))
-                case "tool_result":
-                    inner = block["content"]
-                    parts = [{"type": "text", "text": inner}] if isinstance(inner, str) else inner
-                    text = "".join(part.get("text", PICTURE) for part in parts)
-                    found.append(("result", calls[block["tool_use_id"]], text))
-                case _:
-                    continue
+    found = [
+        item
+        for item in unended(request_items(messages))
+        if item[0] not in ("user", "assistant") or not _is_added(item[1][0])
+    ]
     items = joined(found)
     assert items[-1][0] == "user"
     assert items[-1][1][-1] == PROMPT
     items[-1] = ("user", items[-1][1][:-1])
     return items if items[-1][1] else items[:-1]
+
+
+def _is_added(text: str) -> bool:
+    return not text.strip() or text.startswith("<system-reminder>") or text in MARKS
 
 
 def unended(items: list[Item]) -> list[Item]:
@@ -131,11 +115,7 @@ def test_claude_code_sends_the_conversation_up_to_any_entry_of_a_golden(claude: 
 def test_claude_code_sends_the_conversation_of_every_sample(claude: ResumedAgent, program: str):
     def same(address: str, source: EntryLog) -> bool:
         wanted = unended(said(source))
-        made = convert(source, CLAUDE_CODE, Header(id=str(uuid.uuid4()), version=3))
-        moved = any(MOVED in change.why for change in made.fidelity.approximated)
-        if Path(address).name in NOT_EXACT or moved or not wanted:
-            return True
-        return resumed(claude, source) == wanted
+        return Path(address).name in NOT_EXACT or not wanted or resumed(claude, source) == wanted
 
     different = different_samples(program, same)
 

@@ -43,6 +43,7 @@ from branchline.entries import (
     json_codec,
     message_fields,
 )
+from branchline.formats.api_limits import IMAGE_TYPES, well_formed
 
 __all__ = [
     "Fallback",
@@ -187,6 +188,9 @@ def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
         reason = "error" if message.error_message else "stop"
         yield "with another stop reason", msgspec.structs.replace(message, stop_reason=reason)
         known = msgspec.structs.replace(known, stop_reason=reason)
+    common = msgspec.structs.replace(known, content=_with(known.content, _common_images_only))
+    if common != known:
+        yield "a note instead of images of unusual types", common
     worded = msgspec.structs.replace(known, content=_with(known.content, _without_images))
     yield "a note instead of images", worded
     yield "as text", msgspec.structs.replace(worded, content=_with(worded.content, _text_only))
@@ -207,6 +211,11 @@ def _known_only(block: Block) -> Block:
     if len(text) > _LONGEST:
         text = f"{len(text)} characters omitted"
     return Text(text=f"[{block.type or 'unknown'}: {text}]")
+
+
+def _common_images_only(block: Block) -> Block:
+    is_common = isinstance(block, Image) and block.mime_type in IMAGE_TYPES and block.data
+    return block if is_common else _without_images(block)
 
 
 def _without_images(block: Block) -> Block:
@@ -249,7 +258,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     kept_messages: list[Message] = [
         message for message in model_messages(tail) if not isinstance(message, SystemMessage)
     ]
-    for simplify in (_known_only, _without_images, _text_only):
+    for simplify in (_known_only, _common_images_only, _without_images, _text_only):
         kept_messages = [_simplified(message, simplify) for message in kept_messages]
         held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(kept_messages))
         yield Fallback("it holds the kept messages itself, simplified", (held,))
@@ -323,7 +332,7 @@ def replace_lone_surrogates(entry: Entry) -> Entry | None:
 
 def _cleaned(value: Any) -> tuple[Any, bool]:
     if isinstance(value, str):
-        clean = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        clean = well_formed(value)
         return clean, clean != value
     if isinstance(value, list):
         items = [_cleaned(item) for item in value]

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from branchline.conversion.fallbacks import replace_lone_surrogates
 from branchline.conversion.origin import Origin, with_origin
 from branchline.conversion.output_buffer import REFUSALS
 from branchline.entries import (
@@ -107,9 +108,12 @@ def _add(conversion: ConversionState, entry: Entry) -> None:
     if conversion.keeper is not None:
         conversion.out.add(with_origin(encode_entry(entry), Origin(made=True)))
         return
-    try:
-        conversion.out.write([entry])
-    except REFUSALS:
+    for form in (entry, replace_lone_surrogates(entry)):
+        try:
+            if form is not None:
+                conversion.out.write([form])
+        except REFUSALS:
+            continue
         return
 
 

@@ -40,6 +40,7 @@ from branchline.entries import (
     Label,
     Message,
     MessageEntry,
+    ToolCall,
     ToolResult,
     UsageEntry,
     UserMessage,
@@ -53,6 +54,7 @@ __all__ = ["EntryWriter"]
 _LONG_NUMBER = re.compile(rb"\d{16}")
 _SURROGATE = b"\\ud"
 _EDITED = "with the content that a later edit gave it"
+_REPLACED = "a later result of the same call replaces it"
 _NO_CALL = "as a user message: the call that it answers does not precede it"
 
 
@@ -113,10 +115,46 @@ class EntryWriter(ConversionState):
                     continue
                 self._settle(positions, form.entries, made, ", ".join(filter(None, (form.how, more))))
                 return
-        for position, entry in zip(positions, entries, strict=True):
-            placed = msgspec.structs.replace(entry, parent=self._parent_key(position))
-            assert isinstance(placed, MessageEntry)
-            self._write_alone(position, as_user_message(placed), _NO_CALL)
+        self._write_apart(list(zip(positions, entries, strict=True)))
+
+    def _write_apart(self, group: Sequence[tuple[int, Entry]]) -> None:
+        """Write results that the target rejects together: one for each call, the others as user messages.
+
+        A model sees the last result of a call. An earlier one is left out, unless a branch begins there.
+        """
+        called = self._called_before(group[0][0])
+        last = {_call_of(entry): position for position, entry in group}
+        replaced: set[int] = set()
+        chosen: dict[str, int] = {}
+        for position, entry in group:
+            call = _call_of(entry)
+            if call not in called:
+                continue
+            alone = self.plan.linear or len(self.source.tree.child_positions(position)) == 1
+            if position != last[call] and alone:
+                replaced.add(position)
+            else:
+                chosen.setdefault(call, position)
+        answers = [(position, entry) for position, entry in group if chosen.get(_call_of(entry)) == position]
+        tip = self._parent_key(group[0][0])
+        if answers and len(answers) < len(group):
+            if tip is not None:
+                self._under[answers[0][0]] = tip
+            self._write_group(answers)
+            tip = self._keys[answers[-1][0]]
+        else:  # the target rejects even these
+            chosen, replaced = {}, set()
+        for position, entry in group:
+            if position in replaced:
+                self._keys[position] = tip
+                self.ledger.lost(position, _REPLACED)
+            elif chosen.get(_call_of(entry)) != position:
+                placed = msgspec.structs.replace(entry, parent=tip)
+                assert isinstance(placed, MessageEntry)
+                self._write_alone(position, as_user_message(placed), _NO_CALL)
+                tip = self._keys[position]
+        self._previous = group[-1][0]
+        self._keys[self._previous] = tip
 
     def _result_forms(self, entries: Sequence[Entry]) -> Iterator[ToolResultForms]:
         """Yield the forms of consecutive tool results; after the first, those without lone surrogates."""
@@ -127,6 +165,20 @@ class EntryWriter(ConversionState):
             for form in result_forms(list(whole.entries)):
                 yield form._replace(how=", ".join(filter(None, (whole.how, form.how))))
         yield from forms
+
+    def _called_before(self, position: int) -> set[str]:
+        """Return the calls of the answer that these results follow, which may be in several parts."""
+        tree = self.source.tree
+        found: set[str] = set()
+        above = tree.nearest_conversation_entry(tree.parents[position])
+        while above != ROOT and tree.roles[above] in ("toolResult", "assistant"):
+            message = message_of(self.source.entry(above))
+            if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+                found |= {block.id for block in message.content if isinstance(block, ToolCall)}
+            elif found:
+                break  # a result: what is above it is another answer
+            above = tree.nearest_conversation_entry(tree.parents[above])
+        return found
 
     def _asked_before(self, position: int) -> Message | None:
         """Return the message before these results."""
@@ -203,18 +255,23 @@ class EntryWriter(ConversionState):
                 return ()
             return kept_messages(source, position, stored, self.plan.edits)
 
-        as_it_is = ""
+        how = ""
         if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
-            last = opening_messages(entry, source.context_rules)[-1]
-            moves = isinstance(last, UserMessage) and last not in entry.retained_tail
-            as_it_is = "its summary precedes the messages that it keeps" if moves else ""
+            opening = opening_messages(entry, source.context_rules)
+            if isinstance(opening[-1], UserMessage) and opening[-1] not in entry.retained_tail:
+                how = "its summary precedes the messages that it keeps"
+                traits = self.target.traits
+                if not traits.appendable and "summary" not in traits.unsupported:  # it may be missing
+                    how = "its summary is the last of the messages that it keeps"
+                    entry = msgspec.structs.replace(entry, summary="", retained_tail=tuple(opening))
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         forms = fallbacks_for(entry, kept)
         # pi's format can store messages inside a compaction, but pi itself does not read them.
         if self.target is not PI or self.bare or not _holds_messages(entry):
-            forms = chain([Fallback(as_it_is, (entry,))], forms)
+            forms = chain([Fallback("", (entry,))], forms)
         for form in forms:
+            form = form._replace(how=", ".join(filter(None, (how, form.how))))  # noqa: PLW2901
             yield form
             # Tried before simpler forms: a lone surrogate must not cost more than itself.
             if (whole := without_lone_surrogates(form)) is not None:
@@ -330,3 +387,9 @@ _NO_SUMMARY = "(no summary available)"
 
 def _holds_messages(entry: Entry) -> bool:
     return isinstance(entry, Compaction) and bool(entry.retained_tail)
+
+
+def _call_of(entry: Entry) -> str:
+    """Return the id of the call that a result answers."""
+    message = message_of(entry)
+    return message.tool_call_id if isinstance(message, ToolResult) else ""

@@ -132,11 +132,13 @@ def is_deep(values: Iterable[Any], levels: int) -> bool:
     return True
 
 
-def dumps(value: Any, *, surrogates: Literal["backslashreplace", "replace"] = "backslashreplace") -> bytes:
+def dumps(
+    value: Any, *, surrogates: Literal["backslashreplace", "replace", "strict"] = "backslashreplace"
+) -> bytes:
     r"""Encode as JavaScript programs write: compactly, non-ASCII as it is, lone surrogates as ``\udXXX``.
 
-    With "replace", lone surrogates become question marks, for readers that accept no such escapes. Numbers
-    that JSON has no text for (NaN, infinity) become null.
+    For readers that accept no such escapes, lone surrogates become question marks with "replace" and a
+    UnicodeEncodeError with "strict". Numbers that JSON has no text for (NaN, infinity) become null.
     """
     try:
         return _encode(value)

@@ -1,15 +1,17 @@
 """Encodes entries as records that name their own id and their parent's, for whole new files.
 
 A format derives from :class:`LinkedWriter` and implements one method for each kind of record. This module
-assigns ids and parents, and ensures that every tool call is followed by one result. A missing result is
-replaced by one that says so.
+assigns ids and parents, and ensures that every tool call has an id and a name that model APIs accept and is
+followed by one result. A missing result is replaced by one that says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
 
 from branchline.context.tool_pairs import NO_RESULT, close_tool_calls, told_result
 from branchline.entries import (
@@ -27,16 +29,19 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.derived_ids import is_uuid, uuid4_from
+from branchline.formats.api_limits import api_tool_name, well_formed
+from branchline.formats.derived_ids import call_ids, is_uuid, uuid4_from
 from branchline.formats.entry_times import entry_time
 from branchline.formats.extra_fields import typed_message
-from branchline.formats.log_index import LogIndex
+from branchline.formats.log_index import LinkedLogIndex
 from branchline.tree import ROOT
 
 __all__ = ["LinkedWriter", "Placed"]
 
-IndexT = TypeVar("IndexT", bound=LogIndex)
+IndexT = TypeVar("IndexT", bound=LinkedLogIndex)
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}", re.ASCII)
+_API_CALL = re.compile(r"[0-9A-Za-z_-]{1,40}", re.ASCII)
+_CALL = "call_"
 
 
 class Placed(NamedTuple):
@@ -69,10 +74,11 @@ class LinkedWriter(Generic[IndexT]):
         self._decode = decode
         header = index.header
         self.session = "" if header is None else header.id
-        self.cwd = "" if header is None else header.cwd
+        self.cwd = "" if header is None else well_formed(header.cwd)
         self._started = "" if header is None else header.timestamp
         self._written: dict[str, _Written] = {}
         self._ids: dict[str, str] = {}  # record ids of this call, by entry id
+        self._calls: set[str] = set()
         self._lines: list[bytes] = []
         self.last = index.tree.keys[-1] if len(index.tree) else None
         """The last record of the file, for linear formats."""
@@ -111,7 +117,10 @@ class LinkedWriter(Generic[IndexT]):
 
     def line(self, fields: dict[str, Any]) -> None:
         """Add a line."""
-        self._lines.append(json_codec.dumps(fields) + b"\n")
+        try:
+            self._lines.append(json_codec.dumps(fields, surrogates="strict") + b"\n")
+        except UnicodeEncodeError:
+            raise self.refuse("half character") from None
 
     def new_id(self, name: str) -> str:
         """Return an unused record id: ``name`` itself if the agent accepts it, else one derived from it."""
@@ -123,8 +132,11 @@ class LinkedWriter(Generic[IndexT]):
             seed += "+"
         return found
 
-    def paired(self, messages: Iterable[Message]) -> list[Message]:
-        """Return messages inside a record with one result for each call; other results become text."""
+    def paired(self, placed: Placed, messages: Iterable[Message]) -> list[Message]:
+        """Return messages inside a record with one result for each call; other results become text.
+
+        The calls get ids that no other record has.
+        """
         found: list[Message] = []
         asked: set[str] = set()
         for message in messages:
@@ -137,7 +149,16 @@ class LinkedWriter(Generic[IndexT]):
             else:
                 asked = set()
             found.append(message)
-        return close_tool_calls(found)
+        return [self._with_own_ids(placed, message) for message in close_tool_calls(found)]
+
+    def _with_own_ids(self, placed: Placed, message: Message) -> Message:
+        def named(call: str) -> str:
+            return next(call_ids(_CALL, f"{placed.id} {call}"))
+
+        if isinstance(message, ToolResult):
+            tool = api_tool_name(message.tool_name)
+            return msgspec.structs.replace(message, tool_call_id=named(message.tool_call_id), tool_name=tool)
+        return _renamed(message, named) if isinstance(message, AssistantMessage) else message
 
     def _is_taken(self, name: str) -> bool:
         return name in self._written or name in self.index.tree.positions
@@ -170,13 +191,35 @@ class LinkedWriter(Generic[IndexT]):
             case UserMessage():
                 self.write_prompt(self._place(entry, message), message)
             case AssistantMessage():
+                message = _renamed(message, self._new_call)
                 self.write_answer(self._place(entry, message), message)
             case ToolResult():
-                if message.tool_call_id not in self._unanswered(self._named(entry.parent)):
+                waiting = self._unanswered(self._named(entry.parent))
+                call = self._call_named(message.tool_call_id, waiting)
+                if call is None:
                     raise self.refuse("result")
+                message = msgspec.structs.replace(message, tool_call_id=call, tool_name=waiting[call])
                 self.write_result(self._place(entry, message, closed=False), message)
             case _:
                 raise self.refuse("message")
+
+    def _new_call(self, call: str) -> str:
+        """Return an unused id for a call: its own if model APIs accept it, else one derived from it."""
+        name = next(name for name in _call_names(call) if not self._is_call(name))
+        self._calls.add(name)
+        return name
+
+    def _call_named(self, wanted: str, waiting: Container[str]) -> str | None:
+        """Return the id written for a call; a reused id has another one."""
+        for name in _call_names(wanted):
+            if name in waiting:
+                return name
+            if not self._is_call(name):
+                return None
+        return None
+
+    def _is_call(self, name: str) -> bool:
+        return name in self._calls or name in self.index.tool_names
 
     def _place(self, entry: Entry, message: Message | None, *, closed: bool = True) -> Placed:
         """Return the place of a new record; ``closed`` first adds results for all open calls."""
@@ -207,9 +250,7 @@ class LinkedWriter(Generic[IndexT]):
             if isinstance(message, ToolResult):
                 answered.add(message.tool_call_id)
             elif isinstance(message, AssistantMessage):
-                blocks = () if isinstance(message.content, str) else message.content
-                calls = {block.id: block.name for block in blocks if isinstance(block, ToolCall)}
-                return {call: tool for call, tool in calls.items() if call not in answered}
+                return {call: tool for call, tool in _calls_of(message).items() if call not in answered}
             elif message is not None:
                 break
             name = parent
@@ -237,3 +278,28 @@ class LinkedWriter(Generic[IndexT]):
         position = self.index.tree.positions.get(parent or "", ROOT)
         above = "" if position == ROOT else self.index.tree.times[position]
         return entry_time(entry) or above or self._started
+
+
+def _call_names(call: str) -> Iterator[str]:
+    if _API_CALL.fullmatch(call):
+        yield call
+    yield from call_ids(_CALL, call)
+
+
+def _renamed(message: AssistantMessage, named: Callable[[str], str]) -> AssistantMessage:
+    """Return an answer with new ids for its calls, and with names of tools that model APIs accept."""
+    if isinstance(message.content, str):
+        return message
+    content = tuple(
+        msgspec.structs.replace(block, id=named(block.id), name=api_tool_name(block.name))
+        if isinstance(block, ToolCall)
+        else block
+        for block in message.content
+    )
+    return msgspec.structs.replace(message, content=content)
+
+
+def _calls_of(message: AssistantMessage) -> dict[str, str]:
+    """Return the calls of an answer, and their tools."""
+    blocks = () if isinstance(message.content, str) else message.content
+    return {block.id: block.name for block in blocks if isinstance(block, ToolCall)}

@@ -16,7 +16,15 @@ import msgspec
 from branchline.entries import Header
 from branchline.tree import ROOT, Finding, Kind, Linker, Tree
 
-__all__ = ["ByteRange", "LabelState", "LineChunk", "LogIndex", "entry_fields", "first_after_fork"]
+__all__ = [
+    "ByteRange",
+    "LabelState",
+    "LineChunk",
+    "LinkedLogIndex",
+    "LogIndex",
+    "entry_fields",
+    "first_after_fork",
+]
 
 _BLOCK = 1 << 17  # bounds how much is read for one entry of a block
 
@@ -216,6 +224,14 @@ def first_after_fork(forked: str, times: Sequence[str]) -> int:
 
 def _first_of(block: LineChunk) -> int:
     return block.first
+
+
+class LinkedLogIndex(LogIndex):
+    """Index that also holds the tool name of each call."""
+
+    def __init__(self, format_name: str) -> None:
+        super().__init__(format_name)
+        self.tool_names: dict[str, str] = {}
 
 
 def entry_fields(tree: Tree, position: int) -> dict[str, Any]:

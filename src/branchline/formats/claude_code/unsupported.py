@@ -17,6 +17,7 @@ CANNOT = {
     "message": "Claude Code supports only user, assistant and tool messages",
     "usage": "Claude Code records tokens with its own answers only",
     "block": "Claude Code supports only text, images, tool calls and tool results",
+    "half character": "Anthropic's API rejects every request with a lone surrogate",
     "empty": "Claude Code drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "Claude Code names the messages that a compaction keeps",

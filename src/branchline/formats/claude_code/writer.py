@@ -18,7 +18,6 @@ Such records name their parent in the tree, and branchline hides them when readi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +45,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotSupported
+from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name, well_formed
 from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.claude_code.rows import (
@@ -67,8 +67,6 @@ __all__ = ["VERSION", "TranscriptWriter", "provenance_line", "record_line"]
 VERSION = "2.1.197"
 """The Claude Code version named in records."""
 
-_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 _LONGEST_PROMPT = 2000
 _STOPS = {"stop": "end_turn", "toolUse": "tool_use", "length": "max_tokens"}
 _CALL = "toolu_"
@@ -95,7 +93,7 @@ class TranscriptWriter:
         self._refuse = refuse
         header = reading.header
         self._session = "" if header is None else header.id
-        self._cwd = "" if header is None else header.cwd
+        self._cwd = "" if header is None else well_formed(header.cwd)
         self._started = NO_TIME if header is None else usual_time(header.timestamp) or NO_TIME
         self._fresh: dict[str, _Record] = {}
         self._fields: dict[str, dict[str, Any]] = {}
@@ -419,7 +417,7 @@ class TranscriptWriter:
         match block:
             case Text():
                 return {"type": "text", "text": block.text} if block.text.strip() else None
-            case Image() if block.data and block.mime_type:
+            case Image() if block.data and block.mime_type in IMAGE_TYPES:
                 source = {"type": "base64", "media_type": block.mime_type, "data": block.data}
                 return {"type": "image", "source": source}
             case _:
@@ -439,7 +437,7 @@ class TranscriptWriter:
                         if name not in calls and not self._is_taken(name)
                     )
                     calls.append(call)
-                    name = _TOOL_NAME.sub("_", block.name)[:_LONGEST_NAME] or "tool"
+                    name = api_tool_name(block.name)
                     blocks.append({"type": "tool_use", "id": call, "name": name, "input": block.arguments})
                 case Text():
                     if (made := self._block(block)) is not None:
@@ -489,7 +487,11 @@ class TranscriptWriter:
         return uuid
 
     def _keep(self, uuid: str, record: _Record, fields: dict[str, Any]) -> None:
-        self._lines.append(record_line(fields))
+        try:
+            line = json_codec.dumps(fields, surrogates="strict") + b"\n"
+        except UnicodeEncodeError:
+            raise self._refuse("half character") from None
+        self._lines.append(line)
         self._fresh[uuid], self._fields[uuid] = record, fields
         above = record.parent if record.kind == BOUNDARY else record.above
         if above is not None:

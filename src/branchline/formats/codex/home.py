@@ -59,7 +59,8 @@ class ThreadNames(TitleFiles):
         return read_names(data)
 
     def title_line(self, session_id: str, title: str, time: str) -> bytes | None:
-        return json_codec.dumps({"id": session_id, "thread_name": title, "updated_at": time}) + b"\n"
+        fields = {"id": session_id, "thread_name": title, "updated_at": time}
+        return json_codec.dumps(fields, surrogates="replace") + b"\n"
 
 
 def read_names(index: bytes) -> dict[str, str]:

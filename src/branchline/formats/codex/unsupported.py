@@ -17,6 +17,7 @@ CANNOT = {
     "message": "Codex supports only user, assistant and tool messages",
     "usage": "Codex counts only the tokens of its own answers",
     "block": "Codex supports only text, images, tool calls and tool results",
+    "half character": "Codex skips a line with a lone surrogate",
     "empty": "it contains nothing that Codex would send",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "a compaction in a rollout holds the messages that it keeps",

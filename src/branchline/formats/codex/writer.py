@@ -7,7 +7,6 @@ that made it. An entry whose parent is not the last one is preceded by a rollbac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -37,6 +36,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
+from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name
 from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.rows import PROVENANCE, is_context
 from branchline.formats.derived_ids import call_ids, uuid4_from
@@ -49,8 +49,6 @@ __all__ = ["VERSION", "RolloutWriter", "header_lines"]
 VERSION = "0.166.0"
 """The Codex version named in the first line."""
 
-_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_NAME = 64
 _CALL = "call_"
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
@@ -70,9 +68,9 @@ def header_lines(header: Header) -> bytes:
         "source": "cli",
         "history_mode": "legacy",
     }
-    lines = _line("session_meta", meta, time)
+    lines = json_codec.dumps(_line("session_meta", meta, time), surrogates="replace") + b"\n"
     if header.parent_session is not None:
-        lines += _line(PROVENANCE, {"from": header.parent_session}, time)
+        lines += json_codec.dumps(_line(PROVENANCE, {"from": header.parent_session}, time)) + b"\n"
     return lines
 
 
@@ -256,6 +254,8 @@ class RolloutWriter:
         waiting: list[str] = []
         while position != ROOT:
             role = reading.tree.roles[position]
+            if reading.tree.types[position] == "compaction" and not waiting:
+                return tuple(call for call in self._open_calls(position) if call not in answered)
             if role == "user" or reading.tree.types[position] in ("compaction", "custom_message"):
                 break
             if role in ("assistant", "toolResult"):
@@ -269,6 +269,18 @@ class RolloutWriter:
                     waiting.insert(0, call)
             position = reading.tree.parents[position]
         return tuple(waiting)
+
+    def _open_calls(self, position: int) -> list[str]:
+        """Return the calls at the end of what a compaction keeps that have no result in it."""
+        items = self._payload(position).get("replacement_history")
+        found: dict[str, None] = {}
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict) and isinstance(call := item.get("call_id"), str):
+                if item.get("type") in _OUTPUTS:
+                    found.pop(call, None)
+                else:
+                    found[call] = None
+        return list(found)
 
     def _payload(self, position: int) -> dict[str, Any]:
         fields = json_codec.loads_object(self._reading.read(*self._reading.span(position))) or {}
@@ -341,7 +353,7 @@ class RolloutWriter:
         match block:
             case Text():
                 return {"type": "input_text", "text": block.text} if block.text.strip() else None
-            case Image() if block.data and block.mime_type:
+            case Image() if block.data and block.mime_type in IMAGE_TYPES:
                 return {"type": "input_image", "image_url": f"data:{block.mime_type};base64,{block.data}"}
             case _:
                 raise self._refuse("block")
@@ -367,7 +379,7 @@ class RolloutWriter:
                     self._calls.add(call)
                     calls.append(call)
                     arguments = json_codec.dumps(block.arguments).decode("utf-8", "surrogatepass")
-                    name = _TOOL_NAME.sub("_", block.name)[:_LONGEST_NAME] or "tool"
+                    name = api_tool_name(block.name)
                     items.append(
                         {"type": "function_call", "name": name, "arguments": arguments, "call_id": call}
                     )
@@ -388,7 +400,14 @@ class RolloutWriter:
         self._add("event_msg", fields)
 
     def _add(self, type: str, payload: dict[str, Any]) -> None:  # noqa: A002
-        self._lines.append(_line(type, payload, self._time))
+        line = _line(type, payload, self._time)
+        if type == PROVENANCE:
+            self._lines.append(json_codec.dumps(line) + b"\n")
+            return
+        try:
+            self._lines.append(json_codec.dumps(line, surrogates="strict") + b"\n")
+        except UnicodeEncodeError:
+            raise self._refuse("half character") from None
 
 
 _ABOUT_THE_SESSION = frozenset({"leaf", "session_info"})
@@ -399,5 +418,5 @@ def _output_item(call: str, output: str | list[Item]) -> Item:
     return {"type": "function_call_output", "call_id": call, "output": output}
 
 
-def _line(type: str, payload: dict[str, Any], time: str) -> bytes:  # noqa: A002
-    return json_codec.dumps({"timestamp": time, "type": type, "payload": payload}) + b"\n"
+def _line(type: str, payload: dict[str, Any], time: str) -> dict[str, Any]:  # noqa: A002
+    return {"timestamp": time, "type": type, "payload": payload}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from branchline.formats.log_index import LogIndex
+from branchline.formats.log_index import LinkedLogIndex
 
 __all__ = ["CopilotLogIndex"]
 
 
-class CopilotLogIndex(LogIndex):
-    """Index that also holds the tool name of each call, which results do not contain."""
+class CopilotLogIndex(LinkedLogIndex):
+    """Index of a Copilot CLI session, whose results do not contain the name of the tool."""
 
     def __init__(self) -> None:
         super().__init__("copilot")
-        self.tool_names: dict[str, str] = {}

@@ -46,6 +46,7 @@ CANNOT = {
     "message": "Copilot CLI supports only user, assistant and tool messages",
     "usage": "Copilot CLI records tokens with answers only",
     "block": "Copilot CLI supports only text, images, thinking, tool calls and tool results",
+    "half character": "model APIs reject a request with a lone surrogate",
     "empty": "Copilot CLI drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "how Copilot CLI resumes a compacted session is not known",
@@ -97,16 +98,16 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
         for block in blocks:
             match block:
                 case Text():
-                    texts.append(block.text)
-                case Thinking() if block.thinking:
+                    texts += [block.text] if block.text.strip() else []
+                case Thinking():
                     thoughts += block.thinking
-                case ToolCall() if block.id and block.name:
+                case ToolCall():
                     request = {"toolCallId": block.id, "name": block.name, "arguments": block.arguments}
                     requests.append({**request, "type": "function"})
                 case _:
                     raise self.refuse("block")
         text = "\n".join(texts)
-        if not text.strip() and not requests and not thoughts:
+        if not text and not requests and not thoughts:
             raise self.refuse("empty")
         if message.usage is not None:
             spent = {"model": message.model or "unknown", **_usage(message.usage)}
@@ -138,13 +139,13 @@ class CopilotWriter(LinkedWriter[CopilotLogIndex]):
         for block in blocks:
             match block:
                 case Text():
-                    texts.append(block.text)
+                    texts += [block.text] if block.text.strip() else []
                 case Image() if block.data and block.mime_type:
                     images.append({"type": "blob", "data": block.data, "mimeType": block.mime_type})
                 case _:
                     raise self.refuse("block")
         text = "\n".join(texts)
-        if not text.strip() and not images:
+        if not text and not images:
             raise self.refuse("empty")
         return text, images
 

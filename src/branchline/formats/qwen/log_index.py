@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from branchline.formats.log_index import LogIndex
+from branchline.formats.log_index import LinkedLogIndex
 
 __all__ = ["ORIGIN", "QwenLogIndex", "agent_of"]
 
@@ -14,7 +14,7 @@ ORIGIN = "branchline"
 _AGENT_FILE = re.compile(r"[/\\]subagents[/\\]([^/\\]+)[/\\](agent-[^/\\]+)\.jsonl$")
 
 
-class QwenLogIndex(LogIndex):
+class QwenLogIndex(LinkedLogIndex):
     """Index that also tracks which entries were copied from another session."""
 
     def __init__(self) -> None:

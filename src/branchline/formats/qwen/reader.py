@@ -68,6 +68,10 @@ class QwenReader(LinkedReader[Row]):
         self._version = row.version or self._version
         self._branch = row.git_branch or self._branch
         role = reading.tree.roles[position]
+        if role == "assistant" and row.message is not None:
+            for part in row.message.parts:
+                if part.function_call is not None:
+                    reading.tool_names[part.function_call.id] = part.function_call.name
         if role in ("user", "assistant"):
             self._last_activity = max(self._last_activity, row.timestamp)
         if role == "user" and not self._prompt and row.message is not None:

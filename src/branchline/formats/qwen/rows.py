@@ -11,9 +11,15 @@ class _Presence(msgspec.Struct, gc=False):
     """Any object; no fields are kept."""
 
 
+class _Call(msgspec.Struct, gc=False):
+    id: str = ""
+    name: str = ""
+
+
 class _Part(msgspec.Struct, gc=False, rename="camel"):
     text: str | None = None
     thought: bool = False
+    function_call: _Call | None = None
     function_response: _Presence | None = None
 
 

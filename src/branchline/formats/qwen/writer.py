@@ -49,6 +49,7 @@ CANNOT = {
     "message": "Qwen Code supports only user, assistant and tool messages",
     "usage": "Qwen Code records tokens with answers only",
     "block": "Qwen Code supports only text, images, thinking, tool calls and tool results",
+    "half character": "model APIs reject a request with a lone surrogate",
     "empty": "Qwen Code drops messages without content",
     "result": "the call that it answers does not precede it, or has a result already",
     "kept messages": "in Qwen Code a compaction holds the messages that it keeps",
@@ -95,7 +96,7 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
 
     def write_compaction(self, placed: Placed, entry: Compaction) -> None:
         """Write the history that Qwen Code sends from here on: the summary, then the kept messages."""
-        history = list(map(self._encode_message, self.paired(entry.retained_tail or ())))
+        history = list(map(self._encode_message, self.paired(placed, entry.retained_tail or ())))
         has_summary = bool(entry.summary.strip())
         if has_summary:
             history.insert(0, {"role": "user", "parts": [{"text": labelled_summary(entry.summary)}]})
@@ -160,7 +161,7 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
 
     def _parts(self, content: Content) -> list[dict[str, Any]]:
         blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
-        parts = [self._part(block) for block in blocks if not (isinstance(block, Text) and not block.text)]
+        parts = [self._part(block) for block in blocks if not _is_empty(block)]
         if not parts:
             raise self.refuse("empty")
         return parts
@@ -169,14 +170,25 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
         match block:
             case Text():
                 return {"text": block.text}
-            case Thinking() if block.thinking:
+            case Thinking():
                 return {"text": block.thinking, "thought": True}
             case Image() if block.data and block.mime_type:
                 return {"inlineData": {"mimeType": block.mime_type, "data": block.data}}
-            case ToolCall() if block.id and block.name:
+            case ToolCall():
                 return {"functionCall": {"id": block.id, "name": block.name, "args": block.arguments}}
             case _:
                 raise self.refuse("block")
+
+
+def _is_empty(block: Block) -> bool:
+    """Return whether a model is shown nothing of a block: an empty text, or encrypted thinking."""
+    match block:
+        case Text():
+            return not block.text.strip()
+        case Thinking():
+            return not block.thinking
+        case _:
+            return False
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
