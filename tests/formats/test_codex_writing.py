@@ -14,6 +14,8 @@ from branchline.entries import Header
 from branchline.errors import NotSupported
 from branchline.formats import CODEX, PI
 from branchline.session import Session
+from formats.claude_code_kit import read as read_claude_code
+from formats.claude_code_kit import record
 from formats.conversion_kit import APPENDABLE, HEADER, read, said, samples, written
 
 CALL = re.compile(r"call_[A-Za-z0-9]{24}")
@@ -305,3 +307,17 @@ def test_the_file_is_named_by_the_local_time_and_the_id(monkeypatch):
 
     assert re.fullmatch(r"/c/sessions/2026/03/0[345]", directory)
     assert re.fullmatch(rf"rollout-2026-03-0\dT\d\d-\d6-07-{HEADER.id}", CODEX.home.file_key(header))
+
+
+def test_the_active_conversation_is_kept_if_an_earlier_one_cannot_be_rolled_back():
+    source = read_claude_code(
+        record("u1", None, content="First")
+        + record("t1", None, "tool")
+        + record("a1", None, "assistant", "An answer without a prompt")
+        + record("u2", None, content="Now this")
+        + record("a2", "u2", "assistant", "Done")
+    )
+
+    made = written(convert(source, CODEX, HEADER).data, CODEX)
+
+    assert said(made) == said(source) != []

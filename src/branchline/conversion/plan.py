@@ -80,7 +80,8 @@ def make_plan(
             ledger.lost(position, "a copy of a request, which never leaves its file")
         order = [position for position in order if position not in withheld]
     fresh = _fresh_starts(source, order)
-    if not whole and "branch" in target.traits.unsupported and (starts := [p for p in order if p in fresh]):
+    one_root = "branch" in target.traits.unsupported or target.traits.rolls_back_turns
+    if not whole and one_root and (starts := [position for position in order if position in fresh]):
         for position in order[: order.index(starts[-1])]:
             ledger.lost(position, "the conversation was restarted after it, which the format cannot express")
         order = order[order.index(starts[-1]) :]

@@ -181,10 +181,16 @@ class EntryWriter(ConversionState):
         return found
 
     def _asked_before(self, position: int) -> Message | None:
-        """Return the message before these results."""
+        """Return the message before these results, with all parts of an answer that is in several."""
         tree = self.source.tree
         above = tree.nearest_conversation_entry(tree.parents[position])
-        return None if above == ROOT else message_of(self.source.entry(above))
+        found = None if above == ROOT else message_of(self.source.entry(above))
+        while isinstance(found, AssistantMessage) and (above := self.plan.pieces.get(above, ROOT)) != ROOT:
+            before = message_of(self.source.entry(above))
+            if not isinstance(before, AssistantMessage):
+                break
+            found = self.source.format.reader.merge_answers(before, found) or found
+        return found
 
     def _write_alone(self, position: int, entry: Entry, how: str) -> None:
         """Write one entry unchanged, or in the first simpler form that the target accepts."""
