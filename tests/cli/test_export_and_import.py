@@ -128,6 +128,12 @@ def test_markdown_is_chosen_by_name_or_by_word(run, talk, world) -> None:
     assert run("export", talk, "--format", "md").stdout == text
 
 
+def test_a_format_is_not_taken_for_an_entry(run, talk) -> None:
+    result = run("export", talk, "--to", "html", code=2)
+
+    assert "--to names an entry; the format is --format html" in result.stderr
+
+
 def test_json_about_an_export_needs_a_file(run, talk) -> None:
     run("export", talk, "--json", code=2)
     run("export", talk, "--format", "pdf", code=2)

@@ -12,6 +12,7 @@ from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_entry, resolve_session
 from branchline.cli.write_access import existing_file
+from branchline.errors import EntryNotFound
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from branchline.session import Session
 
 __all__ = ["PagePart", "export_command", "page_options", "printed_redactions"]
+
+_FORMATS = ["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]
 
 
 class PagePart(NamedTuple):
@@ -41,13 +44,22 @@ class PagePart(NamedTuple):
         return ExportRequest(
             branch=self.branch_only,
             first=None if self.first is None else resolve_entry(session, self.first),
-            entry=None if self.last is None else resolve_entry(session, self.last),
+            entry=None if self.last is None else _last_entry(session, self.last),
             tools=not self.no_tools,
             thinking=not self.no_thinking,
             images=not self.no_images,
             portable=self.portable,
             **more,
         )
+
+
+def _last_entry(session: Session, name: str) -> str:
+    try:
+        return resolve_entry(session, name)
+    except EntryNotFound:
+        if name not in _FORMATS:
+            raise
+        raise click.UsageError(f"--to names an entry; the format is --format {name}") from None
 
 
 def page_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -94,7 +106,7 @@ def page_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["jsonl", "md", "html", "zotsession", "atif", "otel", "openai", "sharegpt"]),
+    type=click.Choice(_FORMATS),
     help="Format (default: by the extension of FILE, else jsonl); md, atif and otel hold the active path.",
 )
 @click.option(
