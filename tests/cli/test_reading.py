@@ -56,7 +56,7 @@ def test_ls_reads_any_directory_of_session_files(data, run) -> None:
         row["id"]: row["messageCount"] for row in expected
     }
     assert listed["seen"] == 70
-    assert len(run("ls", "--dir", GOLDEN, "-n", "5").stdout.splitlines()) == 5
+    assert len(run("ls", "--dir", GOLDEN, "--limit", "5").stdout.splitlines()) == 5
     assert run("ls", "--dir", GOLDEN, "-n", "0").stdout == ""
 
 

@@ -53,7 +53,7 @@ _PATIENCE = 0.5  # seconds before the progress is shown
 @click.option("--named", is_flag=True, help="List only sessions with a title.")
 @click.option("--tag", "tag", metavar="NAME", help="List only sessions with this tag.")
 @click.option("--archived", is_flag=True, help="List only archived copies of deleted sessions.")
-@click.option("-n", "limit", type=click.IntRange(min=0), metavar="N", help="List at most N sessions.")
+@click.option("--limit", "-n", type=click.IntRange(min=0), metavar="N", help="List at most N sessions.")
 @click.option("-v", "--verbose", is_flag=True, help="Report sessions that are not listed, and why.")
 def ls_command(
     out: Output,
