@@ -135,13 +135,19 @@ def _takes_several(request: ConvertRequest) -> bool:
 
 
 def target_format(name: str) -> Format:
-    """Return the format of an agent whose sessions can be written. Raises ValueError for an unknown agent."""
+    """Return the format of an agent whose sessions can be written.
+
+    Raises ValueError for an unknown agent, and NotSupported for one whose sessions are only read.
+    """
+    choices = f"choose one of {', '.join(TARGETS)}"
     try:
         if agent_name(name) != NATIVE_AGENT and format_named(name).imports is not None:
             return format_named(name).for_import()
         return written_format(name)
     except ValueError:
-        raise ValueError(f"unknown agent {name!r}; choose one of {', '.join(TARGETS)}") from None
+        raise ValueError(f"unknown agent {name!r}; {choices}") from None
+    except NotSupported:
+        raise NotSupported(f"sessions of {agent_name(name)} are read-only; {choices}") from None
 
 
 def _leaves(session: Session, request: ConvertRequest) -> tuple[int | None, ...]:
