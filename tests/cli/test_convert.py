@@ -166,7 +166,10 @@ def test_wrong_calls_say_what_is_wrong(run, talk, arguments, words):
 
 
 def test_a_program_that_cannot_be_written_is_refused(run, talk):
-    assert "gemini are read-only; choose one of branchline, pi" in run("convert", talk, "--to", "gemini", code=1).stderr
+    assert (
+        "gemini are read-only; choose one of branchline, pi"
+        in run("convert", talk, "--to", "gemini", code=1).stderr
+    )
 
 
 def test_a_fork_into_a_file_stays_with_its_program(run, world):

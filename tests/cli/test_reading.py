@@ -91,6 +91,18 @@ def test_nothing_is_left_out_in_silence(run, data, world) -> None:
     assert data("ls", "--dir", ".")["unreadable"] == 1
 
 
+def test_an_empty_list_explains_a_few_hidden_files(run, world) -> None:
+    for number in range(7):
+        (world / f"folder{number}.jsonl").mkdir()
+
+    told = run("ls", "--dir", ".").stderr.splitlines()
+
+    assert told[0] == "7 seen, 0 listed, 7 hidden"
+    assert [line.startswith("hidden: folder") for line in told[1:]] == [True] * 5 + [False]
+    assert told[-1] == "2 more hidden; -v shows all of them"
+    assert run("ls", "--dir", ".", "-v").stderr.count("hidden: folder") == 7
+
+
 def test_as_much_of_the_ids_is_shown_as_it_takes(run) -> None:
     run("new", "--id", "0123456789-a")
     run("new", "--id", "0123456789-b")

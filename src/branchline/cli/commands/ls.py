@@ -35,6 +35,7 @@ _SOON_DAYS = 7
 _DETAILS_SECONDS = 2.0
 """Time limit for reading sessions that are not indexed yet, for the details of a list."""
 _PATIENCE = 0.5  # seconds before the progress is shown
+_EXPLAINED = 5  # hidden sessions whose reasons are shown if nothing is listed
 
 
 @command(
@@ -150,8 +151,10 @@ def print_rows(
     explain = (hidden or unreadable) and listing and not verbose
     remark(", ".join(facts) + ("; -v shows the reasons" if explain else ""))
     if verbose or not listing:
-        for item in listing.hidden if verbose else hidden:
+        for item in listing.hidden if verbose else hidden[:_EXPLAINED]:
             remark(f"hidden: {item.name}: {item.reason}")
+        if not verbose and len(hidden) > _EXPLAINED:
+            remark(f"{len(hidden) - _EXPLAINED} more hidden; -v shows all of them")
         for row in unreadable:
             remark(f"unreadable: {row.path or row.key}: {row.problem}")
 
