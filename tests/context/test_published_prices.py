@@ -29,3 +29,17 @@ def test_a_model_costs_what_ccusage_says_within_one_percent(model: str) -> None:
 
     assert rates is not None
     assert rates.cost(10_000, 20_000, 40_000, 30_000) == pytest.approx(CCUSAGE[model], rel=0.01)
+
+
+@pytest.mark.parametrize("provider", ["my-gateway", "other", "github-copilot"])
+def test_a_gateway_costs_what_the_maker_of_the_model_takes(provider: str) -> None:
+    prices = PriceList()
+
+    assert prices.rates(f"{provider}/claude-sonnet-4-5") == prices.rates("anthropic/claude-sonnet-4-5")
+    assert prices.rates(f"{provider}/one-that-nobody-knows") is None
+
+
+@pytest.mark.parametrize("provider", ["ollama", "LMStudio", "my-local-models"])
+def test_a_local_runtime_has_no_price(provider: str) -> None:
+    assert PriceList().rates("gpt-oss-20b") is not None
+    assert PriceList().rates(f"{provider}/gpt-oss-20b") is None

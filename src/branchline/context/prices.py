@@ -16,6 +16,8 @@ LONG_CONTEXT = 200_000
 """The request size above which some models cost more."""
 _MILLION = 1_000_000
 _PROBE = 1_000
+_LOCAL = ("ollama", "lmstudio", "lm-studio", "llama", "vllm", "mlx", "local")
+"""Parts of the names of providers that run models on the user's own machine, at no price."""
 
 
 class Rates(NamedTuple):
@@ -97,13 +99,20 @@ def _published(model: str, *, long: bool) -> Rates | None:
     if not slash:
         provider, name = "", model
     base = LONG_CONTEXT + 100_000 if long else 4 * _PROBE
+    seller = provider or None
 
     def price(**more: int) -> float:
         usage = Usage(input_tokens=base, **more)
-        found = calc_price(usage, model_ref=name, provider_id=provider or None)
-        return float(found.total_price)
+        return float(calc_price(usage, model_ref=name, provider_id=seller).total_price)
 
     try:
+        try:
+            price()
+        except LookupError:
+            # A gateway or a name of the user's own: the price of the model's maker is the best estimate.
+            if any(part in provider.lower() for part in _LOCAL):
+                return None
+            seller = None
         alone = price()
         given = alone / base
         spent = (price(output_tokens=_PROBE) - alone) / _PROBE
