@@ -16,6 +16,7 @@ from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog
 from branchline.demo import prepare
 from branchline.library import search_text
+from branchline.library.line_text import line_texts
 from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
 from library.kit import talk
@@ -100,6 +101,9 @@ def entries(hits: Hits) -> list[str]:
         ("is:branch parsequery", "parseQuery"),
         ("=> ", None),
         ("in:said refused", None),
+        ("in:said onnectionrefus", None),
+        ("in:tools onnectionrefus", "ConnectionRefusedError"),
+        ("re:^[0-9a-f]{16}$", None),
         ("role:user refused", None),
         ("is:fork parsequery", None),
         ("is:compacted parsequery", None),
@@ -124,6 +128,16 @@ def test_the_same_entries_are_found_with_and_without_an_index(
     else:
         assert any(found in text for text in texts), texts
         assert all("cannot be used" in note for note in hits.notes)
+
+
+def test_a_snippet_shows_neither_ids_nor_the_tags_around_a_prompt() -> None:
+    line = (
+        b'{"type":"user","promptId":"8735fbac-d7f5-4c52-8434-7c88bacd6d2a","checksum":"0123456789abcdef",'
+        b'"content":"<user_input mode=\\"act\\">Print <b>a</b> &\\nmore</user_input>"}'
+    )
+
+    assert line_texts(line) == ["Print <b>a</b> &\nmore"]
+    assert line_texts(b'{"text":"<a>x</a> and <a>y</a>"}') == ["<a>x</a> and <a>y</a>"]
 
 
 def test_every_hit_opens_at_its_entry_also_on_an_abandoned_branch(library: SessionLibrary) -> None:

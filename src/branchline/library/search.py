@@ -31,7 +31,7 @@ from branchline.catalog.candidates import (
     title_words,
     titles,
 )
-from branchline.library.line_text import line_texts
+from branchline.library.line_text import column_text, entry_texts, line_texts
 from branchline.library.scanner import Scanner, SeenFile
 from branchline.library.text_index import index_text, stale_files
 from branchline.stores import SkippedFile, snapshot_of
@@ -397,8 +397,7 @@ class _Run:
                 if not hits:
                     continue
                 row = self._row(number)
-                if row is None:
-                    continue
+                assert row is not None, "a file without a row has no hits"
                 for document, texts, span in hits:
                     self._add(
                         recency(document.ms, self.now_ms) * (1.0 if document.on_path else 0.7),
@@ -414,33 +413,63 @@ class _Run:
     def _lines_of(
         self, catalog: Catalog, number: int, worker: RegexWorker | None
     ) -> Iterator[tuple[Candidate, list[str], _Span | None]]:
-        from branchline.library.search_text import may_hold, needles  # noqa: PLC0415  as above
-
-        stored = self.scanner.stored_log(self.covered[number])
-        path = stored.path or ""
-        if path.endswith(".zst") or stored.size > _LARGEST_FILE:
-            return
-        try:
-            with snapshot_of(path) as read:
-                data = read(0, stored.size)
-        except Exception:  # noqa: BLE001  deleted meanwhile
-            return
-        if worker is None and not may_hold(self.words, data):
+        row = self._row(number)
+        if row is None:
             return
         documents = documents_in(catalog, number, self.query)
         if worker is not None:
-            chunk = [(each, line_texts(data[each.offset : each.offset + each.length])) for each in documents]
-            spans = worker.spans(["\n".join(texts) for _each, texts in chunk])
-            yield from (
-                (each, ["\n".join(texts)], span)
-                for (each, texts), span in zip(chunk, spans, strict=True)
-                if span is not None
-            )
+            texts = self._texts_of(row)
+            chunk = [(each, texts.get(each.position, "")) for each in documents]
+            spans = worker.spans([text for _each, text in chunk])
+            for (each, text), span in zip(chunk, spans, strict=True):
+                if span is not None:
+                    yield each, [text], span
             return
+        for each, lines in self._lines_with_words(row, documents):
+            said = [text for text in lines if matches_all(text, self.words)]
+            if said:
+                yield each, said, None
+
+    def _texts_of(self, row: SessionRow) -> dict[int, str]:
+        """The text of each entry of a session, by its position, as far as there is time."""
+        from branchline.catalog.documents import documents_of  # noqa: PLC0415  most searches read no file
+
+        found: dict[int, str] = {}
+        try:
+            with self.scanner.read(row) as (_stored, transcript):
+                for one in documents_of(transcript):
+                    found[one.position] = column_text(one.said, one.tools, self.column)
+                    if time.monotonic() > self.deadline:
+                        break
+        except Exception:  # noqa: BLE001  deleted meanwhile
+            return {}
+        return found
+
+    def _lines_with_words(
+        self, row: SessionRow, documents: Sequence[Candidate]
+    ) -> Iterator[tuple[Candidate, list[str]]]:
+        """The entries whose lines have the longest word, each with its texts."""
+        from branchline.library.search_text import may_hold, needles  # noqa: PLC0415  as above
+        from branchline.plugins.formats import format_named  # noqa: PLC0415  as above
+
+        path = row.path or ""
+        if path.endswith(".zst"):
+            texts = self._texts_of(row)
+            yield from ((each, [texts.get(each.position, "")]) for each in documents)
+            return
+        if row.size > _LARGEST_FILE or row.format is None:
+            return
+        try:
+            with snapshot_of(path) as read:
+                data = read(0, row.size)
+        except Exception:  # noqa: BLE001  deleted meanwhile
+            return
+        if not may_hold(self.words, data):
+            return
+        format_ = format_named(row.format)
         for each in _documents_with(data, documents, needles(max(self.words, key=len))):
-            texts = line_texts(data[each.offset : each.offset + each.length])
-            if matches_all("\n".join(texts), self.words):
-                yield each, texts, None
+            line = data[each.offset : each.offset + each.length]
+            yield each, entry_texts(format_, line, self.column)
 
     def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
@@ -497,14 +526,14 @@ class _Run:
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
             active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
             self._add_title(row, leaf, title, active_ms)
-        texts = [f"{one.said}\n{one.tools}" for one in documents]
+        texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
         for document, text, span in zip(documents, texts, spans, strict=True):
             if not _document_allows(self.query.terms, document):
                 continue
             if worker is not None and span is None:
                 continue
-            if worker is None and not self._says(document, text):
+            if worker is None and not (text.strip() and matches_all(text, self.words)):
                 continue
             self._add(
                 recency(document.ms, self.now_ms) * (1.0 if document.on_path else 0.7),
@@ -516,11 +545,6 @@ class _Run:
                 document.on_path,
                 partial(self._span_snippet, [text], span),
             )
-
-    def _says(self, document: Document, text: str) -> bool:
-        column = self.column
-        where = text if column is None else document.said if column == "said" else document.tools
-        return bool(where.strip()) and matches_all(where, self.words)
 
     # -- answers --------------------------------------------------------------------------------------
 
