@@ -30,7 +30,7 @@ _DEFAULT = 3
 
 
 async def again(chat: Chat, words: str) -> None:
-    """Get several answers to the last prompt, or to one that is given, and pick one."""
+    """Get N answers side by side and pick one; the others stay as branches."""
     number, prompt = _wanted(words)
     if not chat.conductor.can_branch:
         raise NotSupported(f"{forked_because(chat.conductor.session)}; they cannot hold several attempts.")

@@ -357,8 +357,8 @@ def _added(offered: PluginCommand) -> Command:
             chat.front.text(said)
 
     command = offered.command
-    about = f"{command.help} (plugin {offered.plugin})".strip()
-    return Command(name=command.name, help=about, arguments=command.arguments or "[WORDS]", run=run)
+    run.__doc__ = f"{command.help} (plugin {offered.plugin})".strip()
+    return Command(command.name, run, command.arguments or "[WORDS]")
 
 
 def _outcome(done: BashExecution) -> str:

@@ -88,7 +88,7 @@ def _cost_of(model: str, usage: UsageSum, prices: PriceList, *, free: bool = Fal
 
 
 async def cost(chat: Chat, words: str) -> None:
-    """Show tokens and cost of each turn of the path, of the path, and of the whole session."""
+    """Show tokens and cost of each turn and in total."""
     del words
     session, prices = chat.conductor.session, price_list(chat.services.settings)
     turns = _turns(session, prices)

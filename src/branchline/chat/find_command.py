@@ -19,7 +19,7 @@ __all__ = ["find"]
 
 
 async def find(chat: Chat, words: str) -> None:
-    """Search all sessions and go to the picked entry."""
+    """Search all sessions and go to a match."""
     if not words:
         raise ValueError(
             "what are you looking for? Write /find WORDS; agent:codex, after:7d and others narrow it"

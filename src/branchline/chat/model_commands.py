@@ -19,7 +19,7 @@ __all__ = ["export", "model", "providers", "thinking"]
 
 
 async def model(chat: Chat, words: str) -> None:
-    """Pick or name the model."""
+    """Switch models, named or picked."""
     current = chat.conductor.model
     wanted: str | None = words
     if not words:
@@ -39,7 +39,7 @@ async def model(chat: Chat, words: str) -> None:
 
 
 async def providers(chat: Chat, words: str) -> None:
-    """List the providers that can be used now, and what the others still need."""
+    """List the model providers and what each of them needs."""
     found = chat.services.providers()
     if words:
         found = [one for one in found if one.name == words]
@@ -55,7 +55,7 @@ async def providers(chat: Chat, words: str) -> None:
 
 
 async def thinking(chat: Chat, words: str) -> None:
-    """Pick or name the thinking level."""
+    """Set the thinking level."""
     level: str | None = words
     if not words:
         options = [PickerOption(key=level, line=make_line(level)) for level in THINKING_LEVELS]
@@ -78,7 +78,7 @@ async def thinking(chat: Chat, words: str) -> None:
 
 
 async def export(chat: Chat, words: str) -> None:
-    """Write the conversation to a new file: Markdown, unless the file name asks for something else."""
+    """Export the conversation as Markdown, or the session as .jsonl, with secrets redacted."""
     from branchline.actions.export import ExportRequest  # noqa: PLC0415
     from branchline.actions.export import export as export_session  # noqa: PLC0415
 

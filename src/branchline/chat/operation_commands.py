@@ -49,7 +49,7 @@ _SHOWN = 30
 
 
 async def branch(chat: Chat, words: str) -> None:
-    """Rephrase a prompt in a new session, or name a branch that begins here if the word is not an entry."""
+    """Name the branch that begins here; without NAME, rephrase a prompt in a new session."""
     if not words:
         await branch_to_new_session(chat, "")
         return
@@ -77,7 +77,7 @@ def _entry_named(chat: Chat, words: str) -> str | None:
 
 
 async def branches(chat: Chat, words: str) -> None:
-    """Go to the end of a named branch, or list them."""
+    """List the named branches, or go to the end of one."""
     session = chat.conductor.session
     known = named_branches(session)
     if words:
@@ -93,7 +93,7 @@ async def branches(chat: Chat, words: str) -> None:
 
 
 async def graft(chat: Chat, words: str) -> None:
-    """Copy a turn or a range of this or another session after the leaf or another entry."""
+    """Copy a turn or a range to the end of this branch."""
     part, options = _options(words, "--from", "--onto")
     if not part:
         raise ValueError("which turn? Write /graft ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]")
@@ -110,7 +110,7 @@ async def graft(chat: Chat, words: str) -> None:
 
 
 async def squash(chat: Chat, words: str) -> None:
-    """Replace a range of the path by a summary, which is given or written by the model."""
+    """Replace a range by a summary, on a new branch; without SUMMARY the model writes it."""
     part, _, summary = words.partition(" ")
     if not part:
         raise ValueError(
@@ -130,7 +130,7 @@ async def squash(chat: Chat, words: str) -> None:
 
 
 async def undo(chat: Chat, words: str) -> None:
-    """Undo the last operation, or the last turn if that is newer."""
+    """Undo the last operation or turn; your prompt is returned for editing."""
     del words
     session = chat.conductor.session
     operation = last_undoable(session)
@@ -160,13 +160,13 @@ def _is_newest(session: Session, operation: Operation) -> bool:
 
 
 async def redo(chat: Chat, words: str) -> None:
-    """Redo what was undone last."""
+    """Do again what was undone last."""
     del words
     _say_inverted(chat, "redid", _apply(chat, "redo", redo_operation))
 
 
 async def log(chat: Chat, words: str) -> None:
-    """List the operations on this session, newest first."""
+    """List the operations on this session."""
     del words
     session = chat.conductor.session
     done = operations(session)
@@ -179,7 +179,7 @@ async def log(chat: Chat, words: str) -> None:
 
 
 async def diff(chat: Chat, words: str) -> None:
-    """Compare the current branch with another one, or two branches: files touched and text."""
+    """Compare two branches: files touched and text."""
     session = chat.conductor.session
     names = split_words(words)
     match [chat.services.entry(session, name) for name in names]:

@@ -180,7 +180,7 @@ def _shortened(text: str) -> str:
 
 
 async def tools(chat: Chat, words: str) -> None:
-    """List the tools with their permissions, or change one."""
+    """List the tools and their permissions, or change one."""
     verb, _, name = words.partition(" ")
     if words:
         permission = next((known for known in get_args(Permission) if known == verb), None)

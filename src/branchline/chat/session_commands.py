@@ -73,7 +73,7 @@ def _spent_words(models: Mapping[str, UsageSum], prices: PriceList) -> str:
 
 
 async def session(chat: Chat, words: str) -> None:
-    """Show the facts about this session, or run an operation on it."""
+    """Show file, entries, tokens and cost; or fork, pick from the tree of forks, export, import."""
     name, _, rest = words.partition(" ")
     operation = OPERATIONS.get(name)
     if not words:
@@ -85,7 +85,7 @@ async def session(chat: Chat, words: str) -> None:
 
 
 async def sessions(chat: Chat, words: str) -> None:
-    """Pick another session of this directory and continue there."""
+    """Pick another session of this directory and continue in it."""
     await switch_to(chat, words or await SessionSwitcher(chat.front, chat.services, chat.conductor).pick())
 
 
@@ -102,7 +102,7 @@ async def forest(chat: Chat, words: str) -> None:
 
 
 async def resume(chat: Chat, words: str) -> None:
-    """Continue in another session, named or picked."""
+    """Continue another session."""
     await sessions(chat, words)
 
 
