@@ -36,6 +36,7 @@ from branchline.stores.original_files import original_files
 from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
 from branchline.views.html.pieces import PieceOptions
+from branchline.views.humanize import count
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
 from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
@@ -129,6 +130,11 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
     def secrets(self) -> int:
         """How many secrets were replaced."""
         return sum(each.count for each in self.redacted or ())
+
+    @property
+    def summary(self) -> str:
+        """The path, and how many secrets were replaced, for a message."""
+        return f"{self.path}; {count(self.secrets, 'secret')} redacted" if self.secrets else self.path
 
 
 def _stem(session: Session) -> str:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from branchline.chat.costs import price_list, spent_on
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.notices import forked_because
 from branchline.conductor import MessageAppended, TextDelta, ThinkingDelta, ToolCallDelta, TurnEnded
 from branchline.context.usage import entry_usage
@@ -120,7 +120,6 @@ async def _pick(chat: Chat, ends: list[str]) -> None:
         Picker(
             question="Continue with which answer?",
             options=options,
-            find=lambda typed: options_with(options, typed),
             selected=len(options) - 1,
             numbered=True,
         )

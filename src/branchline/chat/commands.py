@@ -110,7 +110,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("compact", tree_commands.compact, "[FOCUS]"),
     # files
     Command("attach", attach_command.attach, "[PATH... | --clear]", "file"),
-    Command("export", model_commands.export, "[FILE]"),
+    Command("export", session_commands.export, "[FILE]"),
     # models and tools
     Command("model", model_commands.model, "[PROVIDER:MODEL]", "model"),
     Command("providers", model_commands.providers, "[PROVIDER]"),

@@ -1,21 +1,20 @@
-"""The commands for models, the thinking level and exports."""
+"""The commands for models and the thinking level."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from branchline.chat.costs import price_list
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.pickers import model_picker, unpickable
 from branchline.models import THINKING_LEVELS, model_name
 from branchline.models.provider_lines import provider_lines
-from branchline.views.humanize import count
 from branchline.views.spans import Span, make_line
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["export", "model", "providers", "thinking"]
+__all__ = ["model", "providers", "thinking"]
 
 
 async def model(chat: Chat, words: str) -> None:
@@ -59,30 +58,9 @@ async def thinking(chat: Chat, words: str) -> None:
     level: str | None = words
     if not words:
         options = [PickerOption(key=level, line=make_line(level)) for level in THINKING_LEVELS]
-        at = (
-            THINKING_LEVELS.index(chat.conductor.thinking)
-            if chat.conductor.thinking in THINKING_LEVELS
-            else 0
-        )
-        level = await chat.front.pick(
-            Picker(
-                question="Thinking level?",
-                options=options,
-                find=lambda typed: options_with(options, typed),
-                selected=at,
-            )
-        )
+        now = chat.conductor.thinking
+        at = THINKING_LEVELS.index(now) if now in THINKING_LEVELS else 0
+        level = await chat.front.pick(Picker(question="Thinking level?", options=options, selected=at))
     if level is not None:
         chat.conductor.set_thinking(level)
     chat.front.line(chat.conductor.thinking)
-
-
-async def export(chat: Chat, words: str) -> None:
-    """Export the conversation as Markdown, or the session as .jsonl, with secrets redacted."""
-    from branchline.actions.export import ExportRequest  # noqa: PLC0415
-    from branchline.actions.export import export as export_session  # noqa: PLC0415
-
-    request = ExportRequest(format=None if words else "md")
-    done = export_session(chat.conductor.session, words or ".", request)
-    replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-    chat.front.notice(f"exported to {done.path}{replaced}")

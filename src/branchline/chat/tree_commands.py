@@ -27,7 +27,6 @@ __all__ = [
     "go_to",
     "jump",
     "label",
-    "navigate_to",
     "retry",
     "tree",
 ]
@@ -42,14 +41,14 @@ async def tree(chat: Chat, words: str) -> None:
     session, shown = chat.conductor.session, chat.services.settings.filter
     picker = tree_picker(session, "Go where?", shown, label=chat.conductor.label) if len(session) else None
     if (entry := await _picked(chat, words, picker)) is not None:
-        await navigate_to(chat, entry)
+        await go_to(chat, entry)
 
 
 async def jump(chat: Chat, words: str) -> None:
     """Go back to an earlier prompt and rephrase it."""
     picker = turn_picker(chat.conductor.session, "Go back to which prompt?")
     if (entry := await _picked(chat, words, picker)) is not None:
-        await navigate_to(chat, entry)
+        await go_to(chat, entry)
 
 
 async def branch_to_new_session(chat: Chat, words: str) -> None:
@@ -149,13 +148,11 @@ async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
     return entry
 
 
-async def navigate_to(chat: Chat, entry: str) -> None:
-    """Go to an entry; the user decides whether the abandoned branch is summarized."""
-    await go_to(chat, entry, summarize=None)
+async def go_to(chat: Chat, entry: str, *, summarize: bool | None = None) -> bool:
+    """Go to an entry and report the new position; return whether it was done.
 
-
-async def go_to(chat: Chat, entry: str, *, summarize: bool | None) -> bool:
-    """Go to an entry and report the new position; return whether it was done."""
+    By default the user decides whether the abandoned branch is summarized.
+    """
     before = chat.conductor.session
     with chat.working():
         done = await chat.conductor.navigate(

@@ -551,8 +551,7 @@ class BrowserScreen(SessionListScreen):
         except Exception as problem:  # noqa: BLE001  as above
             self.app.call_from_thread(self.tell, f"not exported: {problem}", wrong=True)
             return
-        hidden = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-        self.app.call_from_thread(self.tell, f"written: {done.path}{hidden}")
+        self.app.call_from_thread(self.tell, f"written: {done.summary}")
 
     def action_statistics(self) -> None:
         self.branchline.open_statistics(self.state.scope)

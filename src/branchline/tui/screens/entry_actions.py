@@ -18,7 +18,6 @@ from branchline.tui.session_watcher import SessionWatcher
 from branchline.views.browser.entry_menu import EntryFacts, entry_options, refusal
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
-from branchline.views.humanize import count
 
 __all__ = ["UNDO", "EntryActionsScreen"]
 
@@ -234,9 +233,7 @@ class EntryActionsScreen(ListScreen):
             async def write() -> str:
                 from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
 
-                done = export(self.session, path, ExportRequest(entry=key))
-                replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-                return f"written: {done.path}{replaced}"
+                return f"written: {export(self.session, path, ExportRequest(entry=key)).summary}"
 
             self.attempt(write)
 
