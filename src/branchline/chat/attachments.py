@@ -16,7 +16,7 @@ import msgspec
 
 from branchline.entries import Block, Image, Text
 from branchline.views.file_mentions import file_block
-from branchline.views.humanize import count, format_size
+from branchline.views.humanize import count, decoded_size, format_size
 
 __all__ = [
     "MAX_FILES",
@@ -100,8 +100,8 @@ def _read(path: str, place: str) -> tuple[bytes, int]:
 
 def image_attachment(image: Image) -> Attachment:
     """Return the attachment for an image of a prompt that is edited again."""
-    size = len(image.data) * 3 // 4 - image.data[-2:].count("=")
-    return Attachment(path="image", block=image, about=f"{image.mime_type or 'image'}, {format_size(size)}")
+    size = format_size(decoded_size(image.data))
+    return Attachment(path="image", block=image, about=f"{image.mime_type or 'image'}, {size}")
 
 
 def _image_type(data: bytes) -> str | None:

@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from branchline.context import milliseconds
 from branchline.views.browser.arrangement import project_name
 from branchline.views.hits import Hit, find_ranges
 from branchline.views.humanize import age, as_float, count
@@ -120,7 +121,7 @@ def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
     """Return the line of a session."""
     moment = row.modified_ms
     if look.by_created and row.created:
-        moment = _milliseconds(row.created) or moment
+        moment = milliseconds(row.created) or moment
     cells = _cells(
         columns,
         look.agent,
@@ -259,12 +260,3 @@ def group_line(project: str, directory: str, sessions: int, cost: float, columns
     )
     spent = cost_cell(cost) if cost else ""
     return spread(left, make_line(Span(spent, "cost"), " " * (_AGE + _GAP)), columns.width)
-
-
-def _milliseconds(moment: str) -> int | None:
-    from datetime import datetime  # noqa: PLC0415  only one order needs it
-
-    try:
-        return round(datetime.fromisoformat(moment).timestamp() * 1000)
-    except ValueError:
-        return None

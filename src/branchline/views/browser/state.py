@@ -17,6 +17,7 @@ from branchline.views.browser.arrangement import (
     arrange,
     defer_patterns,
     face_of,
+    has_shape,
     project_name,
 )
 from branchline.views.browser.line_edit import LineEdit
@@ -293,13 +294,8 @@ class BrowserState:
                 sum((row.last_activity_ms or row.modified_ms) >= since for row in rows) if days else len(rows)
             )
             found.append(("period", period, f"{number:,}"))
-        shapes = {
-            "branches": sum((row.branches or 0) > 1 for row in rows),
-            "fork": sum(row.parent_session is not None for row in rows),
-            "titled": sum(bool(row.title) for row in rows),
-            None: len(rows),
-        }
-        found += [("shape", words, f"{shapes[shape]:,}") for shape, words in _SHAPES.items()]
+        for shape, words in _SHAPES.items():
+            found.append(("shape", words, f"{sum(has_shape(row, shape) for row in rows):,}"))
         empty = sum(row.messages == 0 for row in rows)
         once = sum(row.prompts == 1 and bool(row.messages) for row in rows)
         found.append(("hide", "empty", f"{empty:,}"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -52,7 +51,8 @@ from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
 from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
-from branchline.views.humanize import count, format_size, money, tokens
+from branchline.views.humanize import count, decoded_size, format_size, money, tokens
+from branchline.views.times import instant
 from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import ResultView, result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text, tool_kind
@@ -345,7 +345,7 @@ class PieceRenderer:
         if failed or message.error_message:
             what = "Stopped" if message.stop_reason == "aborted" else "Error"
             reason = (message.error_message or "").strip()
-            parts.append(_FAILURE(_icon("warn"), f"{what}: {reason}" if reason else what))
+            parts.append(_FAILURE(_ICONS["warn"], f"{what}: {reason}" if reason else what))
             bare = False
         if not parts:
             if not self.options.thinking and blocks:
@@ -424,7 +424,7 @@ class PieceRenderer:
         return _TOOL(
             Html(" bad") if view.failed else EMPTY,
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
-            _icon(kind),
+            _ICONS[kind],
             _name(name),
             subject,
             gist or EMPTY,
@@ -486,7 +486,7 @@ class PieceRenderer:
 
     def _image(self, block: Image) -> Html:
         kind = block.mime_type.lower()
-        size = format_size(max(0, len(block.data) * 3 // 4 - block.data[-2:].count("=")))
+        size = format_size(decoded_size(block.data))
         if not self.options.images:
             return _OMITTED(f"{kind or 'image'}, {size}, omitted")
         if kind not in _IMAGE_TYPES or not _BASE64.fullmatch(block.data):
@@ -560,10 +560,6 @@ _ICONS = {kind: _ICON(Html(kind)) for kind in (
     "shell", "read", "write", "edit", "search", "agent", "plan", "web", "ask", "other", "warn", "ok", "bad",
     "note", "wait",
 )}  # fmt: skip
-
-
-def _icon(name: str) -> Html:
-    return _ICONS[name]
 
 
 _STATES = {
@@ -661,16 +657,8 @@ _USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(?:\.\d+)?Z", re.ASCI
 def _time(entry: Entry) -> Html:
     if usual := _USUAL_TIME.fullmatch(entry.timestamp):
         return _TIME(Html(entry.timestamp), Html(usual[1]))
-    moment = _instant(entry.timestamp)
+    moment = instant(entry.timestamp)
     return Html("") if moment is None else _TIME(moment.isoformat(timespec="milliseconds"), f"{moment:%H:%M}")
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 _DAY = template('<h2 class="day">{}</h2>')
@@ -678,7 +666,7 @@ _DAY = template('<h2 class="day">{}</h2>')
 
 def day_heading(timestamp: str, before: str = "") -> Html:
     """The heading of a new day (in UTC), if ``timestamp`` is on another day than the entry before it."""
-    day, last = _instant(timestamp), _instant(before)
+    day, last = instant(timestamp), instant(before)
     if day is None or (last is not None and last.date() == day.date()):
         return EMPTY
     return _DAY(f"{day:%A} {day.day} {day:%B} {day.year}")

@@ -165,10 +165,6 @@ def _ordered_open(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) 
     return _ITEM(str(start)) if start is not None else "<ol>\n"
 
 
-def _raw(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
-    return escape(tokens[index].content)
-
-
 _RULES: dict[str, Any] = {
     "text": _text,
     "code_inline": _code_inline,
@@ -184,8 +180,8 @@ _RULES: dict[str, Any] = {
     "th_open": _cell_open,
     "td_open": _cell_open,
     "ordered_list_open": _ordered_open,
-    "html_inline": _raw,
-    "html_block": _raw,
+    "html_inline": _text,
+    "html_block": _text,
     "softbreak": lambda *_: "\n",
     "hardbreak": lambda *_: "<br>\n",
     "hr": lambda *_: "<hr>\n",
