@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from rich.color import ColorSystem
 from rich.style import Style
 
-from branchline.tui.hint_line import hints
 from branchline.tui.styles import GROUNDS, styles_for
+from branchline.views.browser.hint_line import hints
 from branchline.views.browser.layout import BROWSER_BARS, air_of, layout_for
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.state import BrowserState, Pill, top_bar

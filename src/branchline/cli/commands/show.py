@@ -117,7 +117,7 @@ def _lines(session: Session, path: list[str]) -> bytes:
 
 def _end(session: Session, at: str | None, branch: str | None) -> str | None:
     """The last entry of the path; None for the leaf."""
-    from branchline.views.browser.branch_end import branch_end
+    from branchline.views.browser.conversation import branch_end
 
     if branch is not None:
         return branch_end(session, resolve_entry(session, branch))

@@ -15,11 +15,11 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from branchline.tui.hint_line import hints
-from branchline.tui.keymap import SCREENS
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.hint_line import hints
+from branchline.views.browser.keymap import SCREENS
 from branchline.views.browser.layout import PaneLayout, air_of
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
@@ -64,6 +64,16 @@ class KeyedScreen(Screen[Any]):
         self._untitled: tuple[Session, str] | None = None  # a session, and its name without a title
         self.message: Line = ()
         self.own: Line = ()
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield from self.body()
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def body(self) -> ComposeResult:
+        """Yield the widgets between the first line and the messages."""
+        raise NotImplementedError
 
     @property
     def branchline(self) -> BranchlineApp:
@@ -220,11 +230,8 @@ class KeyedScreen(Screen[Any]):
 class PanelScreen(KeyedScreen):
     """A screen with one text to read and scroll."""
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield TextPanel()
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     @property
     def panel(self) -> TextPanel:

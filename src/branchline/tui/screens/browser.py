@@ -30,7 +30,6 @@ from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.agent_menu import agent_menu
 from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.browser.layout import air_of
 from branchline.views.browser.session_menu import (
@@ -71,16 +70,13 @@ class BrowserScreen(SessionListScreen):
         self._stale = False
         self._away = False
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         yield LineBar(id="filters")
         yield LineBar(id="columns")
         with Container(id="body"):
             yield RowList(id="rows", empty=" reading …")
             yield TextPanel(id="preview")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.list.focus()
@@ -436,8 +432,7 @@ class BrowserScreen(SessionListScreen):
         row = self.row
         if row is None:
             return
-        others = agent_menu(destinations(self.source.agent(row)))
-        facts = self._facts(row)._replace(others=bool(others))
+        facts = self._facts(row)._replace(others=bool(self._other_agents(row)))
 
         def picked(name: str | None) -> None:
             if name == "fork":
@@ -490,7 +485,7 @@ class BrowserScreen(SessionListScreen):
         row = self.row
         if row is None or row.problem is not None:
             return
-        options = agent_menu(destinations(self.source.agent(row)))
+        options = self._other_agents(row)
         if not options:
             self.tell("no other agent that sessions can be written for is installed")
             return
@@ -511,6 +506,14 @@ class BrowserScreen(SessionListScreen):
             self.ask(ConfirmDialog(words, "continue there"), answered)
 
         self.ask(SelectDialog("Continue in", options), picked)
+
+    def _other_agents(self, row: SessionRow) -> list[MenuItem]:
+        """The installed agents that can continue a session."""
+        return [
+            MenuItem(one.agent, one.agent, f"a converted copy, in {one.program}")
+            for one in destinations(self.source.agent(row))
+            if one.installed
+        ]
 
     def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
         with self.branchline.telling(), session:

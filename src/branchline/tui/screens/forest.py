@@ -67,13 +67,10 @@ class ForestScreen(ListScreen):
         self._decided: dict[str, Match] = {}
         self._home = os.path.expanduser("~")
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         yield LineBar(id="columns")
         yield RowList(empty="   reading …")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.list.focus()

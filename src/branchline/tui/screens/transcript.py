@@ -21,8 +21,7 @@ from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
-from branchline.views.browser.branch_end import branch_end
-from branchline.views.browser.conversation import Conversation, images_of
+from branchline.views.browser.conversation import Conversation, branch_end, images_of
 from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.browser.layout import overview_columns
 from branchline.views.browser.path_overview import PathOverview
@@ -87,14 +86,11 @@ class TranscriptScreen(ListScreen):
     def view(self) -> ConversationView:
         return self.query_one(ConversationView)
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         with Container(id="body"):
             yield RowList(id="overview", centred=True, lit=False)
             yield ConversationView()
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self._fit()

@@ -20,7 +20,7 @@ from branchline.views.entry_rows import RowTexts
 from branchline.views.hits import matches_all
 from branchline.views.session_source import SessionSource
 
-__all__ = ["Branch", "Conversation", "images_of"]
+__all__ = ["Branch", "Conversation", "branch_end", "images_of"]
 
 _Session = TypeVar("_Session", bound=SessionSource)
 _NEAR = 200
@@ -246,6 +246,22 @@ class Conversation(Generic[_Session]):
         if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
             return True
         return tree.roles[position] in ("user", "assistant") and position not in tree.textless
+
+
+def branch_end(session: SessionSource, entry: str) -> str:
+    """Return the leaf if the entry is on the active path, otherwise the end of its newest continuation."""
+    tree = session.index
+    position = tree.position(entry)
+    leaf = session.leaf
+    if leaf is not None and position in set(tree.path_positions(tree.position(leaf))):
+        return leaf
+    end = entry
+    for _ in range(len(tree)):  # a tree has no cycles; damage is not trusted
+        following = tree.conversation_children(end)
+        if not following:
+            break
+        end = following[-1]
+    return end
 
 
 def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from branchline.views.browser.branch_end import branch_end
-from branchline.views.browser.conversation import Conversation
+from branchline.views.browser.conversation import Conversation, branch_end
 from branchline.views.call_lines import call_row, diff_lines, short_diff
 from branchline.views.cards import Card, cards
 from branchline.views.file_mentions import with_mentions
