@@ -135,9 +135,9 @@ class _Group(HelpPage, click.Group):
 
 
 def command(
-    name: str, *, examples: str, paged: bool = False
+    name: str, *, examples: str, paged: bool = False, below: click.Group | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Turn a function with an Output and its own parameters into a click command.
+    """Turn a function with an Output and its own parameters into a click command, or a subcommand.
 
     The output of a ``paged`` command goes through a pager on a terminal.
     """
@@ -145,6 +145,8 @@ def command(
     def decorate(function: Callable[..., None]) -> click.Command:
         run = _run(function, paged=paged)
         made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(run)
+        if below is not None:
+            below.add_command(made)
         return _finished(made)
 
     return decorate
@@ -212,6 +214,7 @@ _COMPLETED = {
     "part": "entry",
     "directory": "directory",
     "file": "file",
+    "servers": "file",
     "output": "file",
     "agent": "program",
     "agents": "program",

@@ -125,17 +125,22 @@ def open_home() -> None:
 
     settings = load().settings
     state = _state(settings, scope=settings.scope)
-    found = state.begin()
-    if not found and state.scope == "here":
-        state.scope = "all"
-        found = state.begin()
     notice = ""
-    if not found:
+    if not _begin(state):
         enter_demo()
         notice = "no sessions found on this machine; showing the demo library"
         state = _state(settings, scope="here")
         state.begin()
     _run(settings, state, notice=notice)
+
+
+def _begin(state: BrowserState) -> bool:
+    """Read the first sessions of this directory, else of all; return whether there are any."""
+    found = state.begin()
+    if not found and state.scope == "here":
+        state.scope = "all"
+        found = state.begin()
+    return found
 
 
 def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
@@ -148,9 +153,7 @@ def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
 
     settings = load().settings
     state = _state(settings, scope=settings.scope, directory=directory)
-    if not state.begin() and state.scope == "here":
-        state.scope = "all"
-        state.begin()
+    _begin(state)
     row = pick(state, verb, theme=theme_for(settings.theme), mouse=settings.mouse)
     if row is None:
         raise click.exceptions.Exit(0)
@@ -224,7 +227,7 @@ def _run(
 
 
 def _source(directory: str | None) -> Source[Session]:
-    from branchline.cli.resolver import local_library
+    from branchline.actions.names import local_library
     from branchline.library.browser_source import LibrarySource
 
     if directory is None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import position_fields
 from branchline.views.humanize import count, decoded_size, format_size, tokens
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.errors import EntryNotFound, SessionNotFound
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from branchline.actions.names import resolve_entry
+from branchline.cli.failures import existing_file
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.write_access import existing_file
+from branchline.cli.resolver import resolve_session
 from branchline.errors import EntryNotFound
 from branchline.views.humanize import count, format_size
 

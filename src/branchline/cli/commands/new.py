@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.write_access import (
-    damage_on_path,
-    described,
-    open_for_writing,
-    position_fields,
-    usage_errors,
-)
+from branchline.cli.write_access import damage_on_path, described, open_for_writing, position_fields
 
 if TYPE_CHECKING:
     from branchline.entries import Message

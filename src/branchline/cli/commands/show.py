@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import position_fields
 from branchline.clock import local_time
 from branchline.errors import EntryNotFound
