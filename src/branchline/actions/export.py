@@ -329,7 +329,6 @@ def _explained(session: Session) -> Iterator[None]:
 
 
 def _page(session: Session, request: ExportRequest) -> _Draft:
-    """A session as one HTML file."""
     redactor = Redactor(off=not request.redact, portable=request.portable, choices=request.choices)
     omit = _omissions(request)
     branch = omit.branches

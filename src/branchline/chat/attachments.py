@@ -127,5 +127,4 @@ def mentioned(path: str, directory: str) -> Literal["inside", "outside", "none"]
 
 
 def described(attachments: Sequence[Attachment]) -> str:
-    """Describe the attachments on one line."""
     return ", ".join(f"{one.path} ({one.about})" for one in attachments)

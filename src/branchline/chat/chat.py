@@ -348,8 +348,6 @@ class Chat:
 
 
 def _added(offered: PluginCommand) -> Command:
-    """Wrap a plugin command as a chat command."""
-
     async def run(chat: Chat, words: str) -> None:
         with chat.working():
             said = await chat.conductor.run_plugin_command(offered, words)

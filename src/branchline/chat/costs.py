@@ -54,7 +54,6 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def price_list(settings: Settings) -> PriceList:
-    """Return the price list with the prices of the settings."""
     return PriceList(text for text in settings.prices if is_price(text))
 
 

@@ -92,5 +92,4 @@ class Services:
         return self._models.statuses()
 
     def model_of_path(self, reference: ModelRef) -> Model:
-        """Return the model that a path names."""
         return self._models.find_reference(reference)

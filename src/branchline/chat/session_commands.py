@@ -44,7 +44,6 @@ async def name(chat: Chat, words: str) -> None:
 
 
 async def facts(chat: Chat, words: str) -> None:
-    """Return the facts about this session."""
     del words
     conductor = chat.conductor
     session, usage = conductor.session, conductor.usage

@@ -242,7 +242,6 @@ class _Completed(StringParamType):
 
 
 def add_output_options(target: click.Command) -> None:
-    """Add the options for the output to a command."""
     target.params += [
         click.Option(["--json"], is_flag=True, help="Print the result as JSON."),
         click.Option(

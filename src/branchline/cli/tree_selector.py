@@ -144,7 +144,6 @@ class _Selector:
 
     @property
     def _field(self) -> LineEdit:
-        """The field that has the focus."""
         return self._search_edit if self._label is None else self._label
 
     def _edit(self, key: str) -> None:

@@ -76,7 +76,6 @@ def damage_on_path(session: Session) -> list[Finding]:
 
 
 def described(session: Session, entry_id: str | None) -> str:
-    """Return a short description of an entry."""
     from branchline.views.operation_lines import entry_words
 
     return entry_words(session.transcript, entry_id, entry_id or "")

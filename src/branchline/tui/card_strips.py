@@ -168,7 +168,6 @@ def _strip(line: Line, look: RenderOptions) -> Strip:
 
 
 def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
-    """Return the heading of a card."""
     arrow = ("▾ " if opened else "▸ ") if foldable(card) else "  "
     label = Span(f"  [{card.label}]" if card.label else "", "label")
     match card.kind:
@@ -195,12 +194,10 @@ def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
 
 
 def cut_line_text(text: str, columns: int) -> str:
-    """Cut a text to one line."""
     return cut(one_line(text[: 4 * max(1, columns)]), max(1, columns))
 
 
 def _inside(card: Card, look: RenderOptions) -> list[Line]:
-    """Return the lines inside a folded card."""
     room = look.measure - 4
     lines: list[Line] = []
     for section in card.sections():
@@ -241,7 +238,6 @@ def _words(card: Card, mark: Span, look: RenderOptions, *, opened: bool) -> list
 
 
 def _beginning(card: Card, body: str, room: int) -> list[Line]:
-    """Return the first lines of a folded card."""
     if card.kind in ("user", "assistant", "custom"):
         short, role, most = body[:_FOLDED_MOST], "plain", 1000
     else:

@@ -95,7 +95,6 @@ def entry_words(transcript: EntryLog, entry: str | None, name: str = "") -> str:
 
 
 def operation_line(operation: Operation, described: Callable[[str], str], now: float) -> Line:
-    """Return an operation as a line of a log."""
     dim = operation.undone or operation.verb in _INVERSES
     words = operation_words(operation, described) + ("  (undone)" if operation.undone else "")
     return make_line(
@@ -106,7 +105,6 @@ def operation_line(operation: Operation, described: Callable[[str], str], now: f
 
 
 def branch_line(branch: NamedBranch, described: Callable[[str], str], now: float) -> Line:
-    """Return a named branch as a line of a list."""
     return make_line(
         Span(_age(branch.timestamp, now), "time"),
         Span(one_line(branch.name), "label"),

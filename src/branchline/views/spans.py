@@ -168,7 +168,6 @@ def marked_line(text: str, ranges: Iterable[tuple[int, int]], role: StyleRole, m
 
 
 def line_text(line: Iterable[Piece]) -> str:
-    """Return the text of a line."""
     return "".join(span.text for span in _spans(line))
 
 

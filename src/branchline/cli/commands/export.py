@@ -39,7 +39,6 @@ class PagePart(NamedTuple):
     portable: bool
 
     def request(self, session: Session, **more: Any) -> ExportRequest:
-        """Return a request for this part of a session."""
         from branchline.actions.export import ExportRequest
 
         return ExportRequest(
@@ -191,7 +190,6 @@ def _counted(redacted: list[Redaction], what: str) -> str:
 
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
-    """Return the redactions as JSON."""
     return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
 
 

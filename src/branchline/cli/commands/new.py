@@ -66,7 +66,6 @@ def new_command(
 
 
 def _require_free(session_id: str, cwd: str | None, directory: str | None) -> None:
-    """Reject an id that another session has."""
     from branchline.errors import Ambiguous, SessionNotFound
     from branchline.library import SessionLibrary
     from branchline.session.ids import check_session_id

@@ -102,7 +102,6 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 
 def conversation_cards(session: Session, path: list[str]) -> list[Card]:
-    """Return the cards of entries of a path."""
     from branchline.views.cards import cards
 
     labels = session.transcript.reading.labels
@@ -179,7 +178,6 @@ def _heading(card: Card) -> str | None:
 
 
 def _between(out: Output) -> str:
-    """The separator between facts."""
     return ", " if out.plain else " · "
 
 

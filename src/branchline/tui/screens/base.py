@@ -278,7 +278,6 @@ class ListScreen(KeyedScreen):
         raise NotImplementedError
 
     def search_line(self) -> Line:
-        """Return the search line."""
         return search_line(self.edit, self.search_hint(), typing=self.typing)
 
     def search_hint(self) -> str:

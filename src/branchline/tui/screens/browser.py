@@ -151,7 +151,6 @@ class BrowserScreen(SessionListScreen):
             self._show_lines(self.state.line_of(self.item or 0))
 
     def action_filter(self, words: str = "") -> None:
-        """Pick a filter."""
         titles = {"agent": "Agent", "scope": "Directory", "period": "Time", "shape": "Shape", "hide": "Hide"}
         options = [
             MenuItem(f"{kind}={value}", f"{titles[kind]}: {value}", about)
@@ -572,7 +571,6 @@ class BrowserScreen(SessionListScreen):
         self.branchline.compare_sessions(*chosen)
 
     def search_for(self, words: str) -> None:
-        """Search for words from another screen."""
         self.set_words(words)
 
     def go_to(self, row: SessionRow) -> None:

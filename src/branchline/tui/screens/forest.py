@@ -167,7 +167,6 @@ class ForestScreen(ListScreen):
         self.query_one("#columns", LineBar).say_lines([header_line(self._columns(self.list.columns))])
 
     def row_line(self, index: int, columns: int) -> Line:
-        """Return one row of the forest."""
         item = self.items[index]
         current = row_name(item.row) == self.current
         look = RowLook(

@@ -61,7 +61,6 @@ class TextScreen(ModalScreen[None]):
         self.call_after_refresh(self._fit)
 
     def show_lines(self, *, at_end: bool = False) -> None:
-        """Show the text, from its beginning or at its end."""
         self.query_one(TextPanel).show(self.lines, at_end=at_end)
         self.call_after_refresh(self._fit)
 
@@ -69,11 +68,9 @@ class TextScreen(ModalScreen[None]):
         self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
     def lines(self, columns: int) -> list[Line]:
-        """Return the text for a width."""
         raise NotImplementedError
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll by a number of lines."""
         self.query_one(TextPanel).scroll_relative(y=by, animate=False)
 
     def action_scroll(self, by: int) -> None:

@@ -65,7 +65,6 @@ class SessionListScreen(ListScreen):
 
     @property
     def row(self) -> SessionRow | None:
-        """The session under the cursor."""
         item = self.item
         return None if item is None else self.state.items[item].row
 

@@ -88,7 +88,6 @@ class StatisticsScreen(PanelScreen):
         self._show_bars()
 
     def lines(self, columns: int) -> list[Line]:
-        """Return all lines for a width."""
         if self._data is None:
             return []
         return statistics_lines(

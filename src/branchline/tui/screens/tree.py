@@ -73,7 +73,6 @@ class TreeScreen(TreeOperationsScreen):
     # -- what is shown --------------------------------------------------------------------------------
 
     def show_rows(self) -> None:
-        """Show the rows as they are arranged now."""
         self.list.show(self.tree_state, self.tree_state.cursor)
         self._show_bars()
 

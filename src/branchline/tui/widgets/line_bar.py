@@ -40,11 +40,9 @@ class LineBar(Widget):
         self._parts: Sequence[BarItem] = ()
 
     def say(self, *pieces: Piece) -> None:
-        """Show one line."""
         self.say_lines([make_line(*pieces)])
 
     def say_parts(self, parts: Sequence[BarItem]) -> None:
-        """Show one line of clickable parts."""
         self.say(*(span for part in parts for span in part.line))
         self._parts = parts
 

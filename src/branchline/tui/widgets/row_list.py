@@ -125,7 +125,6 @@ class RowList(LineView):
         self.move_to(self.cursor + by * max(1, self.size.height - 1))
 
     def choose(self) -> None:
-        """Choose the row under the cursor."""
         if self.cursor >= 0:
             self.post_message(self.Chosen(self, self.cursor))
 

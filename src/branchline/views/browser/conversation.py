@@ -99,7 +99,6 @@ class Conversation(Generic[_Session]):
         return "above" if self.leaf in self.session.path() else "elsewhere"
 
     def cards(self, part: int) -> list[Card]:
-        """The cards of a part."""
         transcript = self.session.transcript
         try:
             entries = transcript.entries(self.parts[part])
@@ -139,7 +138,6 @@ class Conversation(Generic[_Session]):
         return (part for part in self._onward(start, by) if roles[self.parts[part][0]] == "user")
 
     def labelled(self, start: int, by: int) -> Iterator[int]:
-        """The parts with labels."""
         tree, labels = self.session.index, self.session.transcript.reading.labels
         return (
             part

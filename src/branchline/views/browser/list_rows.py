@@ -98,7 +98,6 @@ class RowLook(NamedTuple):
 
 
 def screen_columns(width: int, *, project: bool = True, cost: bool = True) -> ScreenColumns:
-    """Return the columns for a list of this width."""
     return ScreenColumns(
         width,
         agent=_AGENT if width >= _NARROW else 0,
@@ -118,7 +117,6 @@ def header_line(columns: ScreenColumns, *, sort: str = "recent") -> Line:
 
 
 def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
-    """Return the line of a session."""
     moment = row.modified_ms
     if look.by_created and row.created:
         moment = milliseconds(row.created) or moment
@@ -237,7 +235,6 @@ def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list
 
 
 def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool = False) -> Line:
-    """Return the line of a search hit."""
     name = hit.tool if hit.role == "toolResult" and hit.tool else _ROLES.get(hit.role, hit.role)
     notes = [
         "" if hit.on_path else "on another branch",

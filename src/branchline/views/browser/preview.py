@@ -29,7 +29,6 @@ _NAMES = {"compaction": "compacted", "branch": "branch summary", "custom": "note
 
 
 def last_cards(session: SessionSource, home: str = "") -> list[Card]:
-    """Return the cards of the last entries on the path."""
     path = session.path()[-_ENTRIES:]
     return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
 

@@ -252,7 +252,6 @@ class BrowserState:
         self.place = 0
 
     def take_hits(self, hits: Hits) -> None:
-        """Take the hits of the current search."""
         self.answer = hits
         self.hits = {}
         for hit in hits:
@@ -382,7 +381,6 @@ class BrowserState:
         return range(first, min(total, first + few))
 
     def item_at(self, line: int) -> int | None:
-        """Return the item of a line."""
         return self.lines[line].item if 0 <= line < len(self.lines) else None
 
     def line_of(self, item: int) -> int:
@@ -452,7 +450,6 @@ class BrowserState:
         return len(self.lines)
 
     def line(self, index: int, columns: int) -> Line:
-        """One line of the list."""
         at, kind, number = self.lines[index]
         item = self.items[at]
         row, name = item.row, row_name(item.row)
@@ -509,7 +506,6 @@ class BrowserState:
         return spread(left, counts if problem is None else (), width)
 
     def columns_line(self, width: int) -> Line:
-        """The names of the columns."""
         return header_line(self._columns(width), sort=self.sort)
 
     def pills(self, width: int) -> list[Pill]:

@@ -71,7 +71,6 @@ def read_statistics(sums: SpendingSource) -> StatisticsData:
 
 
 def _model_name(name: str) -> str:
-    """A model without its provider."""
     return name.rpartition("/")[2]
 
 
@@ -213,7 +212,6 @@ def _cell(stack: Sequence[float], top: float, level: int) -> tuple[str, StyleRol
 
 
 def _round_up(value: float) -> float:
-    """A round number at or above a value."""
     if value <= 0 or not math.isfinite(value):
         return 0.0
     unit = 10.0 ** math.floor(math.log10(value))

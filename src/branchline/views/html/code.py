@@ -24,7 +24,6 @@ _PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "plaintext", "console"
 
 
 def code_block(text: str, language: str) -> Html:
-    """A block of code in a message."""
     return _BLOCK(difference(text) if language == "diff" else highlighted(text, language))
 
 

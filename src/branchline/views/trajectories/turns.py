@@ -54,7 +54,6 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str | None:
-        """The model that answered last."""
         answers = (turn.message for turn in reversed(self.turns))
         return next(
             (said.model for said in answers if isinstance(said, AssistantMessage) and said.model), None
