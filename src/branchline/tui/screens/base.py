@@ -15,6 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
+from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
@@ -112,14 +113,26 @@ class KeyedScreen(Screen[Any]):
             self.message = ()
             self.show_message()
 
-    def ask(self, question: Screen[_Answer], then: Callable[[_Answer | None], None]) -> None:
-        """Show a dialog and call ``then`` with its answer; errors are reported."""
+    def ask(
+        self,
+        question: Screen[_Answer],
+        then: Callable[[_Answer], None],
+        cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Show a dialog and call ``then`` with its answer, or ``cancelled``; errors are reported."""
 
         def answered(answer: _Answer | None) -> None:
             with self.branchline.telling():
-                then(answer)
+                if answer is None:
+                    cancelled()
+                else:
+                    then(answer)
 
         self.app.push_screen(question, answered)
+
+    def confirm(self, question: str, yes: str, then: Callable[[], None]) -> None:
+        """Ask a question, and call ``then`` if the answer is yes."""
+        self.ask(ConfirmDialog(question, yes), lambda is_yes: then() if is_yes else None)
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = False) -> None:
         """Run ``work`` in a worker thread.

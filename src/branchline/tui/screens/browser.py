@@ -24,7 +24,7 @@ from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.stores import absolute_path
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog, SelectDialog
+from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.widgets.line_bar import LineBar
@@ -157,9 +157,7 @@ class BrowserScreen(SessionListScreen):
             for kind, value, about in self.state.filter_choices()
         ]
 
-        def picked(name: str | None) -> None:
-            if name is None:
-                return
+        def picked(name: str) -> None:
             kind, _, value = name.partition("=")
             if kind == "scope":
                 self.action_scope()
@@ -236,9 +234,7 @@ class BrowserScreen(SessionListScreen):
         if row is None or row.problem is not None:
             return
 
-        def named(title: str | None) -> None:
-            if title is None:
-                return
+        def named(title: str) -> None:
             try:
                 self.source.rename(row, title)
             except (BranchlineError, OSError) as problem:
@@ -252,11 +248,6 @@ class BrowserScreen(SessionListScreen):
         rows = self._chosen()
         if not rows:
             return
-
-        def answered(yes: bool | None) -> None:  # noqa: FBT001
-            if yes:
-                self._remove(rows)
-
         others = Counter(self.source.agent(row) for row in rows)
         others.pop(NATIVE_AGENT, None)
         question = f"Move {count(len(rows), 'session')} to the trash?"
@@ -266,7 +257,7 @@ class BrowserScreen(SessionListScreen):
             question += (
                 f" {owners}. {verb} will no longer list {'it' if sum(others.values()) == 1 else 'them'}."
             )
-        self.ask(ConfirmDialog(f"{question} Ctrl+Z undoes it.", "move to the trash"), answered)
+        self.confirm(f"{question} Ctrl+Z undoes it.", "move to the trash", partial(self._remove, rows))
 
     def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, RemovedSession]] = []
@@ -433,10 +424,10 @@ class BrowserScreen(SessionListScreen):
             return
         facts = self._facts(row)._replace(others=bool(self._other_agents(row)))
 
-        def picked(name: str | None) -> None:
+        def picked(name: str) -> None:
             if name == "fork":
                 self._go_on_here(row, asked=True)
-            elif name is not None:
+            else:
                 self.call_later(self.run_action, name)
 
         title = row.title or row.first_prompt or row.id
@@ -469,16 +460,11 @@ class BrowserScreen(SessionListScreen):
 
     def _confirm(self, going: ResumePlan) -> None:
         cwd = going.cwd if going.unusable is None else self.source.cwd
-
-        def answered(yes: bool | None) -> None:  # noqa: FBT001
-            if yes:
-                self.branchline.go_on(going, cwd=cwd)
-
         words = [] if going.not_installed is None else [f"{going.note}."]
         if going.unusable is not None:
             words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
         words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
-        self.ask(ConfirmDialog("\n\n".join(words), "continue"), answered)
+        self.confirm("\n\n".join(words), "continue", partial(self.branchline.go_on, going, cwd=cwd))
 
     def action_hand_over(self) -> None:
         row = self.row
@@ -489,20 +475,15 @@ class BrowserScreen(SessionListScreen):
             self.tell("no other agent that sessions can be written for is installed")
             return
 
-        def picked(agent: str | None) -> None:
-            if agent is None:
+        def picked(agent: str) -> None:
+            usable = is_usable_directory(row.cwd or "")
+            cwd = row.cwd if usable else self.source.cwd
+            go_on = partial(self.branchline.with_session, row, partial(self._hand_over, agent, cwd))
+            if usable:
+                go_on()
                 return
-            if is_usable_directory(row.cwd or ""):
-                self.branchline.with_session(row, partial(self._hand_over, agent, row.cwd))
-                return
-            cwd = self.source.cwd
             words = f"The directory of this session cannot be used.\n\nContinue in {cwd} instead?"
-
-            def answered(yes: bool | None) -> None:  # noqa: FBT001
-                if yes:
-                    self.branchline.with_session(row, partial(self._hand_over, agent, cwd))
-
-            self.ask(ConfirmDialog(words, "continue there"), answered)
+            self.confirm(words, "continue there", go_on)
 
         self.ask(SelectDialog("Continue in", options), picked)
 
@@ -538,7 +519,7 @@ class BrowserScreen(SessionListScreen):
         if row is None or row.problem is not None:
             return
 
-        def named(path: str | None) -> None:
+        def named(path: str) -> None:
             if path:
                 self.in_thread(partial(self._export, row, os.path.join(self.source.cwd, path)), "export")
 

@@ -65,7 +65,7 @@ class ConfirmDialog(ModalScreen[bool]):
         self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
 
-class InputDialog(ModalScreen["str | None"]):
+class InputDialog(ModalScreen[str]):
     """Asks for a line of text; returns None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -109,7 +109,7 @@ class _Options:
         return make_line(" ", *words, "  ", Span(option.about, "dim"))
 
 
-class SelectDialog(ModalScreen["str | None"]):
+class SelectDialog(ModalScreen[str]):
     """A list of choices, filtered by typing; returns the name of the chosen one, None if cancelled.
 
     ``note`` is a sentence below the list.

@@ -196,7 +196,8 @@ class TranscriptScreen(ListScreen):
         session = self.living.session
         leaf = self.conversation.leaf
         if self._follows_leaf:
-            leaf = _newest_below(session, session.transcript.leaf, before)
+            newest = session.transcript.leaf
+            leaf = newest if newest is not None and newest in session.index else before
         elif leaf not in session.index:
             leaf = session.leaf
         at_end, part = self.view.at_end, self.view.top_part
@@ -370,12 +371,11 @@ class TranscriptScreen(ListScreen):
             for branch in branches
         ]
 
-        def picked(key: str | None) -> None:
-            if key is not None:
-                conversation = Conversation(self.session, key, home=self._home)  # it may be gone by now
-                self._follows_leaf = key == self.session.leaf
-                first = next(branch.first for branch in branches if index.keys[branch.end] == key)
-                self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
+        def picked(key: str) -> None:
+            conversation = Conversation(self.session, key, home=self._home)  # it may be gone by now
+            self._follows_leaf = key == self.session.leaf
+            first = next(branch.first for branch in branches if index.keys[branch.end] == key)
+            self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
 
         self.ask(SelectDialog("Which branch?", options), picked)
 
@@ -430,8 +430,3 @@ class TranscriptScreen(ListScreen):
     def action_back(self) -> None:
         if not self.stop_typing():
             self.app.pop_screen()
-
-
-def _newest_below(session: Session, leaf: str | None, before: str | None) -> str | None:
-    """Return the newest end below an entry, for following."""
-    return leaf if leaf is not None and leaf in session.index else before
