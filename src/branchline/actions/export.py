@@ -19,12 +19,12 @@ import msgspec
 from branchline.actions.output_file import output_directory, write_new
 from branchline.actions.redactor import Choices, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
-from branchline.actions.single_file import page_of, page_parts, scan_page
+from branchline.actions.single_file import page_of, page_parts, require_same_tree, scan_page
 from branchline.clock import SystemClock, iso, local_time
 from branchline.context.javascript import stringify
 from branchline.conversion import branch_tips
 from branchline.entries import Entry, Header, encode_header, splice
-from branchline.errors import NotSaved, NotSupported, SecretsLeft
+from branchline.errors import NotSupported, SecretsLeft
 from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, export_portable
@@ -103,6 +103,9 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The decisions of a reviewer: what to keep, what else to replace."""
 
 
+_DEFAULT = ExportRequest()
+
+
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """An export as bytes, before it is written."""
 
@@ -148,7 +151,7 @@ def _stem(session: Session) -> str:
 def export(
     session: Session,
     path: str | os.PathLike[str],
-    request: ExportRequest | None = None,
+    request: ExportRequest = _DEFAULT,
     *,
     force: bool = False,
 ) -> ExportResult:
@@ -159,7 +162,6 @@ def export(
     Raises FileExists if the path is taken, unless ``force`` replaces the file; NotSupported if the session
     cannot be exported in this form; SecretsLeft if secrets are left after redaction. Then nothing is written.
     """
-    request = ExportRequest() if request is None else request
     target = os.path.abspath(os.path.expanduser(path))
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     draft = _draft(session, request, "" if names_directory else target)
@@ -171,7 +173,7 @@ def export(
 def export_branches(
     session: Session,
     path: str | os.PathLike[str],
-    request: ExportRequest | None = None,
+    request: ExportRequest = _DEFAULT,
     *,
     force: bool = False,
 ) -> list[ExportResult]:
@@ -181,7 +183,6 @@ def export_branches(
     :func:`export` raises, and NotSupported if the path is not a directory (one that ends with a slash is
     created).
     """
-    request = ExportRequest() if request is None else request
     directory = output_directory(path)
     if directory is None:
         raise NotSupported(f"one file per branch needs a directory, and {os.fspath(path)} is not one")
@@ -430,21 +431,14 @@ def _blocks(session: Session, *, numbered: bool = False) -> Iterator[bytes]:
 def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
     """Redact the lines of a session file. Raises NotSaved if that would change the tree."""
     clean = redactor.lines(data)
-    if redactor.off:
-        return clean
-    if clean != data and _shape(session, clean) != _shape(session, data):
-        raise NotSaved(
-            f"cannot export {session.id}: redaction would change its tree; "
-            "nothing was written; --no-redact exports it unchanged"
-        )
+    if clean != data and not redactor.off:
+        require_same_tree(session, _read(session, data), _read(session, clean))
     return clean
 
 
-def _shape(session: Session, data: bytes) -> tuple[object, ...]:
-    """The entries, their parents and the leaf, which redaction must not change."""
+def _read(session: Session, data: bytes) -> EntryLog:
     name = session.transcript.name
-    transcript = EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
-    return transcript.tree.keys, transcript.tree.parents, transcript.leaf
+    return EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
 
 
 def _whole(session: Session, *, portable: bool) -> bytes:
