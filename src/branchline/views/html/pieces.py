@@ -1,8 +1,8 @@
-"""One piece of HTML for each entry: what a prompt, an answer or a mark looks like in a page.
+"""One piece of HTML for each entry: prompts, answers and marks in a page.
 
 A piece depends on its entry and, for tool calls, on the results that follow it. It does not depend on the
-path that is shown, so that a page can ask for any range of entries and keep what it has. A result is part of
-the piece of the answer that called the tool; its own piece is empty then (:meth:`PieceRenderer.row_of`).
+shown path, so that a page can request any range of entries and keep the pieces it has. A result is part of
+the piece of the answer that called the tool; then its own piece is empty (:meth:`PieceRenderer.row_of`).
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ from branchline.views.tool_views import ToolSection, call_line, call_sections, j
 __all__ = ["PieceOptions", "PieceRenderer", "day_heading"]
 
 _LOOKED_AT = 256
-"""Entries below an answer that are searched for the results of its calls."""
+"""The most entries below an answer that are searched for the results of its calls."""
 _LONGEST_OUTPUT = 200_000
-"""Characters of a tool's output in a page; the rest is counted."""
+"""The most characters of a tool's output in a page; the rest is counted."""
 _LONGEST_GIST = 32
 _WORTH_A_REFERENCE = 160
-"""Characters from which on a plain text may be replaced by a reference to it."""
+"""The shortest plain text that may be replaced by a reference, in characters."""
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}", re.ASCII)
 
 
 class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What pieces show."""
+    """The parts of entries that pieces show."""
 
     tools: bool = True
     """Tool calls and results; without them one line says how many there were."""
@@ -82,11 +82,11 @@ class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Reference = Callable[[int, str], int | None]
-"""Where the JSON string of a text begins in the line of an entry; None if it is not there as it is."""
+"""Returns the offset of the JSON string of a text in the line of an entry; None if it is not there."""
 
 
 class PieceRenderer:
-    """Renders the entries of one session. It remembers nothing but the session itself.
+    """Renders the entries of one session; stateless between calls.
 
     With ``reference`` the long plain texts of a piece are empty elements, which the page fills with text from
     the session's own lines: ``data-text`` (outputs, inputs, thoughts, patches), ``data-paragraphs`` (messages
@@ -109,7 +109,7 @@ class PieceRenderer:
         self._owners: dict[int, int] = {}
 
     def pieces(self, positions: Sequence[int]) -> list[Html]:
-        """The pieces of these entries, in this order."""
+        """Return the pieces of these entries, in this order."""
         entries = self.source.entries(positions)
         self._read = dict(zip(positions, entries, strict=True))
         owners = self._owners = {}
@@ -123,11 +123,11 @@ class PieceRenderer:
             self._read, self._owners = {}, {}
 
     def piece(self, position: int) -> Html:
-        """The piece of one entry; empty for side records and for results that stand with their call."""
+        """Return the piece of one entry; empty for side records and for results shown with their call."""
         return self._piece(position, self.source.entry(position))
 
     def row_of(self, position: int) -> int:
-        """The entry whose piece shows this one: itself, or the answer that a tool result belongs to.
+        """Return the entry whose piece shows this one: itself, or the answer that a tool result belongs to.
 
         When an entry is appended, this is the piece that changed.
         """
@@ -202,7 +202,7 @@ class PieceRenderer:
     # -- texts ----------------------------------------------------------------------------------------
 
     def _place(self, position: int, text: str, row: int | None = None) -> Html | None:
-        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another.
+        """The place of a text for the page: an offset in the row's line, or ``offset:distance`` in another.
 
         ``row`` is the entry whose piece this is, if it is another one: places count from there.
         """
@@ -612,7 +612,7 @@ def _output_title(lines: int) -> Html:
 
 
 def _lines(text: str) -> int:
-    """How many lines a text has; 0 if there is nothing in them."""
+    """The number of lines of a text; 0 if it is blank."""
     if not text or text.isspace():
         return 0
     return text.count("\n") + (not text.endswith("\n"))
@@ -642,7 +642,7 @@ def _model(name: str) -> Html:
 
 
 _name = lru_cache(maxsize=256)(escape)
-"""The names of tools are few."""
+"""Cached: there are few tool names."""
 
 
 def _grouped(number: float) -> str:
@@ -665,7 +665,7 @@ _DAY = template('<h2 class="day">{}</h2>')
 
 
 def day_heading(timestamp: str, before: str = "") -> Html:
-    """The heading of a new day (in UTC), if ``timestamp`` is on another day than the entry before it."""
+    """Return the heading of a new day (in UTC) if ``timestamp`` is not on the day of the entry before it."""
     day, last = instant(timestamp), instant(before)
     if day is None or (last is not None and last.date() == day.date()):
         return EMPTY
