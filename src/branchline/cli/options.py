@@ -28,6 +28,7 @@ __all__ = [
     "group",
     "scope_options",
     "session_argument",
+    "store_option",
 ]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -273,9 +274,7 @@ def scope_options(function: Any) -> Any:
     everywhere = click.option(
         "--all", "everywhere", is_flag=True, help="Include the sessions of all working directories."
     )
-    store = click.option(
-        "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-    )
+    store = store_option("Use the sessions in STORE, of any agent.")
     return everywhere(store(agent_option(function)))
 
 
@@ -295,12 +294,10 @@ def cwd_option(about: str) -> Callable[[Any], Any]:
     return click.option("--cwd", type=click.Path(exists=True, file_okay=False), help=about)
 
 
-def directory_option(function: Any) -> Any:
-    """Add ``--store``, where ids are looked up."""
-    return click.option(
-        "--store",
-        "--dir",
-        "directory",
-        metavar="STORE",
-        help="Look up sessions in STORE: a directory, a database file or postgresql://….",
-    )(function)
+def store_option(about: str) -> Callable[[Any], Any]:
+    """Add ``--store``, also called ``--dir``."""
+    return click.option("--store", "--dir", "directory", metavar="STORE", help=about)
+
+
+directory_option = store_option("Look up sessions in STORE: a directory, a database file or postgresql://….")
+"""``--store`` of commands that take a SESSION."""

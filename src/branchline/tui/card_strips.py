@@ -266,13 +266,7 @@ def _limited(body: str, room: int, role: StyleRole, *, most: int) -> list[Line]:
 
 _STYLES = {
     "markdown.code": ("on #2a2a25", "on #eae6dc"),
-    "markdown.h1": ("bold", "bold"),
-    "markdown.h2": ("bold", "bold"),
-    "markdown.h3": ("bold", "bold"),
-    "markdown.h4": ("bold", "bold"),
-    "markdown.h5": ("bold", "bold"),
-    "markdown.h6": ("bold", "bold"),
-    "markdown.h7": ("bold", "bold"),
+    **{f"markdown.h{level}": ("bold", "bold") for level in range(1, 8)},
     "markdown.h1.border": ("#3a3934", "#cfccc3"),
     "markdown.item.bullet": ("#9b978d", "#67635a"),
     "markdown.item.number": ("#9b978d", "#67635a"),

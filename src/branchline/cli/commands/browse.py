@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import command, store_option
 from branchline.cli.output import Output
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'b
 @click.option("--read", is_flag=True, help="Open the transcript of SESSION instead of its tree.")
 @click.option("--forest", is_flag=True, help="Start with the forest: sessions and their forks.")
 @click.option("--search", "words", default="", metavar="WORDS", help="Start with this search.")
-@click.option(
-    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-)
+@store_option("Use the sessions in STORE, of any agent.")
 def browse_command(
     out: Output,
     session: str | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from branchline.actions.names import local_library
-from branchline.cli.options import command
+from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, StyleRole, paint, remark
 from branchline.cli.resolver import resolve_path
 from branchline.clock import local_time
@@ -44,7 +44,7 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
 @click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Check the sessions in or below STORE.")
+@store_option("Check the sessions in or below STORE.")
 @click.option(
     "--seal",
     is_flag=True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from branchline.cli.failures import usage_errors
-from branchline.cli.options import command, cwd_option, directory_option, session_argument
+from branchline.cli.options import command, cwd_option, directory_option, session_argument, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.write_access import damage_on_path, described, open_for_writing, position_fields
 
@@ -32,7 +32,7 @@ __all__ = ["append_command", "new_command"]
 @cwd_option("Working directory of the session (default: the current one).")
 @click.option("--title", help="Title of the session.")
 @click.option("--id", "session_id", metavar="ID", help="Session id (default: a new UUID).")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Create the session in STORE.")
+@store_option("Create the session in STORE.")
 @click.option(
     "--format",
     "program",

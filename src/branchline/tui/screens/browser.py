@@ -521,20 +521,20 @@ class BrowserScreen(SessionListScreen):
 
         def named(path: str) -> None:
             if path:
-                self.in_thread(partial(self._export, row, os.path.join(self.source.cwd, path)), "export")
+                self.read_in_thread(
+                    partial(self._export, row, os.path.join(self.source.cwd, path)),
+                    lambda written: self.tell(f"written: {written}"),
+                    "export",
+                    failed="not exported",
+                )
 
         self.ask(InputDialog("Export to which file?", f"{row.id[:8]}.md", hint=".md, .html or .jsonl"), named)
 
-    def _export(self, row: SessionRow, path: str) -> None:
-        from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
+    def _export(self, row: SessionRow, path: str) -> str:
+        from branchline.actions.export import export  # noqa: PLC0415
 
-        try:
-            with self.source.open(row) as session:
-                done = export(session, path, ExportRequest())
-        except Exception as problem:  # noqa: BLE001  as above
-            self.app.call_from_thread(self.tell, f"not exported: {problem}", wrong=True)
-            return
-        self.app.call_from_thread(self.tell, f"written: {done.summary}")
+        with self.source.open(row) as session:
+            return export(session, path).summary
 
     def action_statistics(self) -> None:
         self.branchline.open_statistics(self.state.scope)

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import get_current_worker
 
 from branchline.library import Forest, SessionRow
 from branchline.library.regex_worker import RegexTimeout, RegexWorker
@@ -105,8 +104,11 @@ class ForestScreen(ListScreen):
         forest, agent = self._forest or Forest(), self.source.agent
         if query.pattern is not None and query != self._tried:
             self._tried = query
-            self.in_thread(
-                partial(self._try, query, [place.row for place in forest]), "pattern", exclusive=True
+            self.read_in_thread(
+                partial(self._try, query.pattern, [place.row for place in forest]),
+                partial(self._tried_out, query),
+                "pattern",
+                failed="cannot search with a pattern",
             )
             return
         if query:
@@ -133,25 +135,23 @@ class ForestScreen(ListScreen):
     def _face(self, row: SessionRow) -> SearchFields:
         return face_of(row, self.source.agent(row))
 
-    def _try(self, query: Query, rows: list[SessionRow]) -> None:
-        """Search for a pattern in a worker, then show its matches."""
+    def _try(self, pattern: str, rows: list[SessionRow]) -> tuple[dict[str, Match], str]:
+        """Search for a pattern, in a worker; return the matches, and why it stopped early."""
         decided: dict[str, Match] = {}
-        why = ""
         try:
-            with RegexWorker(query.pattern or "") as search:
+            with RegexWorker(pattern) as search:
                 for row in rows:
-                    found = search((self._face(row).name, self._face(row).around))
-                    decided[row_name(row)] = Match(found=found)
+                    face = self._face(row)
+                    decided[row_name(row)] = Match(found=search((face.name, face.around)))
         except RegexTimeout:
-            why = "pattern timed out; search stopped"
+            return decided, "pattern timed out; search stopped"
         except OSError as problem:
-            why = f"cannot search with a pattern: {problem}"
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._tried_out, query, decided, why)
+            return decided, f"cannot search with a pattern: {problem}"
+        return decided, ""
 
-    def _tried_out(self, query: Query, decided: dict[str, Match], why: str) -> None:
+    def _tried_out(self, query: Query, outcome: tuple[dict[str, Match], str]) -> None:
         if query == self._tried:
-            self._decided = decided
+            self._decided, why = outcome
             self.search_changed()
             if why:
                 self.tell(why, wrong=True)

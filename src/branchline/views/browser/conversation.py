@@ -103,11 +103,8 @@ class Conversation(Generic[_Session]):
         try:
             entries = transcript.entries(self.parts[part])
             return cards(entries, labels=transcript.reading.labels, home=self.home)
-        except (
-            BranchlineError,
-            OSError,
-            ValueError,
-        ) as problem:  # the file changed while it is shown
+        except (BranchlineError, OSError, ValueError) as problem:
+            # The file changed while it is shown.
             key = transcript.tree.keys[self.parts[part][0]]
             return [Card(kind="damage", id=key, title="Damaged", body=str(problem), error=True)]
 
