@@ -18,6 +18,7 @@ from branchline.actions.resume import ResumePlan, continue_session
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.library import SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.images import PictureFiles
@@ -55,7 +56,7 @@ class BranchlineApp(App[int]):
 
     def __init__(
         self,
-        state: BrowserState,
+        state: BrowserState[LibrarySource],
         *,
         view: View = "sessions",
         row: SessionRow | None = None,

@@ -15,10 +15,10 @@ from branchline.cli.output import Output
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
-    from branchline.session import Session
+    from branchline.library.browser_source import LibrarySource
     from branchline.settings import Settings
     from branchline.tui.launch import View
-    from branchline.views.browser.source import Scope, Source
+    from branchline.views.browser.source import Scope
     from branchline.views.browser.state import BrowserState
     from branchline.views.query import SearchFields
 
@@ -132,7 +132,7 @@ def open_home() -> None:
     _run(settings, state, notice=notice)
 
 
-def _begin(state: BrowserState) -> bool:
+def _begin(state: BrowserState[LibrarySource]) -> bool:
     """Read the first sessions of this directory, else of all; return whether there are any."""
     found = state.begin()
     if not found and state.scope == "here":
@@ -179,7 +179,7 @@ def open_browser(
 
 def _state(
     settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
-) -> BrowserState:
+) -> BrowserState[LibrarySource]:
     from branchline.demo import is_entered
     from branchline.library.pins import Pins
     from branchline.views.browser.state import BrowserState
@@ -201,7 +201,7 @@ def _state(
 
 def _run(
     settings: Settings,
-    state: BrowserState,
+    state: BrowserState[LibrarySource],
     *,
     view: View = "sessions",
     row: SessionRow | None = None,
@@ -224,7 +224,7 @@ def _run(
     sys.exit(code)
 
 
-def _source(directory: str | None) -> Source[Session]:
+def _source(directory: str | None) -> LibrarySource:
     from branchline.actions.names import local_library
     from branchline.library.browser_source import LibrarySource
 

@@ -18,6 +18,7 @@ from branchline.actions.remove import RemovedSession, remove, undo
 from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.places import NATIVE_AGENT
 from branchline.plugins.formats import format_named
 from branchline.programs import is_usable_directory
@@ -64,7 +65,7 @@ class BrowserScreen(SessionListScreen):
     BrowserScreen #body.wide #preview { border-top: none; border-left: solid $border; }
     """
 
-    def __init__(self, state: BrowserState) -> None:
+    def __init__(self, state: BrowserState[LibrarySource]) -> None:
         super().__init__(state)
         self._removed: list[list[tuple[SessionRow, RemovedSession]]] = []
         self._stale = False

@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from branchline.library import Forest, SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.library.regex_worker import RegexTimeout, RegexWorker
-from branchline.session import Session
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
@@ -24,7 +24,7 @@ from branchline.views.browser.arrangement import (
     threads,
 )
 from branchline.views.browser.list_rows import RowLook, ScreenColumns, header_line, row_line, screen_columns
-from branchline.views.browser.source import Scope, Source
+from branchline.views.browser.source import Scope
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_row import ListItem, row_name
@@ -55,7 +55,7 @@ class ForestScreen(ListScreen):
     air_below = "#search"
     BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
 
-    def __init__(self, source: Source[Session], scope: Scope, *, current: SessionRow | None = None) -> None:
+    def __init__(self, source: LibrarySource, scope: Scope, *, current: SessionRow | None = None) -> None:
         super().__init__()
         self.source = source
         self.scope: Scope = scope

@@ -10,6 +10,7 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
@@ -44,7 +45,7 @@ class _Question(NamedTuple):
 class SessionListScreen(ListScreen):
     """A list of sessions that is filled in the background; subclasses add the actions."""
 
-    def __init__(self, state: BrowserState) -> None:
+    def __init__(self, state: BrowserState[LibrarySource]) -> None:
         super().__init__()
         self.source = state.source
         self.state = state

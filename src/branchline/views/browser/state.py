@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from branchline.views.browser.arrangement import (
     SORTS,
@@ -35,7 +35,7 @@ from branchline.views.browser.list_rows import (
     spread,
 )
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
-from branchline.views.browser.source import Batch, Scope, Source
+from branchline.views.browser.source import Batch, Scope, SessionRowSource
 from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
@@ -46,6 +46,7 @@ from branchline.views.tool_calls import short_path
 
 __all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "SessionCost", "top_bar"]
 
+_Source = TypeVar("_Source", bound=SessionRowSource)
 _TYPE = 'type; words, "a phrase", agent:pi, after:2w, file:parse.py'
 _TELLING = frozenset({"role", "tool", "label", "file", "in"})
 """Fields whose matches are shown as hits; the others select whole sessions."""
@@ -146,12 +147,12 @@ def top_bar(here: str, *, demo: bool, width: int) -> list[Pill]:
     return [*pills, Pill(Span(" " * max(1, width - used - len(badge) - 1))), Pill(Span(badge, "prompt"))]
 
 
-class BrowserState:
+class BrowserState(Generic[_Source]):
     """The rows of a list, arranged by the choices of the user."""
 
     def __init__(
         self,
-        source: Source[Any],
+        source: _Source,
         scope: Scope,
         pins: PinnedNames,
         *,
