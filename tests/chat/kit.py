@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from branchline import Session
 from branchline.chat import Chat, Picker
 from branchline.chat.frontend import SUMMARIZING
-from branchline.cli.chat_services import CliServices
+from branchline.chat.services import Services
 from branchline.conductor import Conductor, Event, MessageAppended, Policy, TextDelta
 from branchline.entries import message_text
 from branchline.models import OfflineModel, Tool
@@ -114,7 +114,7 @@ class Talk:
         settings: Settings | None = None,
     ) -> None:
         self.front = Script(*answers)
-        self.world = CliServices(str(cwd), settings or Settings())
+        self.world = Services(str(cwd), settings or Settings())
         self.conductor = Conductor(
             session or Session.create(cwd),
             model or OfflineModel(),

@@ -12,8 +12,8 @@ from branchline import Session
 from branchline.chat import Picker
 from branchline.chat.completion import suggestions
 from branchline.chat.pickers import session_picker
+from branchline.chat.services import Services
 from branchline.chat.startup import StartOptions, split_entry_ref, start_session
-from branchline.cli.chat_services import CliServices
 from branchline.settings import ProviderSettings, Settings
 from branchline.views.spans import line_text
 from chat.kit import Script, Talk, drive
@@ -36,7 +36,7 @@ def made(cwd: Path, *words: str, title: str = "") -> str:
 
 def begun(cwd: Path, beginning: StartOptions, *answers: str | None) -> tuple[Session, Script]:
     front = Script(*answers)
-    session = drive(lambda: start_session(beginning, front, CliServices(str(cwd), Settings())))
+    session = drive(lambda: start_session(beginning, front, Services(str(cwd), Settings())))
     return session, front
 
 
@@ -288,7 +288,7 @@ def test_ids_in_a_picker_tell_the_sessions_apart(project):
     """Ids of sessions that began in the same minute have a long beginning in common."""
     for number in range(5):
         made(project, f"session {number}")
-    rows = CliServices(str(project), Settings()).sessions()
+    rows = Services(str(project), Settings()).sessions()
 
     picker = session_picker(rows, "?")
 

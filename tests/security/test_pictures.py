@@ -14,7 +14,8 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline.tui.app import BranchlineApp
-from branchline.tui.images import PictureFiles, open_picture, picture_extension
+from branchline.tui.images import PictureFiles, open_picture
+from branchline.views.image_types import image_type
 from security.traps import Trap
 from tui.kit import app_on, drive
 
@@ -77,7 +78,7 @@ def test_what_is_not_a_picture_is_not_written(data: bytes, temporary: Path) -> N
     saved = files.save(data)
 
     assert saved is None
-    assert picture_extension(data) is None
+    assert image_type(data) is None
     assert [path for path in temporary.rglob("*") if path.is_file()] == []
     files.close()
 

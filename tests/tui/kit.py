@@ -151,7 +151,7 @@ def source(directory: Path) -> LibrarySource:
 
 def state_of(
     directory: Path, *, scope: Scope = "here", words: str = "", sort: Sort = "recent", **more: Any
-) -> BrowserState:
+) -> BrowserState[LibrarySource]:
     """What the browser knows of a directory, nothing read yet."""
     pins = Pins(str(directory / "own" / "pins.json"))
     return BrowserState(

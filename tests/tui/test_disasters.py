@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from branchline import Session
 from branchline.tui.app import BranchlineApp
-from branchline.tui.keymap import SCREENS
+from branchline.views.browser.keymap import SCREENS
 from branchline.views.session_row import row_name
 from tui.kit import CWD, answer, app_on, clock, drive, press, said, settle, story, talk, user
 

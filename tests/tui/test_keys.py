@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from branchline.tui.keymap import SCREENS, keys_of, letter_name, shown_key
 from branchline.tui.screens.browser import BrowserScreen
 from branchline.tui.screens.compare import CompareScreen
 from branchline.tui.screens.files import FilesScreen
@@ -13,6 +12,7 @@ from branchline.tui.screens.statistics import StatisticsScreen
 from branchline.tui.screens.transcript import TranscriptScreen
 from branchline.tui.screens.tree import TreeScreen
 from branchline.tui.screens.turns import TurnPickerScreen
+from branchline.views.browser.keymap import SCREENS, keys_of, letter_name, shown_key
 from support import ROOT
 
 CLASSES = {

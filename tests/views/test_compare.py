@@ -11,9 +11,9 @@ from branchline.clock import FixedClock
 from branchline.context import totals
 from branchline.tree import ROOT
 from branchline.views.compare import CompareView, compare_view
-from branchline.views.compare_lines import _wrapped, side_by_side, totals_table, unified
+from branchline.views.compare_lines import side_by_side, totals_table, unified
 from branchline.views.spans import line_text, line_width
-from branchline.views.text import safe, width
+from branchline.views.text import width
 from branchline.views.text_difference import text_difference
 from support import CORPUS
 
@@ -210,15 +210,6 @@ def test_long_texts_with_nothing_in_common_are_compared_in_a_moment():
     right = "\n".join(f"right {number}" for number in range(20_000))
 
     assert len(text_difference(left, right)) == 40_000
-
-
-@settings(deadline=None)
-@given(st.text(st.sampled_from("ab 日👩‍💻\u0301"), max_size=60), st.integers(2, 12))
-def test_a_wrapped_line_fits_and_loses_only_blanks(text, room):
-    parts = list(_wrapped(safe(text), room))
-
-    assert "".join(parts).replace(" ", "") == safe(text).replace(" ", "")
-    assert all(width(part) <= room for part in parts)
 
 
 def test_tokens_that_stand_in_records_beside_the_path_count():

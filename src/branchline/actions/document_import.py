@@ -49,7 +49,6 @@ def import_document(target: Format, document: bytes, header: Header) -> str:
 
 
 def _address(target: Format, session_id: str) -> str:
-    """Return the address of an imported session."""
     for root in places.roots_of(target):
         for name in sorted(os.listdir(root)) if os.path.isdir(root) else ():
             try:

@@ -19,12 +19,12 @@ import msgspec
 from branchline.actions.output_file import output_directory, write_new
 from branchline.actions.redactor import Choices, Redaction, Redactor
 from branchline.actions.reduced_lines import Omissions, reduced_lines
-from branchline.actions.single_file import page_of, page_parts, scan_page
+from branchline.actions.single_file import page_of, page_parts, require_same_tree, scan_page
 from branchline.clock import SystemClock, iso, local_time
 from branchline.context.javascript import stringify
 from branchline.conversion import branch_tips
 from branchline.entries import Entry, Header, encode_header, splice
-from branchline.errors import NotSaved, NotSupported, SecretsLeft
+from branchline.errors import NotSupported, SecretsLeft
 from branchline.formats import EntryLog
 from branchline.formats.suffixes import JSONL, SUFFIXES
 from branchline.formats.zot import ZOT, export_portable
@@ -36,6 +36,7 @@ from branchline.stores.original_files import original_files
 from branchline.stores.protocol import is_key
 from branchline.views.cards import cards
 from branchline.views.html.pieces import PieceOptions
+from branchline.views.humanize import count
 from branchline.views.markdown import markdown
 from branchline.views.text import safe
 from branchline.views.trajectories import Trajectory, atif, openai_line, otel, sharegpt_line, trajectory_of
@@ -102,6 +103,9 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The decisions of a reviewer: what to keep, what else to replace."""
 
 
+_DEFAULT = ExportRequest()
+
+
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """An export as bytes, before it is written."""
 
@@ -130,6 +134,11 @@ class ExportResult(msgspec.Struct, frozen=True, kw_only=True):
         """How many secrets were replaced."""
         return sum(each.count for each in self.redacted or ())
 
+    @property
+    def summary(self) -> str:
+        """The path, and how many secrets were replaced, for a message."""
+        return f"{self.path}; {count(self.secrets, 'secret')} redacted" if self.secrets else self.path
+
 
 def _stem(session: Session) -> str:
     """The file name of an export without its extension; some agents name only the folder of a session."""
@@ -142,7 +151,7 @@ def _stem(session: Session) -> str:
 def export(
     session: Session,
     path: str | os.PathLike[str],
-    request: ExportRequest | None = None,
+    request: ExportRequest = _DEFAULT,
     *,
     force: bool = False,
 ) -> ExportResult:
@@ -153,7 +162,6 @@ def export(
     Raises FileExists if the path is taken, unless ``force`` replaces the file; NotSupported if the session
     cannot be exported in this form; SecretsLeft if secrets are left after redaction. Then nothing is written.
     """
-    request = ExportRequest() if request is None else request
     target = os.path.abspath(os.path.expanduser(path))
     names_directory = os.path.isdir(target) or os.fspath(path).endswith(("/", os.sep))
     draft = _draft(session, request, "" if names_directory else target)
@@ -165,7 +173,7 @@ def export(
 def export_branches(
     session: Session,
     path: str | os.PathLike[str],
-    request: ExportRequest | None = None,
+    request: ExportRequest = _DEFAULT,
     *,
     force: bool = False,
 ) -> list[ExportResult]:
@@ -175,7 +183,6 @@ def export_branches(
     :func:`export` raises, and NotSupported if the path is not a directory (one that ends with a slash is
     created).
     """
-    request = ExportRequest() if request is None else request
     directory = output_directory(path)
     if directory is None:
         raise NotSupported(f"one file per branch needs a directory, and {os.fspath(path)} is not one")
@@ -323,7 +330,6 @@ def _explained(session: Session) -> Iterator[None]:
 
 
 def _page(session: Session, request: ExportRequest) -> _Draft:
-    """A session as one HTML file."""
     redactor = Redactor(off=not request.redact, portable=request.portable, choices=request.choices)
     omit = _omissions(request)
     branch = omit.branches
@@ -425,21 +431,14 @@ def _blocks(session: Session, *, numbered: bool = False) -> Iterator[bytes]:
 def _lines(session: Session, data: bytes, redactor: Redactor) -> bytes:
     """Redact the lines of a session file. Raises NotSaved if that would change the tree."""
     clean = redactor.lines(data)
-    if redactor.off:
-        return clean
-    if clean != data and _shape(session, clean) != _shape(session, data):
-        raise NotSaved(
-            f"cannot export {session.id}: redaction would change its tree; "
-            "nothing was written; --no-redact exports it unchanged"
-        )
+    if clean != data and not redactor.off:
+        require_same_tree(session, _read(session, data), _read(session, clean))
     return clean
 
 
-def _shape(session: Session, data: bytes) -> tuple[object, ...]:
-    """The entries, their parents and the leaf, which redaction must not change."""
+def _read(session: Session, data: bytes) -> EntryLog:
     name = session.transcript.name
-    transcript = EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
-    return transcript.tree.keys, transcript.tree.parents, transcript.leaf
+    return EntryLog(detect(data, name), lambda start, size: data[start : start + size], name)
 
 
 def _whole(session: Session, *, portable: bool) -> bytes:

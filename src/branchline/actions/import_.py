@@ -63,19 +63,25 @@ def import_file(
         target = os.path.abspath(directory) if directory is not None else places.session_directory(cwd)
         if directory is not None and not new_id and cwd is None and (files := _documents(source)):
             return _import_documents(source, files, target)
-
-        def write(key: str, data: bytes) -> str:
-            suffix = source.transcript.format.traits.suffix
-            path = os.path.join(target, key + (suffix if suffix in SUFFIXES else JSONL))
-            write_new(path, data)
-            return path
-
         _require_header(source)
         if not new_id and cwd is None and _lies_in(source, target):
             return _result(source, str(source.file), source.id, copied=False)
         session_id, data = _adopted(source, cwd, new_id=new_id)
-        create_directory(target)
+        suffix = source.transcript.format.traits.suffix
+        write = _file_writer(target, suffix if suffix in SUFFIXES else JSONL)
         return _result(source, _free(_name(source, session_id), data, write), session_id)
+
+
+def _file_writer(directory: str, suffix: str) -> Callable[[str, bytes], str]:
+    """Return a function that writes a new file into a directory, by its key, and returns its path."""
+    create_directory(directory)
+
+    def write(key: str, data: bytes) -> str:
+        path = os.path.join(directory, key + suffix)
+        write_new(path, data)
+        return path
+
+    return write
 
 
 def import_into(library: SessionLibrary, file: _Path, *, new_id: bool = False) -> ImportResult:
@@ -149,13 +155,7 @@ def _import_portable(source: Session, cwd: _Path | None, directory: _Path | None
         os.path.abspath(directory) if directory is not None else places.directory_in(ZOT.home.directory, home)
     )
     assert target is not None
-    create_directory(target)
-
-    def write(key: str, data: bytes) -> str:
-        path = os.path.join(target, key + JSONL)
-        write_new(path, data)
-        return path
-
+    write = _file_writer(target, JSONL)
     return _result(source, _free(ZOT.home.file_key(header), data, write), header.id)
 
 

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from branchline.actions.operations import BRANCH_RECORD, operations
 from branchline.entries import SIDE_TYPES, Custom
 from branchline.session import NewEntry, Session
+from branchline.views.operation_lines import NamedBranch
 from branchline.views.text import one_line
 
 __all__ = ["NamedBranch", "name_branch", "named_branches"]
 
 _LONGEST = 120
-
-
-class NamedBranch(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch that starts after the entry ``start`` and ends at ``tip``."""
-
-    name: str
-    start: str
-    tip: str
-    timestamp: str
-    """When the tip was written."""
-    entries: int
-    """The number of conversation entries after ``start``, without those of undone operations."""
-    is_current: bool
 
 
 def name_branch(session: Session, name: str, entry: str | None = None) -> NamedBranch:

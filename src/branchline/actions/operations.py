@@ -23,12 +23,12 @@ from branchline.entries import (
     SessionInfo,
 )
 from branchline.session import NewEntry, Session
+from branchline.views.operation_lines import Operation
 
 __all__ = [
     "BRANCH_RECORD",
     "OPERATION_RECORD",
     "Operation",
-    "Verb",
     "last_undoable",
     "operations",
     "record_rewind",
@@ -40,45 +40,6 @@ OPERATION_RECORD = "branchline.operation"
 """The type of the custom entry after the entries of a graft, a squash, an undo or a redo."""
 BRANCH_RECORD = "branchline.branch"
 """The type of the custom entry that names a branch."""
-
-Verb = Literal[
-    "branch",
-    "reset",
-    "summary",
-    "label",
-    "title",
-    "compaction",
-    "name",
-    "graft",
-    "squash",
-    "undo",
-    "redo",
-    "rewind",
-]
-
-
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation, with the leaf before and after it, and the old and the new value that it set."""
-
-    id: str
-    """The entry that records it."""
-    verb: Verb
-    timestamp: str
-    leaf_before: str | None = None
-    leaf_after: str | None = None
-    before: str | None = None
-    """The previous label or title, or the previous start of the named branch; None if there was none."""
-    after: str | None = None
-    target: str | None = None
-    """The labelled entry, the named branch, or the operation that was undone or redone."""
-    entries: tuple[str, ...] = ()
-    """The entries that a graft or a squash wrote."""
-    undone: bool = False
-
-    @property
-    def moves(self) -> bool:
-        """Whether it moved the leaf."""
-        return self.leaf_before != self.leaf_after
 
 
 def operations(session: Session) -> list[Operation]:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from branchline.errors import NotSupported
 
-__all__ = ["page_assets", "require_html"]
+__all__ = ["page_assets", "require_html", "static_files"]
 
 
 def require_html() -> None:
@@ -22,10 +22,15 @@ def require_html() -> None:
 
 @cache
 def page_assets() -> dict[str, str]:
-    """Return the files of ``views/html/static`` by name."""
-    folder = files("branchline.views.html") / "static"
+    """Return the style sheet and the scripts of every page by name."""
     return {
-        entry.name: entry.read_text(encoding="utf-8")
-        for entry in folder.iterdir()
-        if entry.name.endswith((".js", ".css"))
+        name: data.decode()
+        for name, data in static_files("branchline.views.html").items()
+        if name.endswith((".js", ".css"))
     }
+
+
+def static_files(package: str) -> dict[str, bytes]:
+    """Return the files of the folder ``static`` of a package by name."""
+    folder = files(package) / "static"
+    return {item.name: item.read_bytes() for item in folder.iterdir() if item.is_file()}

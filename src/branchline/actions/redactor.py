@@ -146,21 +146,7 @@ def _units(letter: str) -> list[int]:
 
 
 _COMMON_NAMES = frozenset(
-    [
-        "root",
-        "user",
-        "admin",
-        "dev",
-        "test",
-        "guest",
-        "ubuntu",
-        "debian",
-        "localhost",
-        "local",
-        "home",
-        "agent",
-        "node",
-    ]
+    "root user admin dev test guest ubuntu debian localhost local home agent node".split()  # noqa: SIM905
 )
 _SHORTEST_NAME = 3
 _EMAIL = r"(?<![\w.+-])(?!git@)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+"

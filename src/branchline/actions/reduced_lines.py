@@ -17,7 +17,7 @@ from branchline.errors import EntryNotFound
 from branchline.formats.pi import PI
 from branchline.session import Session
 from branchline.session.forks import fork_position
-from branchline.views.humanize import count, format_size
+from branchline.views.humanize import count, decoded_size, format_size
 
 __all__ = ["Omissions", "reduced_lines"]
 
@@ -124,7 +124,7 @@ def _without_image(block: Any) -> Any:
     if not isinstance(block, dict) or block.get("type") != "image":
         return block
     data = block.get("data")
-    size = format_size(len(data) * 3 // 4 if isinstance(data, str) else 0)
+    size = format_size(decoded_size(data) if isinstance(data, str) else 0)
     return _stub(f"{block.get('mimeType') or 'image'}, {size}")
 
 

@@ -32,7 +32,7 @@ from branchline.views.humanize import count, money
 from branchline.views.markdown import markdown
 from branchline.views.text import one_line, safe
 
-__all__ = ["SinglePage", "page_of", "page_parts", "scan_page"]
+__all__ = ["SinglePage", "page_of", "page_parts", "require_same_tree", "scan_page"]
 
 _LONGEST_TITLE = 90
 _MARKDOWN_ENTRIES, _MARKDOWN_SIZE = 400, 20_000
@@ -76,11 +76,8 @@ def page_of(
     counts = {each.kind: each.count for each in replaced or ()}
     masked = {kind: number for kind, number in counts.items() if kind in LOCAL_NAMES}
     secrets = {kind: number for kind, number in counts.items() if kind not in LOCAL_NAMES}
-    if lines is not None and whole and replaced and not _same_tree(session.transcript, content):
-        raise NotSaved(
-            f"cannot export {session.id}: redaction would change its tree; "
-            "nothing was written; --no-redact exports it unchanged"
-        )
+    if lines is not None and whole and replaced:
+        require_same_tree(session, session.transcript, content)
     leaf = session.leaf if session.leaf in content.tree else content.leaf
     path = content.tree.conversation_path(leaf)
     size, digest = _digest(content)
@@ -154,9 +151,13 @@ def _text(markup: str) -> str:
     return html.unescape(_TAG.sub("\n", markup))
 
 
-def _same_tree(one: EntryLog, other: EntryLog) -> bool:
-    """Whether two logs have the same tree, except for entries that never leave their file."""
-    return one.leaf == other.leaf and _links(one) == _links(other)
+def require_same_tree(session: Session, before: EntryLog, after: EntryLog) -> None:
+    """Raise NotSaved if redaction changed the tree; entries that never leave their file do not count."""
+    if before.leaf != after.leaf or _links(before) != _links(after):
+        raise NotSaved(
+            f"cannot export {session.id}: redaction would change its tree; "
+            "nothing was written; --no-redact exports it unchanged"
+        )
 
 
 def _links(log: EntryLog) -> list[tuple[str, str | None]]:

@@ -163,7 +163,7 @@ def _caught_up(source: _Side, target: _Side, *, to_first: bool, dry_run: bool) -
         note = f"its last line is unfinished in {source.store.name}"
         return SyncedSession(key=key, action="skipped", note=note)
     if not dry_run:
-        _append(target, _whole_lines(source.read, start, end))
+        _append(target, _chunks(line for _at, line in _split(source.read, start, end)))
     return _report(key, "caught up", end - start, to_first=to_first)
 
 
@@ -207,8 +207,8 @@ def _joined(one: _Side, two: _Side, common: int, *, dry_run: bool) -> SyncedSess
         action: SyncAction = "joined" if any(sizes) else "same"
         return SyncedSession(key=key, action=action, to_first=sizes[0], to_second=sizes[1])
     ends = (
-        _append(one, _gathered(two.read, to_one)),
-        _append(two, _gathered(one.read, to_two)),
+        _append(one, _chunks(two.read(*span) for span in to_one)),
+        _append(two, _chunks(one.read(*span) for span in to_two)),
     )
     settled = _settled(*(_state(side.read, end) for side, end in zip((one, two), ends, strict=True)))
     added = (ends[0] - one.size + len(settled), ends[1] - two.size + len(settled))
@@ -387,25 +387,11 @@ def _split(read: Read, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         start = at
 
 
-def _gathered(read: Read, spans: Iterable[tuple[int, int]]) -> Iterator[bytes]:
-    """Yield the lines at these spans, several per chunk."""
+def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines together, several per chunk."""
     held: list[bytes] = []
     size = 0
-    for at, count in spans:
-        held.append(read(at, count))
-        size += count
-        if size >= _PIECE:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
-
-
-def _whole_lines(read: Read, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes between two line ends, in chunks of whole lines."""
-    held: list[bytes] = []
-    size = 0
-    for _at, line in _split(read, start, end):
+    for line in lines:
         held.append(line)
         size += len(line)
         if size >= _PIECE:

@@ -14,7 +14,7 @@ __all__ = ["attach"]
 
 
 async def attach(chat: Chat, words: str) -> None:
-    """Add files to the next prompt, list them, or remove them."""
+    """Send files or images with the next prompt; @PATH in a prompt does it too."""
     if words == "--clear":
         chat.attached.clear()
         chat.front.notice("attachments removed")

@@ -16,7 +16,8 @@ import msgspec
 
 from branchline.entries import Block, Image, Text
 from branchline.views.file_mentions import file_block
-from branchline.views.humanize import count, format_size
+from branchline.views.humanize import count, decoded_size, format_size
+from branchline.views.image_types import image_type
 
 __all__ = [
     "MAX_FILES",
@@ -51,7 +52,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 def load_attachment(path: str, directory: str) -> Attachment:
     """Load a file that the user names, relative to a directory. ValueError says why it cannot be attached."""
     data, size = _read(path, os.path.join(directory, os.path.expanduser(path)))
-    if (mime_type := _image_type(data)) is not None:
+    if (mime_type := image_type(data)) is not None:
         _check_size(path, size, MAX_IMAGE, "an image")
         return Attachment(
             path=path,
@@ -100,21 +101,8 @@ def _read(path: str, place: str) -> tuple[bytes, int]:
 
 def image_attachment(image: Image) -> Attachment:
     """Return the attachment for an image of a prompt that is edited again."""
-    size = len(image.data) * 3 // 4 - image.data[-2:].count("=")
-    return Attachment(path="image", block=image, about=f"{image.mime_type or 'image'}, {format_size(size)}")
-
-
-def _image_type(data: bytes) -> str | None:
-    """Return the MIME type of an image by its first bytes; None if it is not an image."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return "image/webp"
-    return None
+    size = format_size(decoded_size(image.data))
+    return Attachment(path="image", block=image, about=f"{image.mime_type or 'image'}, {size}")
 
 
 def mentioned(path: str, directory: str) -> Literal["inside", "outside", "none"]:
@@ -127,5 +115,4 @@ def mentioned(path: str, directory: str) -> Literal["inside", "outside", "none"]
 
 
 def described(attachments: Sequence[Attachment]) -> str:
-    """Describe the attachments on one line."""
     return ", ".join(f"{one.path} ({one.about})" for one in attachments)

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from branchline.chat.costs import price_list, spent_on
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.notices import forked_because
 from branchline.conductor import MessageAppended, TextDelta, ThinkingDelta, ToolCallDelta, TurnEnded
 from branchline.context.usage import entry_usage
@@ -30,7 +30,7 @@ _DEFAULT = 3
 
 
 async def again(chat: Chat, words: str) -> None:
-    """Get several answers to the last prompt, or to one that is given, and pick one."""
+    """Get N answers side by side and pick one; the others stay as branches."""
     number, prompt = _wanted(words)
     if not chat.conductor.can_branch:
         raise NotSupported(f"{forked_because(chat.conductor.session)}; they cannot hold several attempts.")
@@ -120,7 +120,6 @@ async def _pick(chat: Chat, ends: list[str]) -> None:
         Picker(
             question="Continue with which answer?",
             options=options,
-            find=lambda typed: options_with(options, typed),
             selected=len(options) - 1,
             numbered=True,
         )

@@ -348,8 +348,6 @@ class Chat:
 
 
 def _added(offered: PluginCommand) -> Command:
-    """Wrap a plugin command as a chat command."""
-
     async def run(chat: Chat, words: str) -> None:
         with chat.working():
             said = await chat.conductor.run_plugin_command(offered, words)
@@ -357,8 +355,8 @@ def _added(offered: PluginCommand) -> Command:
             chat.front.text(said)
 
     command = offered.command
-    about = f"{command.help} (plugin {offered.plugin})".strip()
-    return Command(name=command.name, help=about, arguments=command.arguments or "[WORDS]", run=run)
+    run.__doc__ = f"{command.help} (plugin {offered.plugin})".strip()
+    return Command(command.name, run, command.arguments or "[WORDS]")
 
 
 def _outcome(done: BashExecution) -> str:

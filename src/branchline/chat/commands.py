@@ -32,19 +32,22 @@ Completes = Literal[
 """The kind of completions for the arguments of a command."""
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A command: its name, arguments and help text, and the function that runs it."""
+class Command(msgspec.Struct, frozen=True):
+    """A command: its name, the function that runs it, and its arguments. Its help is the docstring."""
 
     name: str
-    help: str
     run: Callable[[Chat, str], Awaitable[None]]
     arguments: str = ""
-    aliases: tuple[str, ...] = ()
     completes: Completes | None = None
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def help(self) -> str:
+        return self.run.__doc__ or ""
 
 
 async def _help(chat: Chat, words: str) -> None:
-    """List all commands, or describe one."""
+    """List the commands."""
     named = chat.command(words.lstrip("/"))
     if words and named is None:
         raise LookupError(f"no command /{words.lstrip('/')}; /help lists all")
@@ -80,181 +83,46 @@ _OTHER_LINES = [
 
 
 async def _quit(chat: Chat, words: str) -> None:
+    """Quit; the session is saved."""
     del words
     chat.left = True
 
 
 COMMANDS: tuple[Command, ...] = (
     # going somewhere in the tree
-    Command(
-        name="tree",
-        arguments="[ENTRY]",
-        completes="entry",
-        run=tree_commands.tree,
-        help="Go to any entry; a prompt is returned for editing.",
-    ),
-    Command(
-        name="jump",
-        arguments="[ENTRY]",
-        completes="turn",
-        run=tree_commands.jump,
-        help="Go back to an earlier prompt and rephrase it.",
-    ),
-    Command(
-        name="find",
-        arguments="WORDS",
-        run=find_command.find,
-        help="Search all sessions and go to a match.",
-    ),
-    Command(
-        name="branch",
-        arguments="[NAME | ENTRY]",
-        completes="turn",
-        run=operation_commands.branch,
-        help="Name the branch that begins here; without NAME, rephrase a prompt in a new session.",
-    ),
-    Command(
-        name="branches",
-        arguments="[NAME]",
-        completes="branch",
-        run=operation_commands.branches,
-        help="List the named branches, or go to the end of one.",
-    ),
-    Command(
-        name="fork",
-        arguments="[--native] [ENTRY]",
-        completes="entry",
-        run=tree_commands.fork,
-        help="Copy the conversation, up to a turn or an entry, into a new session and continue there.",
-    ),
+    Command("tree", tree_commands.tree, "[ENTRY]", "entry"),
+    Command("jump", tree_commands.jump, "[ENTRY]", "turn"),
+    Command("find", find_command.find, "WORDS"),
+    Command("branch", operation_commands.branch, "[NAME | ENTRY]", "turn"),
+    Command("branches", operation_commands.branches, "[NAME]", "branch"),
+    Command("fork", tree_commands.fork, "[--native] [ENTRY]", "entry"),
     # another answer
-    Command(name="retry", run=tree_commands.retry, help="Get another answer; the old one stays in the tree."),
-    Command(
-        name="again",
-        arguments="[N] [PROMPT]",
-        run=attempts.again,
-        help="Get N answers side by side and pick one; the others stay as branches.",
-    ),
+    Command("retry", tree_commands.retry),
+    Command("again", attempts.again, "[N] [PROMPT]"),
     # reshaping the tree
-    Command(
-        name="undo",
-        run=operation_commands.undo,
-        help="Undo the last operation or turn; your prompt is returned for editing.",
-    ),
-    Command(name="redo", run=operation_commands.redo, help="Do again what was undone last."),
-    Command(name="log", run=operation_commands.log, help="List the operations on this session."),
-    Command(
-        name="diff",
-        arguments="[ENTRY [ENTRY]]",
-        completes="entry",
-        run=operation_commands.diff,
-        help="Compare two branches: files touched and text.",
-    ),
-    Command(
-        name="graft",
-        arguments="ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]",
-        completes="entry",
-        run=operation_commands.graft,
-        help="Copy a turn or a range to the end of this branch.",
-    ),
-    Command(
-        name="squash",
-        arguments="ENTRY..ENTRY [SUMMARY]",
-        completes="entry",
-        run=operation_commands.squash,
-        help="Replace a range by a summary, on a new branch; without SUMMARY the model writes it.",
-    ),
-    Command(
-        name="label",
-        arguments="[TEXT | --clear]",
-        run=tree_commands.label,
-        help="Label the current entry; without TEXT, list labels.",
-    ),
-    Command(
-        name="compact",
-        arguments="[FOCUS]",
-        run=tree_commands.compact,
-        help="Compact the context; nothing is removed.",
-    ),
+    Command("undo", operation_commands.undo),
+    Command("redo", operation_commands.redo),
+    Command("log", operation_commands.log),
+    Command("diff", operation_commands.diff, "[ENTRY [ENTRY]]", "entry"),
+    Command("graft", operation_commands.graft, "ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]", "entry"),
+    Command("squash", operation_commands.squash, "ENTRY..ENTRY [SUMMARY]", "entry"),
+    Command("label", tree_commands.label, "[TEXT | --clear]"),
+    Command("compact", tree_commands.compact, "[FOCUS]"),
     # files
-    Command(
-        name="attach",
-        arguments="[PATH... | --clear]",
-        completes="file",
-        run=attach_command.attach,
-        help="Send files or images with the next prompt; @PATH in a prompt does it too.",
-    ),
-    Command(
-        name="export",
-        arguments="[FILE]",
-        run=model_commands.export,
-        help="Export the conversation as Markdown, or the session as .jsonl, with secrets redacted.",
-    ),
+    Command("attach", attach_command.attach, "[PATH... | --clear]", "file"),
+    Command("export", session_commands.export, "[FILE]"),
     # models and tools
-    Command(
-        name="model",
-        arguments="[PROVIDER:MODEL]",
-        completes="model",
-        run=model_commands.model,
-        help="Switch models, named or picked.",
-    ),
-    Command(
-        name="providers",
-        arguments="[PROVIDER]",
-        run=model_commands.providers,
-        help="List the model providers and what each of them needs.",
-    ),
-    Command(
-        name="thinking",
-        arguments="[LEVEL]",
-        completes="thinking",
-        run=model_commands.thinking,
-        help="Set the thinking level.",
-    ),
-    Command(
-        name="tools",
-        arguments="[allow | ask | deny NAME]",
-        completes="tool",
-        run=permissions.tools,
-        help="List the tools and their permissions, or change one.",
-    ),
-    Command(name="cost", run=costs.cost, help="Show tokens and cost of each turn and in total."),
+    Command("model", model_commands.model, "[PROVIDER:MODEL]", "model"),
+    Command("providers", model_commands.providers, "[PROVIDER]"),
+    Command("thinking", model_commands.thinking, "[LEVEL]", "thinking"),
+    Command("tools", permissions.tools, "[allow | ask | deny NAME]", "tool"),
+    Command("cost", costs.cost),
     # sessions
-    Command(
-        name="name",
-        arguments="[TITLE]",
-        run=session_commands.name,
-        help="Set or show the title of the session.",
-    ),
-    Command(
-        name="session",
-        arguments="[fork | tree | export [FILE] | import FILE]",
-        completes="operation",
-        run=session_commands.session,
-        help="Show file, entries, tokens and cost; or fork, pick from the tree of forks, export, import.",
-    ),
-    Command(
-        name="sessions",
-        arguments="[SESSION]",
-        completes="session",
-        run=session_commands.sessions,
-        help="Pick another session of this directory and continue in it.",
-    ),
-    Command(
-        name="resume",
-        arguments="[SESSION]",
-        completes="session",
-        run=session_commands.resume,
-        help="Continue another session.",
-    ),
-    Command(name="new", run=session_commands.new, help="Start a new session."),
-    Command(
-        name="help",
-        arguments="[COMMAND]",
-        aliases=("?",),
-        completes="command",
-        run=_help,
-        help="List the commands.",
-    ),
-    Command(name="quit", aliases=("exit", "q"), run=_quit, help="Quit; the session is saved."),
+    Command("name", session_commands.name, "[TITLE]"),
+    Command("session", session_commands.session, "[fork | tree | export [FILE] | import FILE]", "operation"),
+    Command("sessions", session_commands.sessions, "[SESSION]", "session"),
+    Command("resume", session_commands.resume, "[SESSION]", "session"),
+    Command("new", session_commands.new),
+    Command("help", _help, "[COMMAND]", "command", aliases=("?",)),
+    Command("quit", _quit, aliases=("exit", "q")),
 )

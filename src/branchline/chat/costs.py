@@ -54,7 +54,6 @@ class CostSum(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def price_list(settings: Settings) -> PriceList:
-    """Return the price list with the prices of the settings."""
     return PriceList(text for text in settings.prices if is_price(text))
 
 
@@ -88,7 +87,7 @@ def _cost_of(model: str, usage: UsageSum, prices: PriceList, *, free: bool = Fal
 
 
 async def cost(chat: Chat, words: str) -> None:
-    """Show tokens and cost of each turn of the path, of the path, and of the whole session."""
+    """Show tokens and cost of each turn and in total."""
     del words
     session, prices = chat.conductor.session, price_list(chat.services.settings)
     turns = _turns(session, prices)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.session_commands import switch_to
-from branchline.chat.tree_commands import navigate_to
+from branchline.chat.tree_commands import go_to
 from branchline.views.hit_lines import hit_line
 from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
@@ -19,7 +19,7 @@ __all__ = ["find"]
 
 
 async def find(chat: Chat, words: str) -> None:
-    """Search all sessions and go to the picked entry."""
+    """Search all sessions and go to a match."""
     if not words:
         raise ValueError(
             "what are you looking for? Write /find WORDS; agent:codex, after:7d and others narrow it"
@@ -36,7 +36,7 @@ async def find(chat: Chat, words: str) -> None:
         return
     hit = hits[int(chosen) - 1]
     if _is_here(chat, hit):
-        await navigate_to(chat, hit.entry)
+        await go_to(chat, hit.entry)
     else:
         await switch_to(chat, hit.row.path or hit.row.key, entry=hit.entry)
 
@@ -47,11 +47,7 @@ def _picker(hits: Hits) -> Picker:
         PickerOption(key=str(number), line=hit_line(hit, now=now)) for number, hit in enumerate(hits, 1)
     ]
     more = f" of {hits.total}{' or more' if hits.at_least else ''}" if hits.total > len(hits) else ""
-    return Picker(
-        question=f"Go to which of {len(hits)}{more} matches?",
-        options=options,
-        find=lambda typed: options_with(options, typed),
-    )
+    return Picker(question=f"Go to which of {len(hits)}{more} matches?", options=options)
 
 
 def _is_here(chat: Chat, hit: Hit) -> bool:

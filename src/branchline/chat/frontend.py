@@ -49,20 +49,22 @@ class PickerAction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Picker(msgspec.Struct, frozen=True, kw_only=True):
-    """A list to pick from. ``find`` returns the options that match the typed text.
-
-    ``selected`` is the option under the cursor at first.
-    """
+    """A list to pick from. ``selected`` is the option under the cursor at first."""
 
     question: str
     options: Sequence[PickerOption]
-    find: Callable[[str], Sequence[PickerOption]]
     selected: int = 0
+    search: Callable[[str], Sequence[PickerOption]] | None = None
+    """Finds the options that match the typed text (default: those whose rows contain all words)."""
     tree: TreeChoice | None = None
     """For entries of a session: the selector that a screen shows instead of the options."""
     actions: tuple[PickerAction, ...] = ()
     numbered: bool = False
     """Whether a digit picks the option of that number at once."""
+
+    def find(self, words: str) -> Sequence[PickerOption]:
+        """Return the options that match the typed text."""
+        return options_with(self.options, words) if self.search is None else self.search(words)
 
 
 def options_with(options: Sequence[PickerOption], words: str) -> list[PickerOption]:

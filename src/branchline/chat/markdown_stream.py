@@ -24,7 +24,6 @@ class MarkdownStream:
 
     @property
     def rest(self) -> str:
-        """The unfinished text."""
         return "\n".join([*self._lines, self._begun])
 
     def feed(self, text: str) -> list[str]:

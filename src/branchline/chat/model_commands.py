@@ -1,25 +1,24 @@
-"""The commands for models, the thinking level and exports."""
+"""The commands for models and the thinking level."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from branchline.chat.costs import price_list
-from branchline.chat.frontend import Picker, PickerOption, options_with
+from branchline.chat.frontend import Picker, PickerOption
 from branchline.chat.pickers import model_picker, unpickable
 from branchline.models import THINKING_LEVELS, model_name
 from branchline.models.provider_lines import provider_lines
-from branchline.views.humanize import count
 from branchline.views.spans import Span, make_line
 
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["export", "model", "providers", "thinking"]
+__all__ = ["model", "providers", "thinking"]
 
 
 async def model(chat: Chat, words: str) -> None:
-    """Pick or name the model."""
+    """Switch models, named or picked."""
     current = chat.conductor.model
     wanted: str | None = words
     if not words:
@@ -39,7 +38,7 @@ async def model(chat: Chat, words: str) -> None:
 
 
 async def providers(chat: Chat, words: str) -> None:
-    """List the providers that can be used now, and what the others still need."""
+    """List the model providers and what each of them needs."""
     found = chat.services.providers()
     if words:
         found = [one for one in found if one.name == words]
@@ -55,34 +54,13 @@ async def providers(chat: Chat, words: str) -> None:
 
 
 async def thinking(chat: Chat, words: str) -> None:
-    """Pick or name the thinking level."""
+    """Set the thinking level."""
     level: str | None = words
     if not words:
         options = [PickerOption(key=level, line=make_line(level)) for level in THINKING_LEVELS]
-        at = (
-            THINKING_LEVELS.index(chat.conductor.thinking)
-            if chat.conductor.thinking in THINKING_LEVELS
-            else 0
-        )
-        level = await chat.front.pick(
-            Picker(
-                question="Thinking level?",
-                options=options,
-                find=lambda typed: options_with(options, typed),
-                selected=at,
-            )
-        )
+        now = chat.conductor.thinking
+        at = THINKING_LEVELS.index(now) if now in THINKING_LEVELS else 0
+        level = await chat.front.pick(Picker(question="Thinking level?", options=options, selected=at))
     if level is not None:
         chat.conductor.set_thinking(level)
     chat.front.line(chat.conductor.thinking)
-
-
-async def export(chat: Chat, words: str) -> None:
-    """Write the conversation to a new file: Markdown, unless the file name asks for something else."""
-    from branchline.actions.export import ExportRequest  # noqa: PLC0415
-    from branchline.actions.export import export as export_session  # noqa: PLC0415
-
-    request = ExportRequest(format=None if words else "md")
-    done = export_session(chat.conductor.session, words or ".", request)
-    replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-    chat.front.notice(f"exported to {done.path}{replaced}")

@@ -41,7 +41,6 @@ _ENDINGS = {
 
 
 def event_notice(event: Event) -> str | None:
-    """Return the notice for an event; None if it needs none."""
     match event:
         case ForeignAppend():
             return others_wrote(event.entries)

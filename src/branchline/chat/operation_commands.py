@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from branchline.actions.graft import GraftResult
 from branchline.actions.graft import graft as graft_entries
@@ -22,7 +21,6 @@ from branchline.chat.tree_commands import (
     described,
     described_leaf,
     go_to,
-    navigate_to,
 )
 from branchline.errors import EntryNotFound, NotSupported
 from branchline.library.branch_count import other_tip
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["branch", "branches", "diff", "graft", "log", "redo", "squash", "undo"]
 
-T = TypeVar("T")
 _HOME = os.path.expanduser("~")
 _SHORTEST_ID = 4
 _WIDE = 110
@@ -49,14 +46,14 @@ _SHOWN = 30
 
 
 async def branch(chat: Chat, words: str) -> None:
-    """Rephrase a prompt in a new session, or name a branch that begins here if the word is not an entry."""
+    """Name the branch that begins here; without NAME, rephrase a prompt in a new session."""
     if not words:
         await branch_to_new_session(chat, "")
         return
     if (entry := _entry_named(chat, words)) is not None:
         await branch_to_new_session(chat, entry)
         return
-    made = _apply(chat, "name a branch", lambda session: name_branch(session, words))
+    made = chat.conductor.apply("name a branch", lambda session: name_branch(session, words))
     place = described(chat.conductor.session, made.start)
     chat.front.notice(f"the branch {one_line(made.name)!r} begins here, at {place}")
 
@@ -77,14 +74,14 @@ def _entry_named(chat: Chat, words: str) -> str | None:
 
 
 async def branches(chat: Chat, words: str) -> None:
-    """Go to the end of a named branch, or list them."""
+    """List the named branches, or go to the end of one."""
     session = chat.conductor.session
     known = named_branches(session)
     if words:
         found = next((one for one in known if one.name == words), None)
         if found is None:
             raise LookupError(f"no branch named {words!r}; /branches lists them")
-        await navigate_to(chat, found.tip)
+        await go_to(chat, found.tip)
         return
     for one in known:
         _row(chat, branch_line(one, partial(described, session), time.time()))
@@ -93,7 +90,7 @@ async def branches(chat: Chat, words: str) -> None:
 
 
 async def graft(chat: Chat, words: str) -> None:
-    """Copy a turn or a range of this or another session after the leaf or another entry."""
+    """Copy a turn or a range to the end of this branch."""
     part, options = _options(words, "--from", "--onto")
     if not part:
         raise ValueError("which turn? Write /graft ENTRY[..ENTRY] [--from SESSION] [--onto ENTRY]")
@@ -106,11 +103,11 @@ async def graft(chat: Chat, words: str) -> None:
         with chat.services.open(options["--from"]) as source:
             return graft_entries(session, *_range(chat, source, part), source=source, onto=onto)
 
-    _say_written(chat, "grafted", _apply(chat, "graft", work))
+    _say_written(chat, "grafted", chat.conductor.apply("graft", work))
 
 
 async def squash(chat: Chat, words: str) -> None:
-    """Replace a range of the path by a summary, which is given or written by the model."""
+    """Replace a range by a summary, on a new branch; without SUMMARY the model writes it."""
     part, _, summary = words.partition(" ")
     if not part:
         raise ValueError(
@@ -124,18 +121,17 @@ async def squash(chat: Chat, words: str) -> None:
         with chat.working():
             text = await chat.conductor.summarize(first, last, on_progress=chat.front.progress)
         chat.front.text(text, role="summary")
-    _say_written(
-        chat, "squashed", _apply(chat, "squash", lambda live: squash_entries(live, first, last, text))
-    )
+    done = chat.conductor.apply("squash", lambda live: squash_entries(live, first, last, text))
+    _say_written(chat, "squashed", done)
 
 
 async def undo(chat: Chat, words: str) -> None:
-    """Undo the last operation, or the last turn if that is newer."""
+    """Undo the last operation or turn; your prompt is returned for editing."""
     del words
     session = chat.conductor.session
     operation = last_undoable(session)
     if operation is not None and _is_newest(session, operation):
-        _say_inverted(chat, "undid", _apply(chat, "undo", undo_operation))
+        _say_inverted(chat, "undid", chat.conductor.apply("undo", undo_operation))
         return
     turns = list(prior_turns(session))
     if not turns:
@@ -160,13 +156,13 @@ def _is_newest(session: Session, operation: Operation) -> bool:
 
 
 async def redo(chat: Chat, words: str) -> None:
-    """Redo what was undone last."""
+    """Do again what was undone last."""
     del words
-    _say_inverted(chat, "redid", _apply(chat, "redo", redo_operation))
+    _say_inverted(chat, "redid", chat.conductor.apply("redo", redo_operation))
 
 
 async def log(chat: Chat, words: str) -> None:
-    """List the operations on this session, newest first."""
+    """List the operations on this session."""
     del words
     session = chat.conductor.session
     done = operations(session)
@@ -179,7 +175,7 @@ async def log(chat: Chat, words: str) -> None:
 
 
 async def diff(chat: Chat, words: str) -> None:
-    """Compare the current branch with another one, or two branches: files touched and text."""
+    """Compare two branches: files touched and text."""
     session = chat.conductor.session
     names = split_words(words)
     match [chat.services.entry(session, name) for name in names]:
@@ -221,10 +217,6 @@ def _row(chat: Chat, line: Line) -> None:
     """Show one line, cut to the width of the screen."""
     columns = chat.front.columns
     chat.front.line(*(line if columns is None else cut_line(line, columns - 1)))
-
-
-def _apply(chat: Chat, verb: str, work: Callable[[Session], T]) -> T:
-    return chat.conductor.apply(verb, work)
 
 
 def _options(words: str, *known: str) -> tuple[str, dict[str, str]]:

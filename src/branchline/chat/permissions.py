@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
-from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
+from branchline.chat.frontend import Frontend, Picker
+from branchline.chat.pickers import answer_picker
 from branchline.entries import ToolCall
 from branchline.models import READ_FILES, Tool
 from branchline.views.humanize import count
-from branchline.views.spans import Span, make_line
+from branchline.views.spans import Span
 from branchline.views.text import cut, one_line, safe
 from branchline.views.tool_calls import Call
 from branchline.views.tool_views import call_text
@@ -130,13 +131,8 @@ class ChatPermissions:
             "deny": "No, not in this session",
             "allow": "Yes, let it list, read and search files there in this session",
         }
-        options = [PickerOption(key=key, line=make_line(words)) for key, words in answers.items()]
-        picker = Picker(
-            question="May it read files?",
-            options=options,
-            find=lambda typed: options_with(options, typed),
-        )
-        self.set(tool, "allow" if await self._front.pick(picker) == "allow" else "deny")
+        picked = await self._front.pick(answer_picker("May it read files?", answers))
+        self.set(tool, "allow" if picked == "allow" else "deny")
         return None if self.of(tool) == "allow" else _NEVER
 
 
@@ -155,10 +151,7 @@ def _question(name: str, *, long: bool) -> Picker:
     }
     if long:
         answers["show"] = "Show all arguments"
-    options = [PickerOption(key=key, line=make_line(words)) for key, words in answers.items()]
-    return Picker(
-        question=f"Run {name}?", options=options, find=lambda typed: options_with(options, typed), selected=0
-    )
+    return answer_picker(f"Run {name}?", answers)
 
 
 def _json(call: ToolCall) -> str:
@@ -180,7 +173,7 @@ def _shortened(text: str) -> str:
 
 
 async def tools(chat: Chat, words: str) -> None:
-    """List the tools with their permissions, or change one."""
+    """List the tools and their permissions, or change one."""
     verb, _, name = words.partition(" ")
     if words:
         permission = next((known for known in get_args(Permission) if known == verb), None)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import overload
 
 from branchline.chat.frontend import Picker, PickerOption, TreeChoice, options_with
 from branchline.context.prices import PriceList
 from branchline.flows import Choose
-from branchline.library import Prompt, SessionRow
+from branchline.library import SessionRow
 from branchline.library.turns import prior_turns
 from branchline.models import ProviderStatus
 from branchline.models.providers import OFFLINE
@@ -28,6 +27,7 @@ from branchline.views.spans import Span, make_line
 from branchline.views.tree_search import Search
 
 __all__ = [
+    "answer_picker",
     "choice_picker",
     "forest_picker",
     "model_picker",
@@ -42,7 +42,14 @@ _MODEL_COLUMNS = 44
 
 
 class _LazyOptions(Sequence[PickerOption]):
-    """Options that are created on demand."""
+    """Options that are made on demand."""
+
+    def __init__(self, size: int, make: Callable[[int], PickerOption]) -> None:
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
 
     @overload
     def __getitem__(self, index: int) -> PickerOption: ...
@@ -50,36 +57,23 @@ class _LazyOptions(Sequence[PickerOption]):
     def __getitem__(self, index: slice) -> list[PickerOption]: ...
     def __getitem__(self, index: int | slice) -> PickerOption | list[PickerOption]:
         if isinstance(index, slice):
-            return [self._option(number) for number in range(*index.indices(len(self)))]
-        return self._option(range(len(self))[index])
-
-    @abstractmethod
-    def _option(self, number: int) -> PickerOption: ...
+            return [self._make(number) for number in range(self._size)[index]]
+        return self._make(range(self._size)[index])
 
 
-class _Rows(_LazyOptions):
-    """The rows of an outline as options, created on demand."""
+def _rows(session: Session, outline: Outline) -> _LazyOptions:
+    texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
+    labels = session.transcript.reading.labels
 
-    def __init__(self, session: Session, outline: Outline) -> None:
-        self._session = session
-        self._outline = outline
-        self._texts = RowTexts(session.transcript, home=os.path.expanduser("~"))
-
-    def __len__(self) -> int:
-        return len(self._outline)
-
-    def _option(self, number: int) -> PickerOption:
-        row = self._outline[number]
-        tree = self._session.index
-        words = outline_line(
-            row,
-            self._texts(row.position),
-            role=entry_role(tree, row.position),
-            label=self._session.transcript.reading.labels.get(row.key),
-        )
-        here = "› " if row.key == self._session.leaf else "  "
-        before = (Span(here, "cursor"), Span(indentation(row, self._outline.gutters(number)), "dim"))
+    def option(number: int) -> PickerOption:
+        row = outline[number]
+        role = entry_role(session.index, row.position)
+        words = outline_line(row, texts(row.position), role=role, label=labels.get(row.key))
+        here = "› " if row.key == session.leaf else "  "
+        before = (Span(here, "cursor"), Span(indentation(row, outline.gutters(number)), "dim"))
         return PickerOption(key=row.key, line=make_line(*before, *words))
+
+    return _LazyOptions(len(outline), option)
 
 
 def tree_picker(
@@ -95,7 +89,7 @@ def tree_picker(
 
     def find(words: str) -> Sequence[PickerOption]:
         found = search.find(words)
-        return _Rows(session, whole if found is None else session.outline(filter, matches=found.__contains__))
+        return _rows(session, whole if found is None else session.outline(filter, matches=found.__contains__))
 
     here = -1 if session.leaf is None else session.index.position(session.leaf)
     at = max(0, whole.nearest(here))
@@ -104,8 +98,8 @@ def tree_picker(
         state.set_filter(filter)
     return Picker(
         question=question,
-        options=_Rows(session, whole),
-        find=find,
+        options=_rows(session, whole),
+        search=find,
         selected=at,
         tree=TreeChoice(state=state, label=label or session.append_label),
     )
@@ -113,7 +107,6 @@ def tree_picker(
 
 def turn_picker(session: Session, question: str) -> Picker | None:
     """Pick a prompt of the path, at first the last one; None if there are none."""
-    turns: list[Prompt] = list(prior_turns(session))
     labels = session.labels
     options = [
         PickerOption(
@@ -123,9 +116,9 @@ def turn_picker(session: Session, question: str) -> Picker | None:
                 Span(turn.preview, "user"),
             ),
         )
-        for turn in turns
+        for turn in prior_turns(session)
     ]
-    return _picker(question, options, at=len(options) - 1) if options else None
+    return Picker(question=question, options=options, selected=len(options) - 1) if options else None
 
 
 def session_picker(rows: Iterable[SessionRow], question: str, *, current: str | None = None) -> Picker:
@@ -156,43 +149,11 @@ def _session_picker(listed: list[tuple[SessionRow, str]], question: str, current
         for row, branches in listed
     ]
     at = next((number for number, (row, _) in enumerate(listed) if _is_current(row, current)), 0)
-    return _picker(question, options, at=at)
+    return Picker(question=question, options=options, selected=at)
 
 
 def _is_current(row: SessionRow, current: str | None) -> bool:
     return current is not None and row.path == current
-
-
-class _Models(_LazyOptions):
-    """Models with their prices, which are looked up on demand."""
-
-    def __init__(self, names: Sequence[str], prices: PriceList) -> None:
-        self._names = names
-        self._prices = prices
-        self._room = min(_MODEL_COLUMNS, max(map(len, names), default=0))
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def _option(self, number: int) -> PickerOption:
-        name = self._names[number]
-        return PickerOption(
-            key=name,
-            line=make_line(Span(f"{name:<{self._room}}", "model"), Span(f"  {self._price(name)}", "dim")),
-        )
-
-    def _price(self, name: str) -> str:
-        if name.startswith(f"{OFFLINE}:"):
-            return "free"
-        rates = self._prices.rates(name.replace(":", "/", 1))
-        if rates is None:
-            return "no price"
-        return f"${rates.input * 1e6:.4g} / ${rates.output * 1e6:.4g}"
-
-    def find(self, words: str) -> _Models:
-        wanted = words.lower().split()
-        names = [name for name in self._names if all(word in name.lower() for word in wanted)]
-        return _Models(names, self._prices)
 
 
 def model_picker(providers: Iterable[ProviderStatus], current: str | None, prices: PriceList) -> Picker:
@@ -209,43 +170,43 @@ def model_picker(providers: Iterable[ProviderStatus], current: str | None, price
             others.append((one.name, unusable))
     if current is not None and current not in ready:
         ready.insert(0, current)
-    usable = _Models(ready, prices)
     unusable_rows = [
         PickerOption(key=name, line=make_line(Span(f"{name}  ", "dim"), Span(why, "warning")))
         for name, why in others
     ]
 
     def find(words: str) -> Sequence[PickerOption]:
-        return _Joined(usable.find(words), options_with(unusable_rows, words))
+        wanted = words.lower().split()
+        names = [name for name in ready if all(word in name.lower() for word in wanted)]
+        return _models(names, options_with(unusable_rows, words), prices)
 
     return Picker(
         question=f"Which model shall answer? Now: {current or 'none'}",
-        options=_Joined(usable, unusable_rows),
-        find=find,
+        options=_models(ready, unusable_rows, prices),
+        search=find,
         selected=0 if current is None else ready.index(current),
     )
 
 
-class _Joined(Sequence[PickerOption]):
-    """The concatenation of two sequences."""
+def _models(names: Sequence[str], others: Sequence[PickerOption], prices: PriceList) -> _LazyOptions:
+    """Models with their prices, which are looked up on demand, and then other options."""
+    room = min(_MODEL_COLUMNS, max(map(len, names), default=0))
 
-    def __init__(self, first: Sequence[PickerOption], second: Sequence[PickerOption]) -> None:
-        self._first = first
-        self._second = second
+    def option(number: int) -> PickerOption:
+        if number >= len(names):
+            return others[number - len(names)]
+        name = names[number]
+        line = make_line(Span(f"{name:<{room}}", "model"), Span(f"  {_price(name, prices)}", "dim"))
+        return PickerOption(key=name, line=line)
 
-    def __len__(self) -> int:
-        return len(self._first) + len(self._second)
+    return _LazyOptions(len(names) + len(others), option)
 
-    @overload
-    def __getitem__(self, index: int) -> PickerOption: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PickerOption]: ...
-    def __getitem__(self, index: int | slice) -> PickerOption | list[PickerOption]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        number = range(len(self))[index]
-        first = len(self._first)
-        return self._first[number] if number < first else self._second[number - first]
+
+def _price(model: str, prices: PriceList) -> str:
+    if model.startswith(f"{OFFLINE}:"):
+        return "free"
+    rates = prices.rates(model.replace(":", "/", 1))
+    return "no price" if rates is None else f"${rates.input * 1e6:.4g} / ${rates.output * 1e6:.4g}"
 
 
 def unpickable(provider: ProviderStatus) -> str | None:
@@ -257,20 +218,16 @@ def unpickable(provider: ProviderStatus) -> str | None:
 
 def choice_picker(step: Choose) -> Picker:
     """Pick a choice of a flow; the cursor is on the one that is taken where no question can be asked."""
-    options = [PickerOption(key=choice.key, line=make_line(choice.label)) for choice in step.choices]
     at = next((number for number, choice in enumerate(step.choices) if choice.key == step.default), 0)
-    return _picker(step.question, options, at=at)
+    return answer_picker(step.question, {choice.key: choice.label for choice in step.choices}, at)
 
 
 def yes_or_no(question: str, yes: str) -> Picker:
     """Ask a question that is answered with ``yes`` or not; the cursor is on No."""
-    options = [
-        PickerOption(key="no", line=make_line("No")),
-        PickerOption(key="yes", line=make_line(yes)),
-    ]
-    return _picker(question, options)
+    return answer_picker(question, {"no": "No", "yes": yes})
 
 
-def _picker(question: str, options: Sequence[PickerOption], at: int = 0) -> Picker:
-    find: Callable[[str], Sequence[PickerOption]] = lambda words: options_with(options, words)  # noqa: E731
-    return Picker(question=question, options=options, find=find, selected=at)
+def answer_picker(question: str, answers: Mapping[str, str], selected: int = 0) -> Picker:
+    """Pick one of a few answers; they are texts by key."""
+    options = [PickerOption(key=key, line=make_line(words)) for key, words in answers.items()]
+    return Picker(question=question, options=options, selected=selected)

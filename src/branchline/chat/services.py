@@ -1,12 +1,15 @@
-"""The services that a chat needs: other sessions, entries by name, models."""
+"""The services of a chat: sessions and entries by name, models by name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from branchline.library import SessionRow
-from branchline.models import Model, ProviderStatus
+from branchline.actions.names import resolve_entry, resolve_path
+from branchline.context import ModelRef
+from branchline.errors import BranchlineError, SessionNotFound
+from branchline.library import SessionLibrary, SessionRow
+from branchline.models import DEFAULT_MODEL, Model, ModelRegistry, ProviderStatus
+from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.settings import Settings
 from branchline.views.forest import ForestRow
@@ -14,48 +17,79 @@ from branchline.views.hits import Hits
 
 __all__ = ["Services"]
 
+_LISTED = 100
+_FOUND = 50
 
-class Services(Protocol):
-    """Access to sessions, models and settings."""
 
-    @property
-    def cwd(self) -> str:
-        """The working directory of new sessions."""
-        ...
+class Services:
+    """The services for a chat in a working directory.
 
-    @property
-    def settings(self) -> Settings:
-        """The user's settings."""
-        ...
+    ``base_url`` and ``api_key_env`` override the settings of these names.
+    """
+
+    def __init__(
+        self, cwd: str, settings: Settings, *, base_url: str | None = None, api_key_env: str | None = None
+    ) -> None:
+        self.cwd = cwd
+        self.settings = settings
+        self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
-        """List the sessions of this or every working directory, newest first, drafts included."""
-        ...
+        """List the sessions of this or every working directory, newest first.
+
+        Our own drafts are included: chats that ended before their first reply.
+        """
+        found = SessionLibrary.everywhere(None if everywhere else self.cwd).list(deep=True, limit=_LISTED)
+        rows = [row for row in found if row.problem is None]
+        rows += [row for row in SessionLibrary.for_cwd(self.cwd).drafts() if row.problem is None]
+        return sorted(rows, key=lambda row: -row.modified_ms)
 
     def forest(self) -> Sequence[ForestRow]:
         """Return the sessions of this working directory as a forest of forks."""
-        ...
+        return SessionLibrary.everywhere(self.cwd).forest(deep=True)
 
     def open(self, name: str, /) -> Session:
         """Open a session by file, id, id prefix, title or ``@last``."""
-        ...
-
-    def entry(self, session: Session, name: str, /) -> str:
-        """Return the id of an entry by id, id prefix, label, ``@leaf`` or ``~2``."""
-        ...
-
-    def directory(self, session: Session, /) -> str:
-        """Return the directory of a session, or the one of this chat if that no longer exists."""
-        ...
-
-    def model(self, name: str, /) -> Model:
-        """Return the model with this name. Raises ModelError if it is unavailable."""
-        ...
+        library = SessionLibrary.for_cwd(self.cwd)
+        draft = next((row for row in library.drafts() if name in (row.path, row.key, row.id)), None)
+        if draft is not None and (found := library.open(draft.key)) is not None:
+            return found
+        try:
+            return Session.open(resolve_path(name))
+        except OSError as problem:
+            raise SessionNotFound(f"cannot open {name}: {problem.strerror or problem}") from None
+        except BranchlineError:
+            raise
+        except ValueError as problem:  # an unknown agent
+            raise SessionNotFound(str(problem)) from None
 
     def search(self, words: str, /) -> Hits:
         """Search the entries of all sessions, best match first."""
-        ...
+        return SessionLibrary.everywhere(None, subagents=True).search(words, limit=_FOUND)
+
+    def entry(self, session: Session, name: str, /) -> str:
+        """Return the id of an entry by id, id prefix, label, ``@leaf`` or ``~2``."""
+        return resolve_entry(session, name)
+
+    def directory(self, session: Session, /) -> str:
+        """Return the directory of a session, or the one of this chat if that no longer exists."""
+        return session.cwd if is_usable_directory(session.cwd) else self.cwd
+
+    def default_model(self) -> Model:
+        """The model of the settings, else the offline model."""
+        return self.model(self.settings.model or DEFAULT_MODEL)
+
+    def model(self, name: str, /) -> Model:
+        """Return the model with this name. Raises ModelError if it is unavailable."""
+        return self._models.find(name)
+
+    def has_own_server(self, name: str, /) -> bool:
+        """Whether a model is requested from its own provider, whatever ``base_url`` is."""
+        return self._models.has_own_server(name)
 
     def providers(self) -> Sequence[ProviderStatus]:
         """Return the model providers, and what is missing for those that cannot be used yet."""
-        ...
+        return self._models.statuses()
+
+    def model_of_path(self, reference: ModelRef) -> Model:
+        return self._models.find_reference(reference)

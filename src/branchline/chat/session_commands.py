@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from branchline.chat.costs import price_list, spent_on
 from branchline.chat.pickers import forest_picker
@@ -23,7 +23,17 @@ from branchline.views.spans import Span
 if TYPE_CHECKING:
     from branchline.chat.chat import Chat
 
-__all__ = ["OPERATIONS", "forest", "name", "new", "resume", "say_where", "session", "sessions", "switch_to"]
+__all__ = [
+    "OPERATIONS",
+    "export",
+    "name",
+    "new",
+    "resume",
+    "say_where",
+    "session",
+    "sessions",
+    "switch_to",
+]
 
 
 async def name(chat: Chat, words: str) -> None:
@@ -34,7 +44,6 @@ async def name(chat: Chat, words: str) -> None:
 
 
 async def facts(chat: Chat, words: str) -> None:
-    """Return the facts about this session."""
     del words
     conductor = chat.conductor
     session, usage = conductor.session, conductor.usage
@@ -73,7 +82,7 @@ def _spent_words(models: Mapping[str, UsageSum], prices: PriceList) -> str:
 
 
 async def session(chat: Chat, words: str) -> None:
-    """Show the facts about this session, or run an operation on it."""
+    """Show file, entries, tokens and cost; or fork, pick from the tree of forks, export, import."""
     name, _, rest = words.partition(" ")
     operation = OPERATIONS.get(name)
     if not words:
@@ -85,7 +94,7 @@ async def session(chat: Chat, words: str) -> None:
 
 
 async def sessions(chat: Chat, words: str) -> None:
-    """Pick another session of this directory and continue there."""
+    """Pick another session of this directory and continue in it."""
     await switch_to(chat, words or await SessionSwitcher(chat.front, chat.services, chat.conductor).pick())
 
 
@@ -102,23 +111,30 @@ async def forest(chat: Chat, words: str) -> None:
 
 
 async def resume(chat: Chat, words: str) -> None:
-    """Continue in another session, named or picked."""
+    """Continue another session."""
     await sessions(chat, words)
 
 
 async def export(chat: Chat, words: str) -> None:
+    """Export the conversation as Markdown, or the session as .jsonl, with secrets redacted."""
+    _export(chat, words, format=None if words else "md")
+
+
+async def export_portable(chat: Chat, words: str) -> None:
     """Export the session to a portable file without its working directory and secrets."""
-    from branchline.actions.export import ENDINGS, ExportRequest  # noqa: PLC0415
+    from branchline.actions.export import ENDINGS  # noqa: PLC0415
+
+    named = words.endswith(tuple(ENDINGS.values()))
+    zot = chat.conductor.session.format == "zot" and not named
+    _export(chat, words, format="zotsession" if zot else None, portable=not words.endswith(ENDINGS["md"]))
+
+
+def _export(chat: Chat, path: str, **options: Any) -> None:
+    from branchline.actions.export import ExportRequest  # noqa: PLC0415
     from branchline.actions.export import export as export_session  # noqa: PLC0415
 
-    session = chat.conductor.session
-    portable = not words.endswith(ENDINGS["md"])
-    named = words.endswith(tuple(ENDINGS.values()))
-    zot = session.format == "zot" and not named
-    request = ExportRequest(format="zotsession" if zot else None, portable=portable)
-    done = export_session(session, words or ".", request)
-    replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-    chat.front.notice(f"exported to {done.path}{replaced}")
+    done = export_session(chat.conductor.session, path or ".", ExportRequest(**options))
+    chat.front.notice(f"exported to {done.summary}")
 
 
 async def import_(chat: Chat, words: str) -> None:
@@ -127,13 +143,10 @@ async def import_(chat: Chat, words: str) -> None:
 
     if not words:
         raise ValueError("which file? Write /session import FILE")
-    done = import_file(_expanded(words), cwd=chat.services.cwd, new_id=True)
+    file = os.path.expanduser(words)  # noqa: ASYNC240  reads no disk
+    done = import_file(file, cwd=chat.services.cwd, new_id=True)
     chat.front.notice(f"imported {done.source} as {done.session}")
     await switch_to(chat, done.path)
-
-
-def _expanded(file: str) -> str:
-    return os.path.expanduser(file)
 
 
 async def switch_to(chat: Chat, wanted: str | None, *, entry: str | None = None) -> None:
@@ -186,6 +199,6 @@ def say_where(chat: Chat) -> None:
 OPERATIONS: dict[str, Callable[[Chat, str], Awaitable[None]]] = {
     "fork": fork,
     "tree": forest,
-    "export": export,
+    "export": export_portable,
     "import": import_,
 }

@@ -6,14 +6,14 @@ import os
 
 import msgspec
 
-from branchline.chat.frontend import Frontend, Picker, PickerOption, options_with
+from branchline.chat.frontend import Frontend
+from branchline.chat.pickers import answer_picker
 from branchline.chat.services import Services
 from branchline.chat.session_switcher import SessionSwitcher
 from branchline.errors import SessionNotFound
 from branchline.places import NATIVE_AGENT
 from branchline.programs import is_usable_directory
 from branchline.session import Session
-from branchline.views.spans import make_line
 
 __all__ = ["StartOptions", "ensure_writable", "split_entry_ref", "start_session"]
 
@@ -112,18 +112,9 @@ async def ensure_writable(
 
 
 async def _moved(session: Session, front: Frontend, services: Services) -> Session | None:
-    options = [
-        PickerOption(key="fork", line=make_line(f"Fork it and continue in {services.cwd}")),
-        PickerOption(key="stay", line=make_line("Continue without changes")),
-    ]
-    picked = await front.pick(
-        Picker(
-            question=f"The directory of this session no longer exists: {session.cwd}",
-            options=options,
-            find=lambda words: options_with(options, words),
-        )
-    )
-    match picked:
+    question = f"The directory of this session no longer exists: {session.cwd}"
+    answers = {"fork": f"Fork it and continue in {services.cwd}", "stay": "Continue without changes"}
+    match await front.pick(answer_picker(question, answers)):
         case "fork":
             with session:
                 return session.fork(cwd=services.cwd, to=NATIVE_AGENT)

@@ -27,7 +27,6 @@ __all__ = [
     "go_to",
     "jump",
     "label",
-    "navigate_to",
     "retry",
     "tree",
 ]
@@ -38,18 +37,18 @@ _STAYED = "nothing selected; position unchanged"
 
 
 async def tree(chat: Chat, words: str) -> None:
-    """Go to any entry of any branch."""
+    """Go to any entry; a prompt is returned for editing."""
     session, shown = chat.conductor.session, chat.services.settings.filter
     picker = tree_picker(session, "Go where?", shown, label=chat.conductor.label) if len(session) else None
     if (entry := await _picked(chat, words, picker)) is not None:
-        await navigate_to(chat, entry)
+        await go_to(chat, entry)
 
 
 async def jump(chat: Chat, words: str) -> None:
-    """Go back to a prompt of the path, in this session."""
+    """Go back to an earlier prompt and rephrase it."""
     picker = turn_picker(chat.conductor.session, "Go back to which prompt?")
     if (entry := await _picked(chat, words, picker)) is not None:
-        await navigate_to(chat, entry)
+        await go_to(chat, entry)
 
 
 async def branch_to_new_session(chat: Chat, words: str) -> None:
@@ -71,7 +70,7 @@ async def branch_to_new_session(chat: Chat, words: str) -> None:
 
 
 async def fork(chat: Chat, words: str) -> None:
-    """Fork the path up to an entry or the end of a turn; ``--native`` makes a native session."""
+    """Copy the conversation, up to a turn or an entry, into a new session and continue there."""
     session = chat.conductor.session
     option, _, rest = words.partition(" ")
     native = option == "--native"
@@ -91,7 +90,7 @@ async def fork(chat: Chat, words: str) -> None:
 
 
 async def retry(chat: Chat, words: str) -> None:
-    """Get another answer to the last prompt of the path."""
+    """Get another answer; the old one stays in the tree."""
     del words
     before = chat.conductor.session
     await chat.show(chat.conductor.retry())
@@ -101,7 +100,7 @@ async def retry(chat: Chat, words: str) -> None:
 
 
 async def label(chat: Chat, words: str) -> None:
-    """Label the leaf, remove its label, or list all labels."""
+    """Label the current entry; without TEXT, list labels."""
     session = chat.conductor.session
     if not words:
         texts = RowTexts(session.transcript)
@@ -123,7 +122,7 @@ async def label(chat: Chat, words: str) -> None:
 
 
 async def compact(chat: Chat, words: str) -> None:
-    """Summarize the older part of the context."""
+    """Compact the context; nothing is removed."""
     with chat.working():
         done = await chat.conductor.compact(words or None, on_progress=chat.front.progress)
     if done.status != "done":
@@ -149,13 +148,11 @@ async def _picked(chat: Chat, words: str, picker: Picker | None) -> str | None:
     return entry
 
 
-async def navigate_to(chat: Chat, entry: str) -> None:
-    """Go to an entry; the user decides whether the abandoned branch is summarized."""
-    await go_to(chat, entry, summarize=None)
+async def go_to(chat: Chat, entry: str, *, summarize: bool | None = None) -> bool:
+    """Go to an entry and report the new position; return whether it was done.
 
-
-async def go_to(chat: Chat, entry: str, *, summarize: bool | None) -> bool:
-    """Go to an entry and report the new position; return whether it was done."""
+    By default the user decides whether the abandoned branch is summarized.
+    """
     before = chat.conductor.session
     with chat.working():
         done = await chat.conductor.navigate(

@@ -17,9 +17,10 @@ import msgspec
 from branchline.chat import Chat
 from branchline.chat.frontend import Frontend
 from branchline.chat.recent_turns import show_recent_turns
+from branchline.chat.services import Services
 from branchline.chat.session_commands import say_where
 from branchline.chat.startup import StartOptions, start_session
-from branchline.cli.chat_services import CliServices
+from branchline.cli.failures import usage_errors
 from branchline.cli.line_frontend import LineFrontend
 from branchline.cli.output import Output, remark
 from branchline.cli.write_access import position_fields
@@ -86,7 +87,7 @@ class _Running:
     def __init__(self, out: Output, wishes: ChatOptions) -> None:
         self._out = out
         self._wishes = wishes
-        self._world = CliServices(
+        self._world = Services(
             resolve_cwd(wishes.cwd),
             _settings(out.settings, wishes),
             base_url=wishes.base_url,
@@ -247,10 +248,8 @@ def _settings(settings: Settings, wishes: ChatOptions) -> Settings:
 
 
 def _attach(chat: Chat, path: str) -> None:
-    try:
+    with usage_errors():
         chat.attach(path if os.path.samefile(chat.directory, ".") else os.path.abspath(path))
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
 
 
 @contextmanager

@@ -28,6 +28,7 @@ __all__ = [
     "group",
     "scope_options",
     "session_argument",
+    "store_option",
 ]
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -135,9 +136,9 @@ class _Group(HelpPage, click.Group):
 
 
 def command(
-    name: str, *, examples: str, paged: bool = False
+    name: str, *, examples: str, paged: bool = False, below: click.Group | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Turn a function with an Output and its own parameters into a click command.
+    """Turn a function with an Output and its own parameters into a click command, or a subcommand.
 
     The output of a ``paged`` command goes through a pager on a terminal.
     """
@@ -145,6 +146,8 @@ def command(
     def decorate(function: Callable[..., None]) -> click.Command:
         run = _run(function, paged=paged)
         made = click.command(name, cls=_Command, epilog=examples, context_settings=SETTINGS)(run)
+        if below is not None:
+            below.add_command(made)
         return _finished(made)
 
     return decorate
@@ -212,6 +215,7 @@ _COMPLETED = {
     "part": "entry",
     "directory": "directory",
     "file": "file",
+    "servers": "file",
     "output": "file",
     "agent": "program",
     "agents": "program",
@@ -239,7 +243,6 @@ class _Completed(StringParamType):
 
 
 def add_output_options(target: click.Command) -> None:
-    """Add the options for the output to a command."""
     target.params += [
         click.Option(["--json"], is_flag=True, help="Print the result as JSON."),
         click.Option(
@@ -271,9 +274,7 @@ def scope_options(function: Any) -> Any:
     everywhere = click.option(
         "--all", "everywhere", is_flag=True, help="Include the sessions of all working directories."
     )
-    store = click.option(
-        "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-    )
+    store = store_option("Use the sessions in STORE, of any agent.")
     return everywhere(store(agent_option(function)))
 
 
@@ -293,12 +294,10 @@ def cwd_option(about: str) -> Callable[[Any], Any]:
     return click.option("--cwd", type=click.Path(exists=True, file_okay=False), help=about)
 
 
-def directory_option(function: Any) -> Any:
-    """Add ``--store``, where ids are looked up."""
-    return click.option(
-        "--store",
-        "--dir",
-        "directory",
-        metavar="STORE",
-        help="Look up sessions in STORE: a directory, a database file or postgresql://….",
-    )(function)
+def store_option(about: str) -> Callable[[Any], Any]:
+    """Add ``--store``, also called ``--dir``."""
+    return click.option("--store", "--dir", "directory", metavar="STORE", help=about)
+
+
+directory_option = store_option("Look up sessions in STORE: a directory, a database file or postgresql://….")
+"""``--store`` of commands that take a SESSION."""

@@ -31,7 +31,6 @@ _ASCII = str.maketrans("│└├─•›‹…⋯⊞⊟▸▾·×→↳█▉�
 
 
 def paint(role: StyleRole, text: str) -> Span:
-    """Return a span of text with a role."""
     return Span(text, role)
 
 

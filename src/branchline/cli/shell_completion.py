@@ -93,7 +93,8 @@ def _rows(context: click.Context) -> Iterator[tuple[SessionRow, Look]]:
 
     Each comes with a function that reads its file.
     """
-    from branchline.cli.resolver import everywhere_library, local_library
+    from branchline.actions.names import local_library
+    from branchline.cli.resolver import everywhere_library
 
     directory = context.params.get("directory")
     if directory is not None:

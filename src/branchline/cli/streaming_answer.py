@@ -68,7 +68,6 @@ class AnswerView:
         self._entered = False
 
     def write(self, text: str) -> None:
-        """Add text to the answer."""
         if finished := self._blocks.feed(text):
             self._region.erase(self._columns)
             self._lines = []
@@ -77,7 +76,6 @@ class AnswerView:
         self._look(self._rest)
 
     def markdown(self, text: str) -> None:
-        """Show a complete text."""
         self.flush()
         whole = MarkdownStream()
         for block in (*whole.feed(text), whole.finish()):

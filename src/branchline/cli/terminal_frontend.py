@@ -112,7 +112,6 @@ class TerminalFrontend:
         )
 
     def bind(self, chat: Chat) -> None:
-        """Set the chat of this screen."""
         self._chat = chat
         self._history.add_session(with_mentions(turn.text) for turn in prior_turns(chat.conductor.session))
 

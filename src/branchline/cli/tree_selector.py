@@ -18,9 +18,9 @@ from branchline.chat.frontend import TreeChoice
 from branchline.cli.output import Output, Piece, paint
 from branchline.errors import BranchlineError
 from branchline.views.browser.entry_menu import refusal
+from branchline.views.browser.keymap import TREE_LETTERS, TREE_SELECTOR
 from branchline.views.browser.line_edit import EDIT_KEYS, LineEdit
 from branchline.views.browser.search_line import TYPE_TO_SEARCH, field_line, search_line
-from branchline.views.browser.tree_keys import LIST_KEYS, TREE_FILTER_KEYS, TREE_LETTERS, TREE_MOVE_KEYS
 from branchline.views.outline import EMPTY, counter, window
 from branchline.views.spans import with_cursor
 from branchline.views.text import one_line
@@ -29,7 +29,6 @@ __all__ = ["select_entry"]
 
 _ROWS = 30
 _BARS = 4
-_KEYS = (*TREE_MOVE_KEYS, *TREE_FILTER_KEYS, *LIST_KEYS)
 _ESCAPE_WAIT = 0.05
 """Seconds after which Escape is a key and not the start of a sequence."""
 
@@ -104,7 +103,7 @@ class _Selector:
     def _keys(self) -> KeyBindings:
         bindings = KeyBindings()
         labelling = Condition(lambda: self._label is not None)
-        for key in _KEYS:
+        for key in TREE_SELECTOR:
             for names in _terminal_keys(key.keys):
                 bindings.add(*names, filter=~labelling)(lambda _event, action=key.action: self._act(action))
 
@@ -145,7 +144,6 @@ class _Selector:
 
     @property
     def _field(self) -> LineEdit:
-        """The field that has the focus."""
         return self._search_edit if self._label is None else self._label
 
     def _edit(self, key: str) -> None:

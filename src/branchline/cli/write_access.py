@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from branchline.cli.output import remark
 from branchline.cli.resolver import resolve_session
-from branchline.errors import BranchlineError, FileExists
 
 if TYPE_CHECKING:
     from branchline.session import Session
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
 __all__ = [
     "damage_on_path",
     "described",
-    "existing_file",
     "open_for_writing",
     "position_fields",
-    "usage_errors",
 ]
 
 
@@ -59,30 +56,6 @@ def _line_problems(session: Session, known: int) -> set[str]:
     return {problem for size in sizes if (problem := limits.line_problem(size)) is not None}
 
 
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn ValueError into a usage error."""
-    import click
-
-    try:
-        yield
-    except BranchlineError:
-        raise
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
-
-
-@contextmanager
-def existing_file(hint: str) -> Iterator[None]:
-    """Turn FileExists into a failure that ends with a hint."""
-    import click
-
-    try:
-        yield
-    except FileExists as problem:
-        raise click.ClickException(f"{problem}{hint}") from None
-
-
 def damage_on_path(session: Session) -> list[Finding]:
     """Return the damage on the path from the root to the leaf, which the model may be missing."""
     from branchline.tree import ROOT, severity
@@ -103,7 +76,6 @@ def damage_on_path(session: Session) -> list[Finding]:
 
 
 def described(session: Session, entry_id: str | None) -> str:
-    """Return a short description of an entry."""
     from branchline.views.operation_lines import entry_words
 
     return entry_words(session.transcript, entry_id, entry_id or "")

@@ -49,6 +49,7 @@ class LibrarySource:
     # -- many -----------------------------------------------------------------------------------------
 
     def rows(self, scope: Scope) -> Iterator[Batch]:
+        """Yield every session of a scope, newest first; the last batch has ``loaded == total``."""
         if known := self._libraries[scope].known_rows(_FIRST):
             yield Batch(known, (), 0, len(known), is_provisional=True)
         listing = self._libraries[scope].iter_rows(deep=True)
@@ -62,12 +63,14 @@ class LibrarySource:
         yield Batch(listing.rows[shown:], listing.hidden[hidden:], listing.total, listing.total)
 
     def forest(self, scope: Scope) -> Forest:
+        """Return the sessions of a scope below those that they were forked from."""
         return self._libraries[scope].forest(deep=True)
 
     def search(self, scope: Scope, query: Query, *, limit: int) -> Hits:
         return self._libraries[scope].search(query, limit=limit, context=_SNIPPET)
 
     def statistics(self, scope: Scope) -> AbstractContextManager[SpendingSource]:
+        """Return statistics over the sessions of a scope; files missing from the index are read first."""
         return self._libraries[scope].statistics()
 
     # -- one ------------------------------------------------------------------------------------------
@@ -86,15 +89,18 @@ class LibrarySource:
         return self._agents[place]
 
     def open(self, row: SessionRow) -> Session:
+        """Open a session. Raises SessionNotFound if it no longer exists."""
         session = self._library.open(row)
         if session is None:
             raise _gone(row)
         return session
 
     def reload_row(self, row: SessionRow) -> SessionRow | None:
+        """Read a row again; None if the session no longer exists."""
         return self._library.reload(row)
 
     def is_changed(self, row: SessionRow) -> bool:
+        """Return whether a session differs from its row. Cheap: called repeatedly."""
         try:
             stored = stored_at(row.path or "")
         except (BranchlineError, OSError):
@@ -102,6 +108,7 @@ class LibrarySource:
         return stored is None or (stored.size, round(stored.modified * 1000)) != (row.size, row.modified_ms)
 
     def rename(self, row: SessionRow, title: str) -> None:
+        """Set the title of a session; the file keeps its name."""
         with self.open(row) as session:
             session.set_title(title)
 

@@ -118,7 +118,7 @@ class History:
             return ReadAnswer(
                 notice=NOTICE,
                 session=session.id,
-                title=_title(session.title, redactor),
+                title=_known(session.title, redactor),
                 leaf=session.leaf if leaf is None else leaf,
                 cards=deck[kept:],
                 earlier=None if first is None or first == path[0] else first,
@@ -142,7 +142,7 @@ class History:
                     depth=row.level,
                     role=_line(index.roles[row.position] or index.types[row.position], redactor),
                     active=row.active,
-                    label=None if label is None else _line(label, redactor),
+                    label=_known(label, redactor),
                     text=_line(texts(row.position), redactor)[:_ROW_TEXT],
                 )
                 if not budget.take(item):
@@ -177,7 +177,7 @@ class History:
                 children=session.children(entry)[:20],
                 role=_line(session.index.roles[position] or session.index.types[position], redactor),
                 time=_line(found[0].timestamp, redactor),
-                label=None if label is None else _line(label, redactor),
+                label=_known(label, redactor),
                 text=piece,
                 offset=offset,
                 length=len(text),
@@ -241,7 +241,7 @@ def _quoted(session: Session, entries: list[Entry], redactor: Redactor) -> list[
                 text=text[:_CARD_TEXT],
                 arguments=arguments[:_CARD_TEXT],
                 time=_line(card.timestamp, redactor),
-                label=None if card.label is None else _line(card.label, redactor),
+                label=_known(card.label, redactor),
                 failed=card.error,
                 truncated=max(len(text), len(arguments)) > _CARD_TEXT,
             )
@@ -264,19 +264,17 @@ def _texts(card: Card, redactor: Redactor) -> tuple[str, str, str]:
 
 
 def _listed(row: SessionRow, redactor: Redactor) -> ListedSession:
-    prompt = None if row.first_prompt is None else _line(row.first_prompt, redactor)
+    parent = row.parent_session
     return ListedSession(
         id=row.id,
         agent=row.agent or _agent(row.format),
-        title=_title(row.title, redactor),
-        first_prompt=prompt,
-        project=_title(row.cwd, redactor),
+        title=_known(row.title, redactor),
+        first_prompt=_known(row.first_prompt, redactor),
+        project=_known(row.cwd, redactor),
         changed=_iso(row.modified_ms),
         messages=row.messages,
-        forked_from=None
-        if row.parent_session is None
-        else _line(os.path.basename(row.parent_session), redactor),
-        problem=None if row.problem is None else _line(row.problem, redactor),
+        forked_from=None if parent is None else _line(os.path.basename(parent), redactor),
+        problem=_known(row.problem, redactor),
     )
 
 
@@ -288,9 +286,9 @@ def _found(hit: Hit, session: Session | None, redactor: Redactor) -> FoundEntry:
         snippet="" if session is None else _snippet(hit, session, redactor),
         time=None if hit.ms is None else _iso(hit.ms),
         on_active_path=hit.on_path,
-        title=_title(hit.row.title, redactor),
+        title=_known(hit.row.title, redactor),
         agent=hit.row.agent or _agent(hit.row.format),
-        project=_title(hit.row.cwd, redactor),
+        project=_known(hit.row.cwd, redactor),
     )
 
 
@@ -316,8 +314,8 @@ def _agent(format_: str | None) -> str | None:
     return "branchline" if format_ == "pi" else format_
 
 
-def _title(title: str | None, redactor: Redactor) -> str | None:
-    return None if title is None else _line(title, redactor)
+def _known(text: str | None, redactor: Redactor) -> str | None:
+    return None if text is None else _line(text, redactor)
 
 
 def _line(text: str, redactor: Redactor, *, length: int = _TITLE) -> str:

@@ -18,6 +18,7 @@ from branchline.actions.resume import ResumePlan, continue_session
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.library import SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.session import Session
 from branchline.tree import Filter
 from branchline.tui.images import PictureFiles
@@ -55,7 +56,7 @@ class BranchlineApp(App[int]):
 
     def __init__(
         self,
-        state: BrowserState,
+        state: BrowserState[LibrarySource],
         *,
         view: View = "sessions",
         row: SessionRow | None = None,
@@ -194,7 +195,6 @@ class BranchlineApp(App[int]):
         self.browser.reload_later()
 
     def open_tree(self, row: SessionRow, at: str | None = None) -> None:
-        """Open the tree of a session, at an entry."""
         self.with_session(row, lambda session: self.show_tree(session, at))
 
     def show_tree(self, session: Session, at: str | None = None) -> None:
@@ -215,7 +215,6 @@ class BranchlineApp(App[int]):
         self.push_screen(TranscriptScreen(session, at=at, place=place, words=words))
 
     def show_files(self, session: Session, at: str | None = None) -> None:
-        """Show the files that a branch or a session touched."""
         from branchline.tui.screens.files import FilesScreen  # noqa: PLC0415
 
         def chosen(place: str | None) -> None:
@@ -225,7 +224,6 @@ class BranchlineApp(App[int]):
         self.push_screen(FilesScreen(session, at=at), chosen)
 
     def open_statistics(self, scope: Scope) -> None:
-        """Open the statistics."""
         from branchline.tui.screens.statistics import StatisticsScreen  # noqa: PLC0415
 
         def chosen(words: str | None) -> None:
@@ -235,7 +233,6 @@ class BranchlineApp(App[int]):
         self.push_screen(StatisticsScreen(self.source, scope), chosen)
 
     def open_forest(self, row: SessionRow | None, scope: Scope) -> None:
-        """Open the forest of forks."""
         from branchline.tui.screens.forest import ForestScreen  # noqa: PLC0415
 
         def chosen(picked: SessionRow | None) -> None:
@@ -245,7 +242,6 @@ class BranchlineApp(App[int]):
         self.push_screen(ForestScreen(self.source, scope, current=row), chosen)
 
     def compare_sessions(self, one: SessionRow, other: SessionRow) -> None:
-        """Compare two sessions side by side."""
         self.with_session(
             one, lambda left: self.with_session(other, lambda right: self.show_comparison(left, right))
         )

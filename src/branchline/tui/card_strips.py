@@ -168,7 +168,6 @@ def _strip(line: Line, look: RenderOptions) -> Strip:
 
 
 def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
-    """Return the heading of a card."""
     arrow = ("▾ " if opened else "▸ ") if foldable(card) else "  "
     label = Span(f"  [{card.label}]" if card.label else "", "label")
     match card.kind:
@@ -195,12 +194,10 @@ def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
 
 
 def cut_line_text(text: str, columns: int) -> str:
-    """Cut a text to one line."""
     return cut(one_line(text[: 4 * max(1, columns)]), max(1, columns))
 
 
 def _inside(card: Card, look: RenderOptions) -> list[Line]:
-    """Return the lines inside a folded card."""
     room = look.measure - 4
     lines: list[Line] = []
     for section in card.sections():
@@ -241,7 +238,6 @@ def _words(card: Card, mark: Span, look: RenderOptions, *, opened: bool) -> list
 
 
 def _beginning(card: Card, body: str, room: int) -> list[Line]:
-    """Return the first lines of a folded card."""
     if card.kind in ("user", "assistant", "custom"):
         short, role, most = body[:_FOLDED_MOST], "plain", 1000
     else:
@@ -270,13 +266,7 @@ def _limited(body: str, room: int, role: StyleRole, *, most: int) -> list[Line]:
 
 _STYLES = {
     "markdown.code": ("on #2a2a25", "on #eae6dc"),
-    "markdown.h1": ("bold", "bold"),
-    "markdown.h2": ("bold", "bold"),
-    "markdown.h3": ("bold", "bold"),
-    "markdown.h4": ("bold", "bold"),
-    "markdown.h5": ("bold", "bold"),
-    "markdown.h6": ("bold", "bold"),
-    "markdown.h7": ("bold", "bold"),
+    **{f"markdown.h{level}": ("bold", "bold") for level in range(1, 8)},
     "markdown.h1.border": ("#3a3934", "#cfccc3"),
     "markdown.item.bullet": ("#9b978d", "#67635a"),
     "markdown.item.number": ("#9b978d", "#67635a"),

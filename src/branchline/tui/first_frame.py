@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rich.color import ColorSystem
 from rich.style import Style
 
-from branchline.tui.hint_line import hints
 from branchline.tui.styles import GROUNDS, styles_for
+from branchline.views.browser.hint_line import hints
 from branchline.views.browser.layout import BROWSER_BARS, air_of, layout_for
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.state import BrowserState, Pill, top_bar
@@ -35,7 +35,7 @@ class Area(NamedTuple):
     ink: Literal["foreground", "border"] = "foreground"
 
 
-def first_frame(state: BrowserState, width: int, height: int) -> list[list[Area]]:
+def first_frame(state: BrowserState[Any], width: int, height: int) -> list[list[Area]]:
     """Return every row of the screen; the preview is empty."""
     if state.height != height:
         state.height = height
@@ -71,7 +71,7 @@ def _pills(pills: list[Pill]) -> Line:
     return make_line(*(pill.span for pill in pills))
 
 
-def _row(state: BrowserState, index: int, room: int, columns: int) -> list[Area]:
+def _row(state: BrowserState[Any], index: int, room: int, columns: int) -> list[Area]:
     if index < len(state):
         line = state.line(index, room)
         first = index == state.line_of(0)

@@ -7,7 +7,6 @@ written, with the extension of that type; no part of the name comes from the ses
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -15,20 +14,9 @@ import threading
 import weakref
 
 from branchline.programs import find_program, safe_environment
+from branchline.views.image_types import EXTENSIONS, image_type
 
-__all__ = ["PictureFiles", "open_picture", "picture_extension"]
-
-_MAGIC = {
-    ".png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    ".jpg": re.compile(rb"\xff\xd8\xff"),
-    ".gif": re.compile(rb"GIF8[79]a"),
-    ".webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
-
-
-def picture_extension(data: bytes) -> str | None:
-    """Return the file name extension of an image by its first bytes, or None."""
-    return next((extension for extension, magic in _MAGIC.items() if magic.match(data)), None)
+__all__ = ["PictureFiles", "open_picture"]
 
 
 class PictureFiles:
@@ -42,11 +30,11 @@ class PictureFiles:
 
     def save(self, data: bytes) -> str | None:
         """Write an image and return its absolute path; None if its type is unknown."""
-        extension = picture_extension(data)
-        if extension is None:
+        kind = image_type(data)
+        if kind is None:
             return None
         self._count += 1
-        path = os.path.join(self._directory, f"picture-{self._count}{extension}")
+        path = os.path.join(self._directory, f"picture-{self._count}{EXTENSIONS[kind]}")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             os.fchmod(descriptor, 0o600)

@@ -11,6 +11,7 @@ from branchline.views.browser.state import BrowserState
 
 if TYPE_CHECKING:
     from branchline.flows.hooks import Hooks
+    from branchline.library.browser_source import LibrarySource
     from branchline.tui.app import BranchlineApp
 
 __all__ = ["View", "pick", "run"]
@@ -19,7 +20,7 @@ View = Literal["sessions", "tree", "transcript", "forest"]
 
 
 def run(
-    state: BrowserState,
+    state: BrowserState[LibrarySource],
     *,
     view: View = "sessions",
     row: SessionRow | None = None,
@@ -37,14 +38,18 @@ def run(
 
 
 def pick(
-    state: BrowserState, verb: str, *, theme: Literal["dark", "light"] = "dark", mouse: bool = True
+    state: BrowserState[LibrarySource],
+    verb: str,
+    *,
+    theme: Literal["dark", "light"] = "dark",
+    mouse: bool = True,
 ) -> SessionRow | None:
     """Run the app to pick a session for a verb; None if the user quits."""
     return _open(state, theme=theme, mouse=mouse, picking=verb).picked
 
 
 def _open(
-    state: BrowserState,
+    state: BrowserState[LibrarySource],
     *,
     theme: Literal["dark", "light"],
     mouse: bool,
@@ -81,7 +86,9 @@ def _open(
     return app
 
 
-def _first_words(state: BrowserState, columns: int, rows: int, theme: Literal["dark", "light"]) -> str:
+def _first_words(
+    state: BrowserState[LibrarySource], columns: int, rows: int, theme: Literal["dark", "light"]
+) -> str:
     from branchline.tui.first_frame import color_system, first_frame, to_ansi  # noqa: PLC0415
     from branchline.tui.styles import theme_name  # noqa: PLC0415
 

@@ -25,7 +25,6 @@ def to_strip(line: Iterable[Piece], columns: int, styles: Mapping[StyleRole, Sty
 
 
 def highlight(strip: Strip, words: Sequence[str], style: Style) -> Strip:
-    """Highlight words in a strip."""
     text = strip.text
     places = find_ranges(text, words)
     if not places:

@@ -32,5 +32,4 @@ THEMES = tuple(map(_theme, GROUNDS))
 
 
 def code_theme(*, dark: bool) -> str:
-    """Return the theme of code blocks in Markdown."""
     return "nord" if dark else "xcode"

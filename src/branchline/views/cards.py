@@ -48,7 +48,7 @@ from branchline.entries import (
     blocks_text,
 )
 from branchline.formats import LabelState
-from branchline.views.humanize import as_float
+from branchline.views.humanize import as_float, decoded_size
 from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text
@@ -310,14 +310,10 @@ def _pictures(content: Content) -> tuple[Picture, ...]:
     if isinstance(content, str):
         return ()
     return tuple(
-        Picture(mime_type=block.mime_type or "image", size=_decoded_size(block.data))
+        Picture(mime_type=block.mime_type or "image", size=decoded_size(block.data))
         for block in content
         if isinstance(block, Image)
     )
-
-
-def _decoded_size(data: str) -> int:
-    return max(0, len(data) * 3 // 4 - data[-2:].count("="))
 
 
 def _answer_facts(message: AssistantMessage) -> tuple[str, ...]:

@@ -36,14 +36,9 @@ from branchline.views.tool_views import call_files, tool_kind
 __all__ = ["CompareView", "ComparedTurn", "Side", "TurnPair", "compare_view"]
 
 
-class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A prompt and the entries up to the next; ``prompt`` is empty if a side begins within a turn."""
+class _Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn, or one side with all its turns, amounts to."""
 
-    ids: tuple[str, ...]
-    prompt: str
-    answer: str
-    """The text of answers and summaries, in order."""
-    timestamp: str
     messages: int
     tools: tuple[tuple[str, int], ...]
     """The called tools with their number of calls, most often first."""
@@ -51,21 +46,25 @@ class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     read: tuple[str, ...]
     """Files that were read but not changed."""
     changed: tuple[str, ...]
-    models: tuple[str, ...]
     usage: UsageSum
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedTurn(_Totals, frozen=True, kw_only=True):
+    """A prompt and the entries up to the next; ``prompt`` is empty if a side begins within a turn."""
+
+    ids: tuple[str, ...]
+    prompt: str
+    answer: str
+    """The text of answers and summaries, in order."""
+    timestamp: str
+    models: tuple[str, ...]
+
+
+class Side(_Totals, frozen=True, kw_only=True):
     """One side: its turns after the common beginning, and their totals."""
 
     leaf: str | None
     turns: tuple[ComparedTurn, ...]
-    messages: int
-    tools: tuple[tuple[str, int], ...]
-    errors: int
-    read: tuple[str, ...]
-    changed: tuple[str, ...]
-    usage: UsageSum
 
 
 class TurnPair(msgspec.Struct, frozen=True, kw_only=True):

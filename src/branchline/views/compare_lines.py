@@ -1,4 +1,7 @@
-"""A comparison as lines: unified, or side by side in two columns."""
+"""A comparison as lines: unified, side by side in two columns, or in words for screen readers.
+
+In words there are no columns and no symbols: every line names its side.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,23 @@ from typing import Literal
 from branchline.views.compare import ComparedTurn, CompareView, Side, TurnPair
 from branchline.views.humanize import cost_words, count, money, tokens
 from branchline.views.spans import Line, Span, StyleRole, make_line, pad_line
-from branchline.views.text import clusters, one_line, safe, width
+from branchline.views.text import one_line, safe, width
 from branchline.views.text_difference import Difference
 from branchline.views.tool_calls import short_path
+from branchline.views.wrap import text_lines
 
-__all__ = ["head_lines", "near", "shared_words", "side_by_side", "totals_table", "unified"]
+__all__ = [
+    "head_lines",
+    "shared_words",
+    "side_by_side",
+    "totals_in_words",
+    "totals_table",
+    "turns_in_words",
+    "unified",
+]
 
 _ROLES: dict[Literal[" ", "-", "+"], StyleRole] = {" ": "plain", "-": "removed", "+": "added"}
+_WHOSE = {" ": "both", "-": "first", "+": "second"}
 _AROUND = 2  # context lines around a difference
 _FILES = 6
 
@@ -42,7 +55,7 @@ def shared_words(view: CompareView) -> str:
 def unified(view: CompareView, *, home: str = "") -> Iterator[Line]:
     """Yield the turns one below the other: ``-`` is only on the left side, ``+`` only on the right."""
     for number, pair in enumerate(view.pairs, 1):
-        yield make_line(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
+        yield make_line(Span(f"Turn {number}", "heading"), Span(f"  {_turn_note(pair)}".rstrip(), "dim"))
         for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
             if difference:
                 yield make_line(Span(f"  {title}", "user" if title == "user" else "heading"))
@@ -60,7 +73,7 @@ def side_by_side(view: CompareView, columns: int, *, home: str = "") -> Iterator
     """Yield two columns, the turns of the left side beside those of the right."""
     half = max(10, (columns - 3) // 2)
     for number, pair in enumerate(view.pairs, 1):
-        yield make_line(Span(f"Turn {number}", "heading"), Span(_turn_note(pair), "dim"))
+        yield make_line(Span(f"Turn {number}", "heading"), Span(f"  {_turn_note(pair)}".rstrip(), "dim"))
         left, right = list(_column(pair, "-", half, home)), list(_column(pair, "+", half, home))
         for one, other in zip_longest(left, right, fillvalue=()):
             yield make_line(*pad_line(one, half), Span(" │ ", "dim"), *pad_line(other, half))
@@ -91,44 +104,98 @@ def totals_table(view: CompareView, names: tuple[str, str], *, home: str = "") -
     return lines
 
 
+def turns_in_words(view: CompareView, *, home: str = "") -> Iterator[Line]:
+    """Yield the turns one after the other, with the text of the first, of the second, and of both."""
+    for number, pair in enumerate(view.pairs, 1):
+        note = _turn_note(pair, "in the first", "in the second")
+        yield make_line(Span(f"turn {number}{', ' if note else ''}{note}", "heading"))
+        for title, difference in (("user", pair.prompt), ("assistant", pair.answer)):
+            if difference:
+                yield make_line(Span(f"  {title}", "heading"))
+            for part in _shortened(difference):
+                if isinstance(part, int):
+                    yield make_line(f"    {count(part, 'line')} the same in both")
+                else:
+                    yield make_line(f"    {_WHOSE[part[0]]}: {safe(part[1])}")
+        for whose, turn in (("first", pair.left), ("second", pair.right)):
+            if turn is not None and (facts := _facts_in_words(turn, home)):
+                yield make_line(f"  {whose}: {facts}")
+        yield ()
+
+
+def _facts_in_words(turn: ComparedTurn, home: str) -> str:
+    facts = []
+    if turn.tools:
+        facts.append(f"tools {_tool_words(turn.tools, ' {} times')}")
+    if turn.errors:
+        facts.append(count(turn.errors, "failure"))
+    if turn.changed:
+        facts.append(f"changed {_file_words(turn.changed, home, None)}")
+    if turn.read:
+        facts.append(f"read {_file_words(turn.read, home, None)}")
+    usage = turn.usage
+    if usage.total_tokens or usage.cost:
+        facts.append(f"{tokens(usage.total_tokens)} tokens, {cost_words(usage.cost, usage.unpriced)}")
+        facts += [f"with {', '.join(map(one_line, turn.models))}"] if turn.models else []
+    return "; ".join(facts)
+
+
+def totals_in_words(view: CompareView, names: tuple[str, str], *, home: str = "") -> Iterator[Line]:
+    """Yield the totals of both sides after the common beginning, one paragraph per side."""
+    for whose, name, side in zip(("first", "second"), names, (view.left, view.right), strict=True):
+        yield make_line(Span(f"{whose}, {one_line(name)}", "heading"))
+        for fact in (
+            f"{count(len(side.turns), 'turn')}, {count(side.messages, 'message')}",
+            f"tools: {_tool_words(side.tools, ' {} times') or 'none'}, {count(side.errors, 'failure')}",
+            f"changed: {_file_words(side.changed, home, None) or 'nothing'}",
+            f"read: {_file_words(side.read, home, None) or 'nothing'}",
+            f"{tokens(side.usage.total_tokens)} tokens, {cost_words(side.usage.cost, side.usage.unpriced)}",
+        ):
+            yield make_line(f"  {fact}")
+
+
 def _both(sides: tuple[Side, Side], text: Callable[[Side], str]) -> tuple[str, str]:
     return text(sides[0]), text(sides[1])
 
 
-def _turn_note(pair: TurnPair) -> str:
+def _turn_note(pair: TurnPair, left: str = "on the left", right: str = "on the right") -> str:
     if pair.left is None:
-        return "  only on the right"
+        return f"only {right}"
     if pair.right is None:
-        return "  only on the left"
-    return "  same text" if pair.same_words else ""
+        return f"only {left}"
+    return "same text" if pair.same_words else ""
 
 
 def _difference(difference: Difference) -> Iterator[Line]:
-    """The lines that differ with their context, and the number of lines left out between."""
-    shown = near(difference)
+    for part in _shortened(difference):
+        if isinstance(part, int):
+            yield make_line(Span(f"    ⋯ {count(part, 'line')} of both", "dim"))
+        else:
+            yield make_line(Span(f"  {part[0]} {safe(part[1])}", _ROLES[part[0]]))
+
+
+def _shortened(difference: Difference) -> Iterator[tuple[Literal[" ", "-", "+"], str] | int]:
+    """Yield the lines that differ with their context, and the number of lines left out between."""
+    shown = _near(difference)
     hidden = 0
-    for place, (mark, text) in enumerate(difference):
+    for place, line in enumerate(difference):
         if place not in shown:
             hidden += 1
             continue
         if hidden:
-            yield _left_out(hidden)
+            yield hidden
             hidden = 0
-        yield make_line(Span(f"  {mark} {safe(text)}", _ROLES[mark]))
+        yield line
     if hidden:
-        yield _left_out(hidden)
+        yield hidden
 
 
-def near(difference: Difference) -> set[int]:
-    """Return the lines that differ with their context; of equal texts, the first lines."""
+def _near(difference: Difference) -> set[int]:
+    """The lines that differ with their context; of equal texts, the first lines."""
     changed = [place for place, (mark, _) in enumerate(difference) if mark != " "]
     if not changed:
         return set(range(min(_AROUND, len(difference))))
     return {around for place in changed for around in range(place - _AROUND, place + _AROUND + 1)}
-
-
-def _left_out(number: int) -> Line:
-    return make_line(Span(f"    ⋯ {count(number, 'line')} of both", "dim"))
 
 
 def _column(pair: TurnPair, mark: Literal["-", "+"], room: int, home: str) -> Iterator[Line]:
@@ -140,32 +207,10 @@ def _column(pair: TurnPair, mark: Literal["-", "+"], room: int, home: str) -> It
         if own:
             yield make_line(Span(title, "user" if title == "user" else "heading"))
         for kind, text in own:
-            for part in _wrapped(safe(text), room - 2):
-                yield make_line(Span(f"{kind} {part}", _ROLES[kind]))
+            for part in text_lines(text, room - 2, _ROLES[kind]):
+                yield make_line(Span(f"{kind} ", _ROLES[kind]), *part)
     for fact in _facts(turn, home):
         yield make_line(Span(fact, "dim"))
-
-
-def _wrapped(text: str, room: int) -> Iterator[str]:
-    """Wrap a line, at spaces if possible, in one pass."""
-    start = used = 0
-    blank = -1  # the last one in the part that is being filled
-    for cluster in clusters(text):
-        is_blank = text[cluster.start] == " "
-        if used + cluster.columns > room and cluster.start > start:
-            if is_blank:
-                blank = cluster.start
-            end = blank if blank > start else cluster.start
-            yield text[start:end]
-            start = end + 1 if end == blank else end
-            used = width(text[start : cluster.start])
-            blank = -1
-            if start > cluster.start:
-                continue
-        if is_blank:
-            blank = cluster.start
-        used += cluster.columns
-    yield text[start:]
 
 
 def _facts(turn: ComparedTurn | None, home: str) -> list[str]:
@@ -186,10 +231,10 @@ def _facts(turn: ComparedTurn | None, home: str) -> list[str]:
     return facts
 
 
-def _tool_words(tools: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(one_line(name) + (f" ×{calls}" if calls > 1 else "") for name, calls in tools)
+def _tool_words(tools: Sequence[tuple[str, int]], times: str = " ×{}") -> str:
+    return ", ".join(one_line(name) + (times.format(calls) if calls > 1 else "") for name, calls in tools)
 
 
-def _file_words(paths: Sequence[str], home: str) -> str:
-    shown = ", ".join(one_line(short_path(path, home)) for path in paths[:_FILES])
-    return shown + (f" and {len(paths) - _FILES} more" if len(paths) > _FILES else "")
+def _file_words(paths: Sequence[str], home: str, most: int | None = _FILES) -> str:
+    shown = ", ".join(one_line(short_path(path, home)) for path in paths[:most])
+    return shown + (f" and {len(paths) - most} more" if most is not None and len(paths) > most else "")

@@ -29,7 +29,6 @@ from branchline.entries import (
     ThinkingLevelChange,
     ToolResult,
     Unknown,
-    UnknownMessage,
     UsageEntry,
     UserMessage,
     blocks_text,
@@ -142,8 +141,6 @@ def _message_row(message: Message, call: Call | None, home: str) -> str:
             return f"[{message.tool_name}]" if call is None else call_text(call, home)
         case BashExecution():
             return f"[bash]: {single_line(message.command)}".strip()
-        case UnknownMessage():
-            return f"[{message.role}]"
         case _:
             return f"[{message.role}]"
 

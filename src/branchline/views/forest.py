@@ -55,7 +55,6 @@ class Forest(Sequence[ForestRow]):
         return tuple(row for row in self._rows if row.depth == 0)
 
     def children(self, key: str) -> tuple[ForestRow, ...]:
-        """Return the children of a session."""
         return tuple(row for row in self._rows if row.parent == key)
 
     def __len__(self) -> int:

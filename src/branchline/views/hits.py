@@ -156,7 +156,6 @@ def make_snippet(text: str, ranges: Sequence[tuple[int, int]], size: int) -> Sni
 
 
 def snippet_line(snippet: Snippet) -> Line:
-    """Return a snippet as a line with its matches highlighted."""
     return marked_line(snippet.text, snippet.ranges, "plain", "match")
 
 

@@ -9,6 +9,7 @@ __all__ = [
     "as_float",
     "cost_words",
     "count",
+    "decoded_size",
     "duration",
     "format_size",
     "money",
@@ -59,6 +60,11 @@ def duration(seconds: float) -> str:
     if whole < _HOUR:
         return f"{whole // _MINUTE}m {whole % _MINUTE}s"
     return f"{whole // _HOUR:,}h {whole % _HOUR // _MINUTE}m"
+
+
+def decoded_size(base64: str) -> int:
+    """Return the number of bytes that a text in base64 stands for."""
+    return max(0, len(base64) * 3 // 4 - base64[-2:].count("="))
 
 
 def format_size(size: int) -> str:

@@ -1,9 +1,11 @@
-"""Operations on a session, its named branches and its entries as text, for every interface."""
+"""Operations on a session and its named branches: as records, and as text for every interface."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
 
 from branchline.context import milliseconds
 from branchline.formats import EntryLog
@@ -14,8 +16,9 @@ from branchline.views.text import cut, one_line
 
 __all__ = [
     "START",
-    "ListedBranch",
-    "LoggedOperation",
+    "NamedBranch",
+    "Operation",
+    "Verb",
     "branch_line",
     "entry_words",
     "operation_line",
@@ -28,40 +31,57 @@ _WORDS = 60
 _INVERSES = ("undo", "redo", "rewind")
 
 
-class LoggedOperation(Protocol):
-    """An operation on a session."""
-
-    @property
-    def timestamp(self) -> str: ...
-    @property
-    def undone(self) -> bool: ...
-    @property
-    def verb(self) -> str: ...
-    @property
-    def leaf_after(self) -> str | None: ...
-    @property
-    def before(self) -> str | None: ...
-    @property
-    def after(self) -> str | None: ...
-    @property
-    def target(self) -> str | None: ...
-    @property
-    def entries(self) -> Sequence[str]: ...
+Verb = Literal[
+    "branch",
+    "reset",
+    "summary",
+    "label",
+    "title",
+    "compaction",
+    "name",
+    "graft",
+    "squash",
+    "undo",
+    "redo",
+    "rewind",
+]
 
 
-class ListedBranch(Protocol):
-    """A named branch."""
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation, with the leaf before and after it, and the old and the new value that it set."""
+
+    id: str
+    """The entry that records it."""
+    verb: Verb
+    timestamp: str
+    leaf_before: str | None = None
+    leaf_after: str | None = None
+    before: str | None = None
+    """The previous label or title, or the previous start of the named branch; None if there was none."""
+    after: str | None = None
+    target: str | None = None
+    """The labelled entry, the named branch, or the operation that was undone or redone."""
+    entries: tuple[str, ...] = ()
+    """The entries that a graft or a squash wrote."""
+    undone: bool = False
 
     @property
-    def name(self) -> str: ...
-    @property
-    def tip(self) -> str: ...
-    @property
-    def timestamp(self) -> str: ...
-    @property
-    def entries(self) -> int: ...
-    @property
-    def is_current(self) -> bool: ...
+    def moves(self) -> bool:
+        """Whether it moved the leaf."""
+        return self.leaf_before != self.leaf_after
+
+
+class NamedBranch(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch that starts after the entry ``start`` and ends at ``tip``."""
+
+    name: str
+    start: str
+    tip: str
+    timestamp: str
+    """When the tip was written."""
+    entries: int
+    """The number of conversation entries after ``start``, without those of undone operations."""
+    is_current: bool
 
 
 def entry_words(transcript: EntryLog, entry: str | None, name: str = "") -> str:
@@ -74,8 +94,7 @@ def entry_words(transcript: EntryLog, entry: str | None, name: str = "") -> str:
     return f"{name} ({text})" if text else name
 
 
-def operation_line(operation: LoggedOperation, described: Callable[[str], str], now: float) -> Line:
-    """Return an operation as a line of a log."""
+def operation_line(operation: Operation, described: Callable[[str], str], now: float) -> Line:
     dim = operation.undone or operation.verb in _INVERSES
     words = operation_words(operation, described) + ("  (undone)" if operation.undone else "")
     return make_line(
@@ -85,8 +104,7 @@ def operation_line(operation: LoggedOperation, described: Callable[[str], str], 
     )
 
 
-def branch_line(branch: ListedBranch, described: Callable[[str], str], now: float) -> Line:
-    """Return a named branch as a line of a list."""
+def branch_line(branch: NamedBranch, described: Callable[[str], str], now: float) -> Line:
     return make_line(
         Span(_age(branch.timestamp, now), "time"),
         Span(one_line(branch.name), "label"),
@@ -100,7 +118,7 @@ def _age(timestamp: str, now: float) -> str:
     return f"{'' if moment is None else age(moment, now):>5}  "
 
 
-def operation_words(operation: LoggedOperation, described: Callable[[str], str]) -> str:
+def operation_words(operation: Operation, described: Callable[[str], str]) -> str:
     """Describe an operation; ``described`` describes an entry."""
     end = START if operation.leaf_after is None else described(operation.leaf_after)
     match operation.verb:

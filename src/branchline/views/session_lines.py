@@ -91,7 +91,6 @@ def _place(row: SessionRow, home: str) -> str:
 
 
 def _name(row: SessionRow, *, threaded: bool) -> list[Piece]:
-    """The name of a session, and notes on it."""
     if row.problem is not None:
         known, why = row.title or row.first_prompt, Span(f"unreadable: {reason_words(row)}", "error")
         file = Span(posixpath.basename(row.path or row.key), "path")

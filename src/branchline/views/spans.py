@@ -113,15 +113,15 @@ def shown_line(line: Iterable[Piece]) -> Line:
     )
 
 
-def cut_line(line: Iterable[Piece], columns: int, mark: str = "…") -> Line:
-    """Filter and truncate a line; the mark shows that something is missing."""
+def cut_line(line: Iterable[Piece], columns: int) -> Line:
+    """Filter and truncate a line; an ellipsis shows that something is missing."""
     spans = make_line(*line)
     most = max(0, columns) * _MOST + _MOST
     whole = shown_line(Span(text[:most], role) for text, role in spans)
     fitting = _taken(whole, columns)
     if fitting == whole and all(len(text) <= most for text, _role in spans):
         return whole
-    mark = cut(mark, columns, "")
+    mark = cut("…", columns, "")
     short = _taken(whole, columns - width(mark))
     return make_line(*short, Span(mark, short[-1].role if short else whole[0].role))
 
@@ -168,7 +168,6 @@ def marked_line(text: str, ranges: Iterable[tuple[int, int]], role: StyleRole, m
 
 
 def line_text(line: Iterable[Piece]) -> str:
-    """Return the text of a line."""
     return "".join(span.text for span in _spans(line))
 
 

@@ -81,7 +81,6 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """The number of messages left out because another session counts them."""
 
     def by(self, dimension: OverviewDimension) -> tuple[Group, ...]:
-        """Return the groups of one dimension."""
         groups: tuple[Group, ...] = getattr(self, dimension)
         return groups
 

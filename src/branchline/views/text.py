@@ -132,18 +132,17 @@ def cut(text: str, columns: int, mark: str = "…") -> str:
     return text
 
 
-def cut_start(text: str, columns: int, mark: str = "…") -> str:
-    """Truncate a line at its start, with a mark: for paths and models, whose ends differ."""
+def cut_start(text: str, columns: int) -> str:
+    """Truncate a line at its start, with an ellipsis: for paths and models, whose ends differ."""
     if width(text) <= columns:
         return text
-    mark = mark if width(mark) <= columns else ""
-    room, start = columns - width(mark), len(text)
+    room, start = columns - 1, len(text)
     for cluster in reversed(list(clusters(text))):
         room -= cluster.columns
         if room < 0:
             break
         start = cluster.start
-    return mark + text[start:] if columns > 0 else ""
+    return "…" + text[start:] if columns > 0 else ""
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
-__all__ = ["WRITTEN_AS", "day_of", "label_time", "time_of"]
+__all__ = ["WRITTEN_AS", "day_of", "instant", "label_time", "time_of"]
+
+
+def instant(time: str) -> datetime | None:
+    """Parse a time of an entry; None if it is invalid. A time without a zone counts as UTC."""
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def label_time(time: str, now: datetime) -> str:
@@ -13,18 +22,17 @@ def label_time(time: str, now: datetime) -> str:
 
     ``M/D HH:MM`` is a day of this year, ``YY/M/D HH:MM`` of another. An invalid time is empty.
     """
-    try:
-        instant = datetime.fromisoformat(time)
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
-        instant = instant.astimezone(now.tzinfo)
-    except (ValueError, OverflowError):
+    if (parsed := instant(time)) is None:
         return ""
-    clock = f"{instant:%H:%M}"
-    if instant.date() == now.date():
+    try:
+        moment = parsed.astimezone(now.tzinfo)
+    except OverflowError:  # a day at the end of the calendar
+        return ""
+    clock = f"{moment:%H:%M}"
+    if moment.date() == now.date():
         return clock
-    day = f"{instant.month}/{instant.day} {clock}"
-    return day if instant.year == now.year else f"{instant.year % 100:02d}/{day}"
+    day = f"{moment.month}/{moment.day} {clock}"
+    return day if moment.year == now.year else f"{moment.year % 100:02d}/{day}"
 
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w|mo|y)")

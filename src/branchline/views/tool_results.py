@@ -33,7 +33,6 @@ class ResultView(NamedTuple):
 
 
 def result_view(result: ToolResult) -> ResultView:
-    """Return the view of a result."""
     text = blocks_text(result.content, "\n")
     details = result.details if isinstance(result.details, dict) else {}
     code, seconds = (

@@ -168,11 +168,7 @@ class _Arguments:
         """Return the first of these arguments with this type, or None."""
         for name in names:
             value = self._given.get(name)
-            if (
-                value is not None
-                and isinstance(value, kind)
-                and (kind is bool or not isinstance(value, bool))
-            ):
+            if isinstance(value, kind):
                 self._used.add(name)
                 return value
         return None
@@ -180,7 +176,7 @@ class _Arguments:
     def number(self, *names: str) -> int | float | None:
         for name in names:
             value = self._given.get(name)
-            if value is not None and isinstance(value, int | float) and not isinstance(value, bool):
+            if isinstance(value, int | float) and not isinstance(value, bool):
                 self._used.add(name)
                 return value
         return None

@@ -12,7 +12,7 @@ __all__ = ["Search"]
 
 
 class Search:
-    """The search of one session. The first one reads all payloads; what it looks at is kept for the next."""
+    """The search of one session. The first one reads all payloads and caches their text."""
 
     def __init__(self, source: EntrySource, labels: Mapping[str, LabelState] | None = None) -> None:
         self.source = source
@@ -20,7 +20,7 @@ class Search:
         self._texts: list[str] = []
 
     def find(self, query: str) -> set[int] | None:
-        """The positions where all words of the query occur; None when the query has no words."""
+        """Return the positions where all words of the query occur; None if the query has no words."""
         words = query.lower().split()
         if not words:
             return None
@@ -32,7 +32,7 @@ class Search:
         return {*found, *self._labeled(words)}
 
     def _labeled(self, words: list[str]) -> list[int]:
-        """The positions where a label completes what the text has of the words."""
+        """The positions where label and text together have all words."""
         positions = self.source.tree.positions
         found = []
         for key, label in self.labels.items():
@@ -44,9 +44,9 @@ class Search:
         return found
 
     def collect(self, most: int | None = None) -> bool:
-        """Take in entries that were not seen yet, at most so many; whether all have been seen.
+        """Read at most ``most`` entries that were not read yet; return whether all have been read.
 
-        A screen that must not stop calls this in small steps before it asks.
+        A screen that must stay responsive calls this in small steps before :meth:`find`.
         """
         texts, size = self._texts, len(self.source.tree)
         end = size if most is None else min(size, len(texts) + most)

@@ -1,5 +1,6 @@
-"""Long lines broken for a screen: between words where possible, never inside of what a reader sees as one
-character, and nothing is lost but the blank at a break.
+"""Wrap long lines for a screen: between words if possible, never inside a grapheme cluster.
+
+Only the space at a break is dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _TAB = "    "
 
 
 def text_lines(text: str, columns: int, role: StyleRole = "plain", *, indent: str = "") -> list[Line]:
-    """A text of several lines as lines that fit; each begins with the indent."""
+    """Return a text as lines that fit; each begins with the indent."""
     room = max(1, columns - len(indent))
     lines: list[Line] = []
     for whole in safe(text).replace("\t", _TAB).split("\n"):
@@ -24,7 +25,7 @@ def text_lines(text: str, columns: int, role: StyleRole = "plain", *, indent: st
 
 
 def wrap_line(line: Iterable[Piece], columns: int, *, indent: int = 0) -> list[Line]:
-    """One line as several that fit; those after the first are indented."""
+    """Wrap one line; lines after the first are indented."""
     shown = shown_line(line)
     text = "".join(span.text for span in shown)
     first = next(_parts(text, max(1, columns)), (0, 0))
@@ -41,7 +42,7 @@ def wrap_line(line: Iterable[Piece], columns: int, *, indent: int = 0) -> list[L
 
 
 def _parts(text: str, columns: int) -> Iterator[tuple[int, int]]:
-    """Where each line of a filtered text begins and ends."""
+    """Yield the start and end of each line of a filtered text."""
     if len(text) <= columns and width(text) <= columns:
         yield 0, len(text)
     elif text.isascii():
@@ -86,7 +87,7 @@ def _wide_parts(text: str, columns: int) -> Iterator[tuple[int, int]]:
 
 
 def _slice(line: Line, start: int, end: int) -> Line:
-    """The part of a line between two places of its text."""
+    """The part of a line between two offsets of its text."""
     taken: list[Span] = []
     place = 0
     for text, role in line:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import date
-from importlib.resources import files
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from branchline.actions.page_assets import static_files
 from branchline.entries import json_codec
 from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary
@@ -47,7 +48,7 @@ class _Viewer:
         self.pages = Pages(csrf=keys.csrf, writable=writable)
         self.writable = writable
         self.stop = asyncio.Event()
-        self._static = {**_static("branchline.views.html"), **_static("branchline.web")}
+        self._static = {**static_files("branchline.views.html"), **static_files("branchline.web")}
 
     # -- pages ----------------------------------------------------------------------------------------
 
@@ -89,10 +90,10 @@ class _Viewer:
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = self._static.get(name)
-        if found is None:
+        found, kind = self._static.get(name), _TYPES.get(name.rpartition(".")[2])
+        if found is None or kind is None:
             raise HTTPException(404, "no such file")
-        return Response(found, media_type=_TYPES[name.rpartition(".")[2]])
+        return Response(found, media_type=kind)
 
     # -- data -----------------------------------------------------------------------------------------
 
@@ -111,10 +112,7 @@ class _Viewer:
         )
         return _json(await _work(session_table, self.viewed, asked))
 
-    async def skeleton(self, request: Request) -> Response:
-        return await self._ask(request, self._skeleton)
-
-    def _skeleton(self, session: ViewedSession, request: Request) -> dict[str, Any]:
+    def skeleton(self, session: ViewedSession, request: Request) -> dict[str, Any]:
         session.refresh()
         start = _number(request, "start", 0)
         return {
@@ -123,10 +121,7 @@ class _Viewer:
             "skeleton": session.skeleton(start),
         }
 
-    async def pieces(self, request: Request) -> Response:
-        return await self._ask(request, self._pieces)
-
-    def _pieces(self, session: ViewedSession, request: Request) -> dict[str, Any]:
+    def pieces(self, session: ViewedSession, request: Request) -> dict[str, Any]:
         text = request.query_params.get("at", "")
         try:
             positions = [int(item) for item in text.split(",") if item]
@@ -138,10 +133,8 @@ class _Viewer:
             raise HTTPException(400, f"at: {problem}") from None
         return {"generation": session.generation, "pieces": [str(piece) for piece in pieces]}
 
-    async def found(self, request: Request) -> Response:
-        return await self._ask(
-            request, lambda session, asked: {"found": session.find(asked.query_params.get("q", "")[:500])}
-        )
+    def found(self, session: ViewedSession, request: Request) -> dict[str, Any]:
+        return {"found": session.find(request.query_params.get("q", "")[:500])}
 
     async def events(self, request: Request) -> Response:
         id = request.path_params["id"]  # noqa: A001
@@ -158,7 +151,7 @@ class _Viewer:
 
     async def findings(self, request: Request) -> Response:
         asked = await _decoded(request, PageRequest)
-        return await self._ask(request, lambda session, _: findings(session, asked))
+        return await self.ask(request, lambda session, _: findings(session, asked))
 
     async def page(self, request: Request) -> Response:
         asked = await _decoded(request, PageRequest)
@@ -179,16 +172,18 @@ class _Viewer:
         if change is None:
             raise HTTPException(404, f"unknown change; known: {', '.join(CHANGES)}")
         given = await _decoded(request, dict[str, str | None])
-        answer = await self._ask(request, lambda session, _: change(session, given))
+        answer = await self.ask(request, lambda session, _: change(session, given))
         await _work(self.viewed.rows, fresh=True)
         return answer
 
-    async def _ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
-        def ask() -> bytes:
-            with self.viewed.using(request.path_params["id"]) as session:
-                return json_codec.dumps(answer(session, request), surrogates="replace")
+    async def ask(self, request: Request, answer: Callable[[ViewedSession, Request], Any]) -> Response:
+        """Return what ``answer`` says about a session, as JSON."""
 
-        return Response(await _work(ask), media_type="application/json")
+        def ask() -> Response:
+            with self.viewed.using(request.path_params["id"]) as session:
+                return _json(answer(session, request))
+
+        return await _work(ask)
 
 
 def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool = False) -> Guard:
@@ -209,9 +204,9 @@ def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool
             Route("/s/{id}", viewer.transcript),
             Route("/static/{name}", viewer.static),
             Route("/api/sessions", viewer.table),
-            Route("/api/s/{id}/skeleton", viewer.skeleton),
-            Route("/api/s/{id}/pieces", viewer.pieces),
-            Route("/api/s/{id}/find", viewer.found),
+            Route("/api/s/{id}/skeleton", partial(viewer.ask, answer=viewer.skeleton)),
+            Route("/api/s/{id}/pieces", partial(viewer.ask, answer=viewer.pieces)),
+            Route("/api/s/{id}/find", partial(viewer.ask, answer=viewer.found)),
             Route("/api/s/{id}/events", viewer.events),
             Route("/s/{id}/share", viewer.share),
             Route("/api/s/{id}/findings", viewer.findings, methods=["POST"]),
@@ -245,8 +240,8 @@ async def _work(call: Callable[..., T], *arguments: Any, seconds: float = _SECON
         raise HTTPException(422, str(problem)) from None
 
 
-def _json(value: Any) -> Response:
-    return Response(json_codec.dumps(value, surrogates="replace"), media_type="application/json")
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(json_codec.dumps(value, surrogates="replace"), status, media_type="application/json")
 
 
 def _wants_page(request: Request) -> bool:
@@ -259,11 +254,7 @@ async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     sentence = safe(problem.detail)
     if not _wants_page(request):
-        return Response(
-            json_codec.dumps({"problem": sentence}, surrogates="replace"),
-            problem.status_code,
-            media_type="application/json",
-        )
+        return _json({"problem": sentence}, problem.status_code)
     viewer: _Viewer = request.app.state.viewer
     heading = _HEADINGS.get(problem.status_code, "This cannot be shown")
     page = viewer.pages.render("problem", heading=heading, sentence=sentence)
@@ -293,14 +284,3 @@ def _position(session: ViewedSession, entry: str) -> int:
     position = index.position(entry)
     newest = index.newest_below(position)
     return position if newest == ROOT else newest
-
-
-def _static(package: str) -> dict[str, bytes]:
-    folder = files(package) / "static"
-    if not folder.is_dir():
-        return {}
-    return {
-        item.name: item.read_bytes()
-        for item in folder.iterdir()
-        if item.is_file() and item.name.rpartition(".")[2] in _TYPES
-    }

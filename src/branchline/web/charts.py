@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
-from branchline.views.html import Html, join, template
+from branchline.views.html.markup import Html, join, template
 
 __all__ = ["calendar", "daily_bars", "ranked_bars"]
 
@@ -18,8 +18,8 @@ _HEIGHT = 210
 _LEFT = 44
 _BOTTOM = 24
 _TOP = 18
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SERIES = 5
+_WEEKS = 53
 _CELL = 17
 _GAP = 4
 
@@ -59,7 +59,7 @@ def daily_bars(days: Mapping[date, Sequence[float]], names: Sequence[str], first
         day = first + timedelta(days=number)
         if day.day == 1 and count > 20 and number < count - 8:
             x = _number(_LEFT + number * width)
-            parts.append(_TEXT("tick", x, _HEIGHT - 6, _MONTHS[day.month - 1]))
+            parts.append(_TEXT("tick", x, _HEIGHT - 6, f"{day:%b}"))
         values = days.get(day)
         if not values:
             continue
@@ -86,20 +86,20 @@ def daily_bars(days: Mapping[date, Sequence[float]], names: Sequence[str], first
     return _FIGURE("bars", _WIDTH, _HEIGHT, "Cost per day", join(parts))
 
 
-def calendar(counts: Mapping[date, int], last: date, *, weeks: int = 53) -> Html:
+def calendar(counts: Mapping[date, int], last: date) -> Html:
     """Draw a square per day of the last year, Monday at the top; darker days have more sessions."""
-    start = last - timedelta(days=last.weekday(), weeks=weeks - 1)
+    start = last - timedelta(days=last.weekday(), weeks=_WEEKS - 1)
     pitch = _CELL + _GAP
     left, top = 40, 22
     levels = sorted(count for count in counts.values() if count)
     parts: list[Html] = []
     for row, name in ((0, "Mon"), (2, "Wed"), (4, "Fri")):
         parts.append(_TEXT("tick end", left - 8, top + row * pitch + 13, name))
-    for week in range(weeks):
+    for week in range(_WEEKS):
         monday = start + timedelta(weeks=week)
-        if monday.day <= 7 and week < weeks - 1:
+        if monday.day <= 7 and week < _WEEKS - 1:
             x = left + week * pitch
-            parts.append(_TEXT("tick", x, top - 8, _MONTHS[monday.month - 1]))
+            parts.append(_TEXT("tick", x, top - 8, f"{monday:%b}"))
         for weekday in range(7):
             day = monday + timedelta(days=weekday)
             if day > last:
@@ -116,7 +116,7 @@ def calendar(counts: Mapping[date, int], last: date, *, weeks: int = 53) -> Html
                     f"{day.isoformat()}: {count} session{'' if count == 1 else 's'}",
                 )
             )
-    width, height = left + weeks * pitch, top + 7 * pitch
+    width, height = left + _WEEKS * pitch, top + 7 * pitch
     return _FIGURE("calendar", width, height, "Sessions per day in the last year", join(parts))
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from branchline.library import SessionLibrary, SessionRow
 from branchline.views.compare import Side, compare_view
-from branchline.views.html import Html, join, template
+from branchline.views.html.markup import Html, join, template
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
 from branchline.views.text import safe

@@ -93,7 +93,6 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
 def session_fields(
     viewed: ViewedLibrary, row: SessionRow, details: SessionDetails | None = None
 ) -> dict[str, Any]:
-    """Return the fields of a row for the table, as JSON."""
     home = os.path.expanduser("~")
     return {
         "id": viewed.id_of(row),

@@ -16,7 +16,9 @@ from branchline.errors import BranchlineError, LogReplaced, LogShrank, SessionNo
 from branchline.library import SessionLibrary, SessionRow
 from branchline.session import Session
 from branchline.views.entry_rows import search_text
-from branchline.views.html import Html, PieceOptions, PieceRenderer, SkeletonColumns, skeleton_columns
+from branchline.views.html.markup import Html
+from branchline.views.html.outline_columns import SkeletonColumns, skeleton_columns
+from branchline.views.html.pieces import PieceOptions, PieceRenderer
 from branchline.views.session_row import row_name
 from branchline.views.text import safe, without_escapes
 from branchline.views.tree_search import Search

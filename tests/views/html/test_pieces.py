@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from branchline.demo import sessions_directory
 from branchline.formats import LabelState
 from branchline.session import Session
-from branchline.views.html import PieceOptions, PieceRenderer, escape, join, skeleton_columns, template
 from branchline.views.html import prose as prose_module
+from branchline.views.html.markup import escape, join, template
+from branchline.views.html.outline_columns import skeleton_columns
+from branchline.views.html.pieces import PieceOptions, PieceRenderer
 from branchline.views.html.prose import prose
 from support import transcript
 

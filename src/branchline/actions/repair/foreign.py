@@ -202,7 +202,6 @@ def _header(transcript: EntryLog, key: str, spare_id: str) -> Header:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """Return the fields of a line."""
     fields: dict[str, Any] = json_codec.loads(line)
     return fields
 

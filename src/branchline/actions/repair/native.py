@@ -80,7 +80,6 @@ class RepairResult(NamedTuple):
 
     @property
     def needed(self) -> bool:
-        """Whether there was anything to repair."""
         guessed = bool(self.changes) and not self.upgraded
         return self.header_made or self.lines_split or bool(self.asides) or guessed
 

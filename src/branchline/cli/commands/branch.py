@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from branchline.actions.names import resolve_entry
+from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.write_access import described, open_for_writing, position_fields, usage_errors
+from branchline.cli.resolver import resolve_session
+from branchline.cli.write_access import described, open_for_writing, position_fields
 from branchline.views.humanize import count
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import command, store_option
 from branchline.cli.output import Output
 
 if TYPE_CHECKING:
     from branchline.library import SessionRow
-    from branchline.session import Session
+    from branchline.library.browser_source import LibrarySource
     from branchline.settings import Settings
     from branchline.tui.launch import View
-    from branchline.views.browser.source import Scope, Source
+    from branchline.views.browser.source import Scope
     from branchline.views.browser.state import BrowserState
     from branchline.views.query import SearchFields
 
@@ -43,9 +43,7 @@ _EXTRA = "the full-screen browser needs Textual; install it with: pip install 'b
 @click.option("--read", is_flag=True, help="Open the transcript of SESSION instead of its tree.")
 @click.option("--forest", is_flag=True, help="Start with the forest: sessions and their forks.")
 @click.option("--search", "words", default="", metavar="WORDS", help="Start with this search.")
-@click.option(
-    "--store", "--dir", "directory", metavar="STORE", help="Use the sessions in STORE, of any agent."
-)
+@store_option("Use the sessions in STORE, of any agent.")
 def browse_command(
     out: Output,
     session: str | None,
@@ -125,17 +123,22 @@ def open_home() -> None:
 
     settings = load().settings
     state = _state(settings, scope=settings.scope)
-    found = state.begin()
-    if not found and state.scope == "here":
-        state.scope = "all"
-        found = state.begin()
     notice = ""
-    if not found:
+    if not _begin(state):
         enter_demo()
         notice = "no sessions found on this machine; showing the demo library"
         state = _state(settings, scope="here")
         state.begin()
     _run(settings, state, notice=notice)
+
+
+def _begin(state: BrowserState[LibrarySource]) -> bool:
+    """Read the first sessions of this directory, else of all; return whether there are any."""
+    found = state.begin()
+    if not found and state.scope == "here":
+        state.scope = "all"
+        found = state.begin()
+    return found
 
 
 def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
@@ -148,9 +151,7 @@ def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
 
     settings = load().settings
     state = _state(settings, scope=settings.scope, directory=directory)
-    if not state.begin() and state.scope == "here":
-        state.scope = "all"
-        state.begin()
+    _begin(state)
     row = pick(state, verb, theme=theme_for(settings.theme), mouse=settings.mouse)
     if row is None:
         raise click.exceptions.Exit(0)
@@ -178,7 +179,7 @@ def open_browser(
 
 def _state(
     settings: Settings, *, scope: Scope, words: str = "", directory: str | None = None
-) -> BrowserState:
+) -> BrowserState[LibrarySource]:
     from branchline.demo import is_entered
     from branchline.library.pins import Pins
     from branchline.views.browser.state import BrowserState
@@ -200,7 +201,7 @@ def _state(
 
 def _run(
     settings: Settings,
-    state: BrowserState,
+    state: BrowserState[LibrarySource],
     *,
     view: View = "sessions",
     row: SessionRow | None = None,
@@ -223,8 +224,8 @@ def _run(
     sys.exit(code)
 
 
-def _source(directory: str | None) -> Source[Session]:
-    from branchline.cli.resolver import local_library
+def _source(directory: str | None) -> LibrarySource:
+    from branchline.actions.names import local_library
     from branchline.library.browser_source import LibrarySource
 
     if directory is None:

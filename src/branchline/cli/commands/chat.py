@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -51,7 +51,7 @@ __all__ = ["chat_command"]
 )
 @click.option(
     "--mcp",
-    "file",
+    "servers",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help="Start the MCP servers in FILE and let the model call their tools.",
@@ -86,7 +86,7 @@ __all__ = ["chat_command"]
     help="Instruction file, in place of the AGENTS.md files found from the working directory upward.",
 )
 @click.option("--no-instructions", is_flag=True, help="Load no instruction files.")
-@click.option("--name", metavar="TITLE", help="Title of the session.")
+@click.option("--name", "title", metavar="TITLE", help="Title of the session.")
 @click.option("--no-session", is_flag=True, help="Do not save the session.")
 @cwd_option("Working directory of the session (default: the current one).")
 @click.option(
@@ -101,21 +101,12 @@ def chat_command(
     newest: bool,  # noqa: FBT001
     resume: str | None,
     fork: str | None,
-    model: str | None,
-    base_url: str | None,
-    api_key_env: str | None,
-    file: str | None,
-    allowed_tools: tuple[str, ...],
     no_mcp: bool,  # noqa: FBT001
-    file_tools: Literal["ask", "allow", "off"] | None,
-    attached: tuple[str, ...],
-    system_prompt: str | None,
     instructions: tuple[str, ...],
     no_instructions: bool,  # noqa: FBT001
-    name: str | None,
     no_session: bool,  # noqa: FBT001
-    cwd: str | None,
     prompt: str | None,
+    **options: Any,
 ) -> None:
     """Chat with a model. The conversation is saved in a session, in which you can branch at any time.
 
@@ -128,22 +119,12 @@ def chat_command(
     from branchline.chat.startup import StartOptions
     from branchline.cli.chat_runner import ChatOptions, run_chat
 
-    beginning = StartOptions(newest=newest, resume=resume, fork=fork, save=not no_session)
     wishes = ChatOptions(
-        beginning=beginning,
-        model=model,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        servers=file,
+        beginning=StartOptions(newest=newest, resume=resume, fork=fork, save=not no_session),
         mcp=not no_mcp,
-        allowed_tools=allowed_tools,
-        file_tools=file_tools,
-        attached=attached,
-        system_prompt=system_prompt,
         instructions=_instruction_files(instructions, none=no_instructions),
-        title=name,
-        cwd=cwd,
         prompt=_words(prompt),
+        **options,
     )
     if code := run_chat(out, wishes):
         click.get_current_context().exit(code)

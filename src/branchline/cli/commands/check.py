@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import command
+from branchline.actions.names import local_library
+from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, StyleRole, paint, remark
-from branchline.cli.resolver import local_library, resolve_path
+from branchline.cli.resolver import resolve_path
 from branchline.clock import local_time
 from branchline.formats.suffixes import has_suffix
 from branchline.views.humanize import count, format_size
@@ -43,7 +44,7 @@ _ROLES: dict[str, StyleRole] = {"damage": "error", "warning": "warning", "note":
 )
 @click.argument("sessions", metavar="[SESSION]...", nargs=-1)
 @click.option("--all", "everywhere", is_flag=True, help="Check every session on this machine.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Check the sessions in or below STORE.")
+@store_option("Check the sessions in or below STORE.")
 @click.option(
     "--seal",
     is_flag=True,
@@ -121,20 +122,10 @@ def _fields(report: FileReport) -> dict[str, Any]:
 
     from branchline.tree import severity
 
-    return {
-        "path": report.path,
-        "id": report.id,
-        "format": report.format,
-        "version": report.version,
-        "entries": report.entries,
-        "status": report.status,
-        "problem": report.problem,
-        "findings": [
-            {**msgspec.to_builtins(finding), "severity": severity(finding.kind)}
-            for finding in report.findings
-        ],
-        "seal": _seal_fields(report.seal),
-    }
+    findings = [
+        {**msgspec.to_builtins(finding), "severity": severity(finding.kind)} for finding in report.findings
+    ]
+    return {**msgspec.to_builtins(report), "findings": findings, "seal": _seal_fields(report.seal)}
 
 
 def _seal_fields(report: SealReport | None) -> dict[str, Any] | None:

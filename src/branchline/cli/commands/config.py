@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 import click
 
+from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, group
 from branchline.cli.output import Output, paint, remark
 
@@ -75,18 +75,11 @@ def _told(out: Output) -> bool:
     return True
 
 
-def _add(name: str, *, examples: str) -> Callable[[Callable[..., None]], click.Command]:
-    """A command below ``config``."""
-
-    def decorate(function: Callable[..., None]) -> click.Command:
-        made = command(name, examples=examples)(function)
-        config_command.add_command(made)
-        return made
-
-    return decorate
-
-
-@_add("path", examples='branchline config path\ncp "$(branchline config path)" settings.toml')
+@command(
+    "path",
+    below=config_command,
+    examples='branchline config path\ncp "$(branchline config path)" settings.toml',
+)
 def path_command(out: Output) -> None:
     """Print the path of the settings file."""
     from branchline.settings import settings_path
@@ -96,7 +89,9 @@ def path_command(out: Output) -> None:
     out.line(settings_path())
 
 
-@_add("get", examples="branchline config get theme\nbranchline config get pins --json")
+@command(
+    "get", below=config_command, examples="branchline config get theme\nbranchline config get pins --json"
+)
 @click.argument("key")
 def get_command(out: Output, key: str) -> None:
     """Print the value of a setting."""
@@ -109,8 +104,9 @@ def get_command(out: Output, key: str) -> None:
     out.line(value if isinstance(value, str) else "" if value is None else toml_text(value))
 
 
-@_add(
+@command(
     "set",
+    below=config_command,
     examples="""
     branchline config set theme light
     branchline config set keep_recent_tokens 30000
@@ -126,10 +122,8 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
     from branchline.settings.toml_edit import set_value
 
     _require(key)
-    try:
+    with usage_errors():
         value = parse_value(key, " ".join(values))
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
     change_settings(lambda text: set_value(text, key, value))
     if _told(out):
         return
@@ -138,7 +132,7 @@ def set_command(out: Output, key: str, values: tuple[str, ...]) -> None:
         remark(f"BRANCHLINE_{key.upper()} is set and overrides it")
 
 
-@_add("unset", examples="branchline config unset theme")
+@command("unset", below=config_command, examples="branchline config unset theme")
 @click.argument("key")
 def unset_command(out: Output, key: str) -> None:
     """Remove a setting from the file, so its default applies."""
@@ -155,7 +149,7 @@ def unset_command(out: Output, key: str) -> None:
     out.line(paint("id", key), " = ", toml_text(getattr(load().settings, key, None)))
 
 
-@_add("edit", examples="branchline config edit\nEDITOR=nano branchline config edit")
+@command("edit", below=config_command, examples="branchline config edit\nEDITOR=nano branchline config edit")
 def edit_command(out: Output) -> None:
     """Open the file in an editor ($VISUAL, $EDITOR); a new one explains every setting."""
     from branchline.actions.settings_file import write_settings

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import position_fields
-from branchline.views.humanize import count, format_size, tokens
+from branchline.views.humanize import count, decoded_size, format_size, tokens
 
 if TYPE_CHECKING:
     from branchline.context import Context, ProviderRequest
@@ -125,7 +126,7 @@ def _lines(message: Message, calls: str) -> list[str]:
             case ToolCall():
                 lines.append(f"{calls} {block.name} {stringify(block.arguments)}")
             case Image():
-                lines.append(f"[{block.mime_type or 'image'}, {format_size(len(block.data) * 3 // 4)}]")
+                lines.append(f"[{block.mime_type or 'image'}, {format_size(decoded_size(block.data))}]")
             case _:
                 lines.append(f"[{block.type}]")
     if isinstance(message, SystemMessage):

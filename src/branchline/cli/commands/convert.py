@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from branchline.actions.names import resolve_entry
+from branchline.cli.failures import existing_file, usage_errors
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.write_access import existing_file, usage_errors
+from branchline.cli.resolver import resolve_session
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.errors import EntryNotFound, SessionNotFound
 
 if TYPE_CHECKING:
@@ -76,53 +77,35 @@ def diff_command(
 
 
 def _compare(out: Output, left: _End, right: _End, *, two: bool, one: bool, stat: bool) -> None:
+    from branchline.views import compare_lines as lines
     from branchline.views.compare import compare_view
 
     view = compare_view(left.session.transcript, _position(left), right.session.transcript, _position(right))
     if out.json:
         out.result("diff", _fields(left, right, view))
         return
-    _print_head(out, left, right, view)
+    common = _entry_words(left.session, view.common_ancestor) if view.common_ancestor else ""
+    for line in lines.head_lines(view, _described(left), _described(right), common, plain=out.plain):
+        out.row(*line)
+    home, columns = os.path.expanduser("~"), out.columns or 0
     names = (_name(left, right), _name(right, left))
     if out.plain and not two and not one:
-        _print_words(out, view, names, stat=stat)
+        turns = lines.turns_in_words(view, home=home)
+        totals = [*lines.totals_in_words(view, names, home=home)]
     else:
-        if not stat:
-            _print_turns(out, view, two=two or (not one and (out.columns or 0) >= _WIDE))
-        _print_sums(out, view, names)
+        beside = two or (not one and columns >= _WIDE)
+        turns = (
+            lines.side_by_side(view, columns or _WIDE, home=home)
+            if beside
+            else lines.unified(view, home=home)
+        )
+        totals = lines.totals_table(view, names, home=home)
+    for line in () if stat else turns:
+        out.line(*line)
+    for line in totals:
+        out.row(*line)
     if not view.pairs:
         remark("nothing to compare: both are the same path")
-
-
-def _print_words(out: Output, view: CompareView, names: tuple[str, str], *, stat: bool) -> None:
-    from branchline.views.compare_plain import plain_totals, plain_turns
-
-    home = os.path.expanduser("~")
-    for line in (*(() if stat else plain_turns(view, home=home)), *plain_totals(view, names, home=home)):
-        out.line(*line)
-
-
-def _print_sums(out: Output, view: CompareView, names: tuple[str, str]) -> None:
-    from branchline.views.compare_lines import totals_table
-
-    for line in totals_table(view, names, home=os.path.expanduser("~")):
-        out.row(*line)
-
-
-def _print_turns(out: Output, view: CompareView, *, two: bool) -> None:
-    from branchline.views.compare_lines import side_by_side, unified
-
-    home = os.path.expanduser("~")
-    for line in side_by_side(view, out.columns or _WIDE, home=home) if two else unified(view, home=home):
-        out.line(*line)
-
-
-def _print_head(out: Output, left: _End, right: _End, view: CompareView) -> None:
-    from branchline.views.compare_lines import head_lines
-
-    common = _entry_words(left.session, view.common_ancestor) if view.common_ancestor else ""
-    for line in head_lines(view, _described(left), _described(right), common, plain=out.plain):
-        out.row(*line)
 
 
 def _described(end: _End) -> str:

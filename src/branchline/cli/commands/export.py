@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from branchline.actions.names import resolve_entry
+from branchline.cli.failures import existing_file
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
-from branchline.cli.write_access import existing_file
+from branchline.cli.resolver import resolve_session
 from branchline.errors import EntryNotFound
 from branchline.views.humanize import count, format_size
 
@@ -38,7 +39,6 @@ class PagePart(NamedTuple):
     portable: bool
 
     def request(self, session: Session, **more: Any) -> ExportRequest:
-        """Return a request for this part of a session."""
         from branchline.actions.export import ExportRequest
 
         return ExportRequest(
@@ -190,7 +190,6 @@ def _counted(redacted: list[Redaction], what: str) -> str:
 
 
 def printed_redactions(redacted: tuple[Redaction, ...] | None) -> list[dict[str, object]] | None:
-    """Return the redactions as JSON."""
     return None if redacted is None else [{"kind": each.kind, "count": each.count} for each in redacted]
 
 

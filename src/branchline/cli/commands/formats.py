@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, group
 from branchline.cli.output import Output, paint, remark
 from branchline.views.humanize import count
@@ -38,22 +39,19 @@ def formats_command(out: Output) -> None:
         out.row(paint("title" if number else "dim", words[0]), "  " + "  ".join(words[1:]).rstrip())
 
 
-@command("new", examples="branchline formats new tiny\nbranchline formats new my-agent src")
+@command(
+    "new", below=formats_command, examples="branchline formats new tiny\nbranchline formats new my-agent src"
+)
 @click.argument("name")
 @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
 def new_command(out: Output, name: str, directory: str) -> None:
     """Write a package for the format of the agent NAME into a new directory in DIRECTORY."""
     from branchline.actions.format_template import new_format
 
-    try:
+    with usage_errors():
         made = new_format(name, directory)
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
     if out.json:
         out.result("formats", {"directory": made.directory, "files": list(made.files)})
         return
     out.line(made.directory)
     remark(f"{count(len(made.files), 'file')} written; README.md describes the next steps")
-
-
-formats_command.add_command(new_command)

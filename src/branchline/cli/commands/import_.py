@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from branchline.cli.options import command, cwd_option
+from branchline.cli.options import command, cwd_option, store_option
 from branchline.cli.output import Output, remark
 from branchline.views.humanize import count
 
@@ -26,7 +26,7 @@ __all__ = ["import_command"]
 @click.argument("file", metavar="FILE")
 @cwd_option("Working directory for the copy (default: listed here, header unchanged).")
 @click.option("--new-id", is_flag=True, help="Give the copy a new id.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Copy into STORE instead.")
+@store_option("Copy into STORE instead.")
 def import_command(
     out: Output,
     file: str,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import described, open_for_writing, position_fields
 
 __all__ = ["label_command", "name_command"]

@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from branchline.cli.options import agent_option, command
+from branchline.cli.options import agent_option, command, store_option
 from branchline.cli.output import Output
 from branchline.cli.resolver import chosen_library
 from branchline.errors import NotSupported
@@ -25,7 +25,7 @@ __all__ = ["mcp_command"]
 )
 @click.option("--all-projects", is_flag=True, help="Serve the sessions of all projects.")
 @click.option("--allow-write", is_flag=True, help="Also offer tools that fork and convert sessions.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Serve only the sessions in STORE.")
+@store_option("Serve only the sessions in STORE.")
 @agent_option
 def mcp_command(
     out: Output,

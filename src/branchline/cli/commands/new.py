@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import command, cwd_option, directory_option, session_argument
+from branchline.cli.failures import usage_errors
+from branchline.cli.options import command, cwd_option, directory_option, session_argument, store_option
 from branchline.cli.output import Output, remark
-from branchline.cli.write_access import (
-    damage_on_path,
-    described,
-    open_for_writing,
-    position_fields,
-    usage_errors,
-)
+from branchline.cli.write_access import damage_on_path, described, open_for_writing, position_fields
 
 if TYPE_CHECKING:
     from branchline.entries import Message
@@ -37,7 +32,7 @@ __all__ = ["append_command", "new_command"]
 @cwd_option("Working directory of the session (default: the current one).")
 @click.option("--title", help="Title of the session.")
 @click.option("--id", "session_id", metavar="ID", help="Session id (default: a new UUID).")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Create the session in STORE.")
+@store_option("Create the session in STORE.")
 @click.option(
     "--format",
     "program",
@@ -71,7 +66,6 @@ def new_command(
 
 
 def _require_free(session_id: str, cwd: str | None, directory: str | None) -> None:
-    """Reject an id that another session has."""
     from branchline.errors import Ambiguous, SessionNotFound
     from branchline.library import SessionLibrary
     from branchline.session.ids import check_session_id

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from branchline.cli.failures import existing_file
 from branchline.cli.options import command, directory_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_path
-from branchline.cli.write_access import existing_file
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import msgspec
 
 from branchline.cli.agent_runner import run_agent
 from branchline.cli.commands.browse import pick_session
+from branchline.cli.failures import usage_errors
 from branchline.cli.options import command, cwd_option, directory_option, session_argument
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import resolve_session
-from branchline.cli.write_access import usage_errors
 from branchline.views.humanize import format_size
 from branchline.views.text import safe
 

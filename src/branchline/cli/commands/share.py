@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from branchline.cli.commands.export import PagePart, page_options, printed_redactions
+from branchline.cli.failures import existing_file
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, paint, remark
 from branchline.cli.resolver import resolve_session
-from branchline.cli.write_access import existing_file
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:

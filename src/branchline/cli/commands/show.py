@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from branchline.actions.names import resolve_entry
 from branchline.cli.commands.browse import pick_session
 from branchline.cli.options import command, directory_option, session_argument
 from branchline.cli.output import Output, Piece, StyleRole, paint, remark
-from branchline.cli.resolver import resolve_entry, resolve_session
+from branchline.cli.resolver import resolve_session
 from branchline.cli.write_access import position_fields
 from branchline.clock import local_time
 from branchline.errors import EntryNotFound
@@ -101,7 +102,6 @@ def _card_fields(card: Card) -> dict[str, Any]:
 
 
 def conversation_cards(session: Session, path: list[str]) -> list[Card]:
-    """Return the cards of entries of a path."""
     from branchline.views.cards import cards
 
     labels = session.transcript.reading.labels
@@ -117,7 +117,7 @@ def _lines(session: Session, path: list[str]) -> bytes:
 
 def _end(session: Session, at: str | None, branch: str | None) -> str | None:
     """The last entry of the path; None for the leaf."""
-    from branchline.views.browser.branch_end import branch_end
+    from branchline.views.browser.conversation import branch_end
 
     if branch is not None:
         return branch_end(session, resolve_entry(session, branch))
@@ -178,7 +178,6 @@ def _heading(card: Card) -> str | None:
 
 
 def _between(out: Output) -> str:
-    """The separator between facts."""
     return ", " if out.plain else " · "
 
 

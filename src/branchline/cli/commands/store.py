@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from branchline.cli.options import command, group
 from branchline.cli.output import Output
 from branchline.views.humanize import count, format_size
+
+if TYPE_CHECKING:
+    from branchline.actions.stores import StoreStatus
 
 __all__ = ["store_command"]
 
@@ -30,14 +35,14 @@ def store_command(out: Output) -> None:
     click.echo(context.get_help())
 
 
-@command("init", examples="branchline store init postgresql://localhost/work")
+@command("init", below=store_command, examples="branchline store init postgresql://localhost/work")
 @click.argument("store", metavar="STORE")
 def init_command(out: Output, store: str) -> None:
     """Create the tables of branchline in a database. Existing tables stay as they are."""
     _prepare(out, store)
 
 
-@command("upgrade", examples="branchline store upgrade postgresql://localhost/work")
+@command("upgrade", below=store_command, examples="branchline store upgrade postgresql://localhost/work")
 @click.argument("store", metavar="STORE")
 def upgrade_command(out: Output, store: str) -> None:
     """Bring the tables of a database to the version that this branchline needs."""
@@ -46,6 +51,7 @@ def upgrade_command(out: Output, store: str) -> None:
 
 @command(
     "status",
+    below=store_command,
     examples="""
     branchline store status sessions.db
     branchline store status postgresql://localhost/work --json
@@ -54,10 +60,10 @@ def upgrade_command(out: Output, store: str) -> None:
 @click.argument("store", metavar="STORE")
 def status_command(out: Output, store: str) -> None:
     """Show what a store holds. Exits with 1 if its tables must be created or upgraded first."""
+    from branchline.actions.names import existing_store
     from branchline.actions.stores import store_status
-    from branchline.cli.resolver import existing
 
-    found = store_status(existing(store))
+    found = store_status(existing_store(store))
     _print(out, found)
     if not found.is_ready:
         raise click.exceptions.Exit(1)
@@ -69,12 +75,9 @@ def _prepare(out: Output, store: str) -> None:
     _print(out, prepare_store(store))
 
 
-def _print(out: Output, found: object) -> None:
+def _print(out: Output, found: StoreStatus) -> None:
     import msgspec
 
-    from branchline.actions.stores import StoreStatus
-
-    assert isinstance(found, StoreStatus)
     if out.json:
         out.result("store", msgspec.to_builtins(found) | {"ready": found.is_ready})
         return
@@ -100,7 +103,3 @@ def _version(version: int, needed: int | None) -> str:
     if needed is not None and version > needed:
         return f"version {version}, newer than this branchline knows ({needed})"
     return f"version {version}; `branchline store upgrade` brings them to {needed}"
-
-
-for _subcommand in (init_command, upgrade_command, status_command):
-    store_command.add_command(_subcommand)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from branchline.cli.failures import usage_errors
 from branchline.cli.options import TEXT, command, directory_option, session_argument
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import resolve_row
@@ -61,10 +62,8 @@ def tag_command(
     row = resolve_row(session, directory)
     found = known.of(row)
     if names:
-        try:
+        with usage_errors():
             found = known.untag(row, names) if remove else known.tag(row, names)
-        except ValueError as problem:
-            raise click.UsageError(str(problem)) from None
     if out.json:
         out.result("tag", {"session": row.id, "path": row.path, "tags": list(found.tags), "counts": None})
     elif found.tags:
@@ -103,10 +102,8 @@ def note_command(
     row = resolve_row(session, directory)
     found = known.of(row)
     if clear or text is not None:
-        try:
+        with usage_errors():
             found = known.set_note(row, text or "")
-        except ValueError as problem:
-            raise click.UsageError(str(problem)) from None
     if out.json:
         out.result("note", {"session": row.id, "path": row.path, "note": found.note or None})
     elif found.note:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from branchline.cli.options import command
+from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
 
@@ -22,9 +22,7 @@ __all__ = ["web_command"]
 @click.option("--port", type=click.IntRange(1, 65535), help="Use this port; a free one by default.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open the address in a web browser.")
 @click.option("--write", "writable", is_flag=True, help="Allow titles, tags, labels, branches and forks.")
-@click.option(
-    "--store", "--dir", "directory", metavar="STORE", help="Show the sessions in STORE, of any agent."
-)
+@store_option("Show the sessions in STORE, of any agent.")
 def web_command(
     out: Output,
     port: int | None,

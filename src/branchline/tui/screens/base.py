@@ -15,11 +15,12 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from branchline.tui.hint_line import hints
-from branchline.tui.keymap import SCREENS
+from branchline.tui.screens.dialogs import ConfirmDialog
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.hint_line import hints
+from branchline.views.browser.keymap import SCREENS
 from branchline.views.browser.layout import PaneLayout, air_of
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
@@ -65,6 +66,16 @@ class KeyedScreen(Screen[Any]):
         self.message: Line = ()
         self.own: Line = ()
 
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="top")
+        yield from self.body()
+        yield LineBar(id="seen")
+        yield LineBar(id="hints")
+
+    def body(self) -> ComposeResult:
+        """Yield the widgets between the first line and the messages."""
+        raise NotImplementedError
+
     @property
     def branchline(self) -> BranchlineApp:
         return cast("BranchlineApp", self.app)
@@ -102,14 +113,26 @@ class KeyedScreen(Screen[Any]):
             self.message = ()
             self.show_message()
 
-    def ask(self, question: Screen[_Answer], then: Callable[[_Answer | None], None]) -> None:
-        """Show a dialog and call ``then`` with its answer; errors are reported."""
+    def ask(
+        self,
+        question: Screen[_Answer],
+        then: Callable[[_Answer], None],
+        cancelled: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Show a dialog and call ``then`` with its answer, or ``cancelled``; errors are reported."""
 
         def answered(answer: _Answer | None) -> None:
             with self.branchline.telling():
-                then(answer)
+                if answer is None:
+                    cancelled()
+                else:
+                    then(answer)
 
         self.app.push_screen(question, answered)
+
+    def confirm(self, question: str, yes: str, then: Callable[[], None]) -> None:
+        """Ask a question, and call ``then`` if the answer is yes."""
+        self.ask(ConfirmDialog(question, yes), lambda is_yes: then() if is_yes else None)
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = False) -> None:
         """Run ``work`` in a worker thread.
@@ -220,11 +243,8 @@ class KeyedScreen(Screen[Any]):
 class PanelScreen(KeyedScreen):
     """A screen with one text to read and scroll."""
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield TextPanel()
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     @property
     def panel(self) -> TextPanel:
@@ -271,7 +291,6 @@ class ListScreen(KeyedScreen):
         raise NotImplementedError
 
     def search_line(self) -> Line:
-        """Return the search line."""
         return search_line(self.edit, self.search_hint(), typing=self.typing)
 
     def search_hint(self) -> str:

@@ -18,19 +18,19 @@ from branchline.actions.remove import RemovedSession, remove, undo
 from branchline.actions.resume import ResumePlan, plan_resume
 from branchline.errors import BranchlineError
 from branchline.library import SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.places import NATIVE_AGENT
 from branchline.plugins.formats import format_named
 from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.stores import absolute_path
 from branchline.tui.screens.base import bindings
-from branchline.tui.screens.dialogs import ConfirmDialog, InputDialog, SelectDialog
+from branchline.tui.screens.dialogs import InputDialog, SelectDialog
 from branchline.tui.screens.problems import ProblemsScreen, Reason
 from branchline.tui.screens.session_list import SessionListScreen
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
-from branchline.views.browser.agent_menu import agent_menu
 from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.browser.layout import air_of
 from branchline.views.browser.session_menu import (
@@ -65,22 +65,19 @@ class BrowserScreen(SessionListScreen):
     BrowserScreen #body.wide #preview { border-top: none; border-left: solid $border; }
     """
 
-    def __init__(self, state: BrowserState) -> None:
+    def __init__(self, state: BrowserState[LibrarySource]) -> None:
         super().__init__(state)
         self._removed: list[list[tuple[SessionRow, RemovedSession]]] = []
         self._stale = False
         self._away = False
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         yield LineBar(id="filters")
         yield LineBar(id="columns")
         with Container(id="body"):
             yield RowList(id="rows", empty=" reading …")
             yield TextPanel(id="preview")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.list.focus()
@@ -155,16 +152,13 @@ class BrowserScreen(SessionListScreen):
             self._show_lines(self.state.line_of(self.item or 0))
 
     def action_filter(self, words: str = "") -> None:
-        """Pick a filter."""
         titles = {"agent": "Agent", "scope": "Directory", "period": "Time", "shape": "Shape", "hide": "Hide"}
         options = [
             MenuItem(f"{kind}={value}", f"{titles[kind]}: {value}", about)
             for kind, value, about in self.state.filter_choices()
         ]
 
-        def picked(name: str | None) -> None:
-            if name is None:
-                return
+        def picked(name: str) -> None:
             kind, _, value = name.partition("=")
             if kind == "scope":
                 self.action_scope()
@@ -241,9 +235,7 @@ class BrowserScreen(SessionListScreen):
         if row is None or row.problem is not None:
             return
 
-        def named(title: str | None) -> None:
-            if title is None:
-                return
+        def named(title: str) -> None:
             try:
                 self.source.rename(row, title)
             except (BranchlineError, OSError) as problem:
@@ -257,11 +249,6 @@ class BrowserScreen(SessionListScreen):
         rows = self._chosen()
         if not rows:
             return
-
-        def answered(yes: bool | None) -> None:  # noqa: FBT001
-            if yes:
-                self._remove(rows)
-
         others = Counter(self.source.agent(row) for row in rows)
         others.pop(NATIVE_AGENT, None)
         question = f"Move {count(len(rows), 'session')} to the trash?"
@@ -271,7 +258,7 @@ class BrowserScreen(SessionListScreen):
             question += (
                 f" {owners}. {verb} will no longer list {'it' if sum(others.values()) == 1 else 'them'}."
             )
-        self.ask(ConfirmDialog(f"{question} Ctrl+Z undoes it.", "move to the trash"), answered)
+        self.confirm(f"{question} Ctrl+Z undoes it.", "move to the trash", partial(self._remove, rows))
 
     def _remove(self, rows: list[SessionRow]) -> None:
         removed: list[tuple[SessionRow, RemovedSession]] = []
@@ -436,13 +423,12 @@ class BrowserScreen(SessionListScreen):
         row = self.row
         if row is None:
             return
-        others = agent_menu(destinations(self.source.agent(row)))
-        facts = self._facts(row)._replace(others=bool(others))
+        facts = self._facts(row)._replace(others=bool(self._other_agents(row)))
 
-        def picked(name: str | None) -> None:
+        def picked(name: str) -> None:
             if name == "fork":
                 self._go_on_here(row, asked=True)
-            elif name is not None:
+            else:
                 self.call_later(self.run_action, name)
 
         title = row.title or row.first_prompt or row.id
@@ -475,42 +461,40 @@ class BrowserScreen(SessionListScreen):
 
     def _confirm(self, going: ResumePlan) -> None:
         cwd = going.cwd if going.unusable is None else self.source.cwd
-
-        def answered(yes: bool | None) -> None:  # noqa: FBT001
-            if yes:
-                self.branchline.go_on(going, cwd=cwd)
-
         words = [] if going.not_installed is None else [f"{going.note}."]
         if going.unusable is not None:
             words.append(f"{going.unusable[0].upper()}{going.unusable[1:]}")
         words.append("Continue there?" if going.unusable is None else f"Continue in {cwd} instead?")
-        self.ask(ConfirmDialog("\n\n".join(words), "continue"), answered)
+        self.confirm("\n\n".join(words), "continue", partial(self.branchline.go_on, going, cwd=cwd))
 
     def action_hand_over(self) -> None:
         row = self.row
         if row is None or row.problem is not None:
             return
-        options = agent_menu(destinations(self.source.agent(row)))
+        options = self._other_agents(row)
         if not options:
             self.tell("no other agent that sessions can be written for is installed")
             return
 
-        def picked(agent: str | None) -> None:
-            if agent is None:
+        def picked(agent: str) -> None:
+            usable = is_usable_directory(row.cwd or "")
+            cwd = row.cwd if usable else self.source.cwd
+            go_on = partial(self.branchline.with_session, row, partial(self._hand_over, agent, cwd))
+            if usable:
+                go_on()
                 return
-            if is_usable_directory(row.cwd or ""):
-                self.branchline.with_session(row, partial(self._hand_over, agent, row.cwd))
-                return
-            cwd = self.source.cwd
             words = f"The directory of this session cannot be used.\n\nContinue in {cwd} instead?"
-
-            def answered(yes: bool | None) -> None:  # noqa: FBT001
-                if yes:
-                    self.branchline.with_session(row, partial(self._hand_over, agent, cwd))
-
-            self.ask(ConfirmDialog(words, "continue there"), answered)
+            self.confirm(words, "continue there", go_on)
 
         self.ask(SelectDialog("Continue in", options), picked)
+
+    def _other_agents(self, row: SessionRow) -> list[MenuItem]:
+        """The installed agents that can continue a session."""
+        return [
+            MenuItem(one.agent, one.agent, f"a converted copy, in {one.program}")
+            for one in destinations(self.source.agent(row))
+            if one.installed
+        ]
 
     def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
         with self.branchline.telling(), session:
@@ -536,23 +520,22 @@ class BrowserScreen(SessionListScreen):
         if row is None or row.problem is not None:
             return
 
-        def named(path: str | None) -> None:
+        def named(path: str) -> None:
             if path:
-                self.in_thread(partial(self._export, row, os.path.join(self.source.cwd, path)), "export")
+                self.read_in_thread(
+                    partial(self._export, row, os.path.join(self.source.cwd, path)),
+                    lambda written: self.tell(f"written: {written}"),
+                    "export",
+                    failed="not exported",
+                )
 
         self.ask(InputDialog("Export to which file?", f"{row.id[:8]}.md", hint=".md, .html or .jsonl"), named)
 
-    def _export(self, row: SessionRow, path: str) -> None:
-        from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
+    def _export(self, row: SessionRow, path: str) -> str:
+        from branchline.actions.export import export  # noqa: PLC0415
 
-        try:
-            with self.source.open(row) as session:
-                done = export(session, path, ExportRequest())
-        except Exception as problem:  # noqa: BLE001  as above
-            self.app.call_from_thread(self.tell, f"not exported: {problem}", wrong=True)
-            return
-        hidden = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-        self.app.call_from_thread(self.tell, f"written: {done.path}{hidden}")
+        with self.source.open(row) as session:
+            return export(session, path).summary
 
     def action_statistics(self) -> None:
         self.branchline.open_statistics(self.state.scope)
@@ -570,7 +553,6 @@ class BrowserScreen(SessionListScreen):
         self.branchline.compare_sessions(*chosen)
 
     def search_for(self, words: str) -> None:
-        """Search for words from another screen."""
         self.set_words(words)
 
     def go_to(self, row: SessionRow) -> None:

@@ -113,7 +113,6 @@ class CompareScreen(PanelScreen):
         return _end_name(left, left_leaf), _end_name(right, right_leaf)
 
     def lines(self, columns: int) -> list[Line]:
-        """Return the lines of the comparison for a width."""
         view = self.view
         if view is None:
             return []

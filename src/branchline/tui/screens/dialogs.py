@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from branchline.tui.widgets.field import Field
-from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.line_bar import LineBar, key_line
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_menu import MenuItem
@@ -52,12 +52,7 @@ class ConfirmDialog(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield TextPanel()
-            yield LineBar(
-                Span("Enter", "title"),
-                Span(f" {self._yes}   ", "dim"),
-                Span("Esc", "title"),
-                Span(" no", "dim"),
-            )
+            yield LineBar(*key_line(("Enter", self._yes), ("Esc", "no")))
 
     def on_mount(self) -> None:
         self.query_one(TextPanel).show(lambda columns: text_lines(self._question, columns))
@@ -70,7 +65,7 @@ class ConfirmDialog(ModalScreen[bool]):
         self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
 
-class InputDialog(ModalScreen["str | None"]):
+class InputDialog(ModalScreen[str]):
     """Asks for a line of text; returns None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,12 +84,7 @@ class InputDialog(ModalScreen["str | None"]):
         with Vertical():
             yield LineBar(Span(self._question, "heading"))
             yield Field(one_line(self._value))
-            yield LineBar(
-                Span("Enter", "title"),
-                Span(" save   ", "dim"),
-                Span("Esc", "title"),
-                Span(f" cancel   {self._hint}", "dim"),
-            )
+            yield LineBar(*key_line(("Enter", "save"), ("Esc", "cancel")), Span(self._hint, "dim"))
 
     def on_mount(self) -> None:
         self.query_one(Field).focus()
@@ -119,7 +109,7 @@ class _Options:
         return make_line(" ", *words, "  ", Span(option.about, "dim"))
 
 
-class SelectDialog(ModalScreen["str | None"]):
+class SelectDialog(ModalScreen[str]):
     """A list of choices, filtered by typing; returns the name of the chosen one, None if cancelled.
 
     ``note`` is a sentence below the list.
@@ -155,12 +145,7 @@ class SelectDialog(ModalScreen["str | None"]):
             yield RowList(wrapping=True, empty=" nothing matches")
             if self._note:
                 yield TextPanel()
-            yield LineBar(
-                Span("Enter", "title"),
-                Span(" choose   ", "dim"),
-                Span("Esc", "title"),
-                Span(" close", "dim"),
-            )
+            yield LineBar(*key_line(("Enter", "choose"), ("Esc", "close")))
 
     def on_mount(self) -> None:
         self._show()

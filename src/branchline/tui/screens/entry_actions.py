@@ -18,7 +18,6 @@ from branchline.tui.session_watcher import SessionWatcher
 from branchline.views.browser.entry_menu import EntryFacts, entry_options, refusal
 from branchline.views.browser.tree_cursor import TreeCursor
 from branchline.views.entry_rows import copy_text
-from branchline.views.humanize import count
 
 __all__ = ["UNDO", "EntryActionsScreen"]
 
@@ -56,13 +55,8 @@ class EntryActionsScreen(ListScreen):
         if key is None:
             return
         actions = self.entry_actions()
-
-        def picked(name: str | None) -> None:
-            if name is not None:
-                actions[name](key)
-
         options = entry_options(self.session.transcript, self.entry_facts(key))
-        self.ask(SelectDialog("This entry", options), picked)
+        self.ask(SelectDialog("This entry", options), lambda name: actions[name](key))
 
     def entry_facts(self, key: str) -> EntryFacts:
         """Return the facts that decide which actions an entry has."""
@@ -128,8 +122,8 @@ class EntryActionsScreen(ListScreen):
         return f"the next message continues here; {UNDO}"
 
     def _navigate_with_summary(self, key: str) -> None:
-        def said(summary: str | None) -> None:
-            if summary is not None and summary.strip():
+        def said(summary: str) -> None:
+            if summary.strip():
                 self._navigate(key, summary)
 
         self.ask(InputDialog("Summary of the abandoned branch"), said)
@@ -146,12 +140,7 @@ class EntryActionsScreen(ListScreen):
         if model is None:
             self.tell(NO_MODEL, wrong=True)
             return
-
-        def focused(focus: str | None) -> None:
-            if focus is not None:
-                then(model, focus)
-
-        self.ask(InputDialog("Focus of the summary?", hint=hint), focused)
+        self.ask(InputDialog("Focus of the summary?", hint=hint), lambda focus: then(model, focus))
 
     @asynccontextmanager
     async def writing(self, heading: str) -> AsyncIterator[StreamingDialog]:
@@ -203,10 +192,7 @@ class EntryActionsScreen(ListScreen):
             self._label(self.key)
 
     def _label(self, key: str) -> None:
-        def named(label: str | None) -> None:
-            if label is None:
-                return
-
+        def named(label: str) -> None:
             async def write() -> str:
                 self.session.append_label(key, label.strip() or None)
                 return f"{'labelled' if label.strip() else 'label removed'}; {UNDO}"
@@ -227,16 +213,14 @@ class EntryActionsScreen(ListScreen):
                 self.tell("this entry has no text to copy")
 
     def _export(self, key: str) -> None:
-        def named(path: str | None) -> None:
+        def named(path: str) -> None:
             if not path:
                 return
 
             async def write() -> str:
                 from branchline.actions.export import ExportRequest, export  # noqa: PLC0415
 
-                done = export(self.session, path, ExportRequest(entry=key))
-                replaced = f"; {count(done.secrets, 'secret')} redacted" if done.secrets else ""
-                return f"written: {done.path}{replaced}"
+                return f"written: {export(self.session, path, ExportRequest(entry=key)).summary}"
 
             self.attempt(write)
 
@@ -255,9 +239,7 @@ class EntryActionsScreen(ListScreen):
     def action_turns(self) -> None:
         from branchline.tui.screens.turns import TurnPickerScreen  # noqa: PLC0415
 
-        def picked(choice: tuple[str, str] | None) -> None:
-            if choice is None:
-                return
+        def picked(choice: tuple[str, str]) -> None:
             what, key = choice
             if what == "fork":
                 self._fork(key, before=True)

@@ -41,13 +41,10 @@ class FilesScreen(ListScreen):
         self._call = -1
         self._home = os.path.expanduser("~")
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         yield RowList(empty=" reading …")
         yield TextPanel(id="detail")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.list.focus()

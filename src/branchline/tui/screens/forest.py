@@ -9,11 +9,10 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.worker import get_current_worker
 
 from branchline.library import Forest, SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.library.regex_worker import RegexTimeout, RegexWorker
-from branchline.session import Session
 from branchline.tui.screens.base import ListScreen, bindings
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
@@ -25,7 +24,7 @@ from branchline.views.browser.arrangement import (
     threads,
 )
 from branchline.views.browser.list_rows import RowLook, ScreenColumns, header_line, row_line, screen_columns
-from branchline.views.browser.source import Scope, Source
+from branchline.views.browser.source import Scope
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_row import ListItem, row_name
@@ -56,7 +55,7 @@ class ForestScreen(ListScreen):
     air_below = "#search"
     BINDINGS: ClassVar[list[BindingType]] = bindings("forest")
 
-    def __init__(self, source: Source[Session], scope: Scope, *, current: SessionRow | None = None) -> None:
+    def __init__(self, source: LibrarySource, scope: Scope, *, current: SessionRow | None = None) -> None:
         super().__init__()
         self.source = source
         self.scope: Scope = scope
@@ -67,13 +66,10 @@ class ForestScreen(ListScreen):
         self._decided: dict[str, Match] = {}
         self._home = os.path.expanduser("~")
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         yield LineBar(id="columns")
         yield RowList(empty="   reading …")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.list.focus()
@@ -108,8 +104,11 @@ class ForestScreen(ListScreen):
         forest, agent = self._forest or Forest(), self.source.agent
         if query.pattern is not None and query != self._tried:
             self._tried = query
-            self.in_thread(
-                partial(self._try, query, [place.row for place in forest]), "pattern", exclusive=True
+            self.read_in_thread(
+                partial(self._try, query.pattern, [place.row for place in forest]),
+                partial(self._tried_out, query),
+                "pattern",
+                failed="cannot search with a pattern",
             )
             return
         if query:
@@ -136,25 +135,23 @@ class ForestScreen(ListScreen):
     def _face(self, row: SessionRow) -> SearchFields:
         return face_of(row, self.source.agent(row))
 
-    def _try(self, query: Query, rows: list[SessionRow]) -> None:
-        """Search for a pattern in a worker, then show its matches."""
+    def _try(self, pattern: str, rows: list[SessionRow]) -> tuple[dict[str, Match], str]:
+        """Search for a pattern, in a worker; return the matches, and why it stopped early."""
         decided: dict[str, Match] = {}
-        why = ""
         try:
-            with RegexWorker(query.pattern or "") as search:
+            with RegexWorker(pattern) as search:
                 for row in rows:
-                    found = search((self._face(row).name, self._face(row).around))
-                    decided[row_name(row)] = Match(found=found)
+                    face = self._face(row)
+                    decided[row_name(row)] = Match(found=search((face.name, face.around)))
         except RegexTimeout:
-            why = "pattern timed out; search stopped"
+            return decided, "pattern timed out; search stopped"
         except OSError as problem:
-            why = f"cannot search with a pattern: {problem}"
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._tried_out, query, decided, why)
+            return decided, f"cannot search with a pattern: {problem}"
+        return decided, ""
 
-    def _tried_out(self, query: Query, decided: dict[str, Match], why: str) -> None:
+    def _tried_out(self, query: Query, outcome: tuple[dict[str, Match], str]) -> None:
         if query == self._tried:
-            self._decided = decided
+            self._decided, why = outcome
             self.search_changed()
             if why:
                 self.tell(why, wrong=True)
@@ -170,7 +167,6 @@ class ForestScreen(ListScreen):
         self.query_one("#columns", LineBar).say_lines([header_line(self._columns(self.list.columns))])
 
     def row_line(self, index: int, columns: int) -> Line:
-        """Return one row of the forest."""
         item = self.items[index]
         current = row_name(item.row) == self.current
         look = RowLook(

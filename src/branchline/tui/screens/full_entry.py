@@ -37,7 +37,6 @@ class FullEntryScreen(TextScreen):
         self._say_page()
 
     def _turn_to(self, page: int, *, at_end: bool = False) -> None:
-        """Show a page, from its beginning or at its end."""
         self._page = page
         self.show_lines(at_end=at_end)
         self._say_page()

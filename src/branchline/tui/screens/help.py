@@ -9,9 +9,9 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from branchline.tui.keymap import keys_of, letter_name, shown_key
-from branchline.tui.widgets.line_bar import LineBar
+from branchline.tui.widgets.line_bar import LineBar, key_line
 from branchline.tui.widgets.text_panel import TextPanel
+from branchline.views.browser.keymap import keys_of, letter_name, shown_key
 from branchline.views.spans import Line, Span, make_line
 from branchline.views.wrap import wrap_line
 
@@ -51,9 +51,7 @@ class TextScreen(ModalScreen[None]):
         with Vertical():
             yield LineBar(Span(self.title_words, "heading"))
             yield TextPanel()
-            yield LineBar(
-                Span("Esc", "title"), Span(" close   ", "dim"), Span("↑↓", "title"), Span(" scroll", "dim")
-            )
+            yield LineBar(*key_line(("Esc", "close"), ("↑↓", "scroll")))
 
     def on_mount(self) -> None:
         self.query_one(TextPanel).focus()
@@ -63,7 +61,6 @@ class TextScreen(ModalScreen[None]):
         self.call_after_refresh(self._fit)
 
     def show_lines(self, *, at_end: bool = False) -> None:
-        """Show the text, from its beginning or at its end."""
         self.query_one(TextPanel).show(self.lines, at_end=at_end)
         self.call_after_refresh(self._fit)
 
@@ -71,11 +68,9 @@ class TextScreen(ModalScreen[None]):
         self.query_one(TextPanel).fit(self.size.height - _AROUND)
 
     def lines(self, columns: int) -> list[Line]:
-        """Return the text for a width."""
         raise NotImplementedError
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll by a number of lines."""
         self.query_one(TextPanel).scroll_relative(y=by, animate=False)
 
     def action_scroll(self, by: int) -> None:

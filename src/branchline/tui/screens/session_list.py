@@ -10,6 +10,7 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from branchline.library import SessionRow
+from branchline.library.browser_source import LibrarySource
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.widgets.line_bar import BarItem, LineBar
 from branchline.tui.widgets.text_panel import TextPanel
@@ -44,7 +45,7 @@ class _Question(NamedTuple):
 class SessionListScreen(ListScreen):
     """A list of sessions that is filled in the background; subclasses add the actions."""
 
-    def __init__(self, state: BrowserState) -> None:
+    def __init__(self, state: BrowserState[LibrarySource]) -> None:
         super().__init__()
         self.source = state.source
         self.state = state
@@ -65,7 +66,6 @@ class SessionListScreen(ListScreen):
 
     @property
     def row(self) -> SessionRow | None:
-        """The session under the cursor."""
         item = self.item
         return None if item is None else self.state.items[item].row
 
@@ -255,31 +255,28 @@ class SessionListScreen(ListScreen):
             )
             if now != self._previewed:  # rows that come in above must not have it read again and again
                 self._previewed = now
-                work = partial(self._read_preview, row, hit)
-                self.in_thread(work, "preview", exclusive=True)
+                read, show = partial(self._preview, row, hit), partial(self._show_preview, row, hit)
+                self.read_in_thread(read, show, "preview", failed="no preview")
 
-    def _read_preview(self, row: SessionRow, hit: Hit | None) -> None:
-        worker = get_current_worker()
-        deck: list[Card] = []
-        problem = row.problem
-        if problem is None:
-            try:
-                with self.source.open(row) as session:
-                    home = self.state.home
-                    deck = last_cards(session, home) if hit is None else cards_at(session, hit.entry, home)
-            except Exception as failure:  # noqa: BLE001  as above
-                problem = str(failure) or type(failure).__name__
-        if not worker.is_cancelled:
-            self.app.call_from_thread(self._show_preview, row, deck, problem, hit)
+    def _preview(self, row: SessionRow, hit: Hit | None) -> list[Card] | str:
+        """Read the cards of the preview, or why there are none."""
+        if row.problem is not None:
+            return row.problem
+        home = self.state.home
+        try:
+            with self.source.open(row) as session:
+                return last_cards(session, home) if hit is None else cards_at(session, hit.entry, home)
+        except Exception as failure:  # noqa: BLE001  as above
+            return str(failure) or type(failure).__name__
 
-    def _show_preview(self, row: SessionRow, deck: list[Card], problem: str | None, hit: Hit | None) -> None:
+    def _show_preview(self, row: SessionRow, hit: Hit | None, deck: list[Card] | str) -> None:
         panel, state = self.query_one("#preview", TextPanel), self.state
         words = state.query.words
 
         def lines(columns: int) -> list[Line]:
             rows = panel.size.height
-            if problem is not None:
-                return wrap_line(make_line(" ", Span(problem, "error")), columns)
+            if isinstance(deck, str):
+                return wrap_line(make_line(" ", Span(deck, "error")), columns)
             facts = facts_lines(
                 row, agent=state.source.agent(row), home=state.home, now=state.now(), columns=columns - 2
             )

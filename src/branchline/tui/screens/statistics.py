@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.binding import BindingType
 
+from branchline.library.browser_source import LibrarySource
 from branchline.tui.screens.base import PanelScreen, bindings
 from branchline.tui.widgets.line_bar import BarItem, LineBar
-from branchline.views.browser.source import Scope, Source
+from branchline.views.browser.source import Scope
 from branchline.views.browser.state import top_bar
 from branchline.views.browser.statistics import (
     MEASURES,
@@ -32,7 +33,7 @@ class StatisticsScreen(PanelScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
     DEFAULT_CSS = "StatisticsScreen TextPanel { height: 1fr; margin: 1 0 0 0; }"
 
-    def __init__(self, source: Source[Any], scope: Scope) -> None:
+    def __init__(self, source: LibrarySource, scope: Scope) -> None:
         super().__init__()
         self._source = source
         self._scope: Scope = scope
@@ -88,7 +89,6 @@ class StatisticsScreen(PanelScreen):
         self._show_bars()
 
     def lines(self, columns: int) -> list[Line]:
-        """Return all lines for a width."""
         if self._data is None:
             return []
         return statistics_lines(

@@ -21,8 +21,7 @@ from branchline.tui.session_watcher import SessionWatcher
 from branchline.tui.widgets.conversation_view import ConversationView
 from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
-from branchline.views.browser.branch_end import branch_end
-from branchline.views.browser.conversation import Conversation, images_of
+from branchline.views.browser.conversation import Conversation, branch_end, images_of
 from branchline.views.browser.entry_menu import MenuItem
 from branchline.views.browser.layout import overview_columns
 from branchline.views.browser.path_overview import PathOverview
@@ -87,14 +86,11 @@ class TranscriptScreen(ListScreen):
     def view(self) -> ConversationView:
         return self.query_one(ConversationView)
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         with Container(id="body"):
             yield RowList(id="overview", centred=True, lit=False)
             yield ConversationView()
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self._fit()
@@ -200,7 +196,8 @@ class TranscriptScreen(ListScreen):
         session = self.living.session
         leaf = self.conversation.leaf
         if self._follows_leaf:
-            leaf = _newest_below(session, session.transcript.leaf, before)
+            newest = session.transcript.leaf
+            leaf = newest if newest is not None and newest in session.index else before
         elif leaf not in session.index:
             leaf = session.leaf
         at_end, part = self.view.at_end, self.view.top_part
@@ -374,12 +371,11 @@ class TranscriptScreen(ListScreen):
             for branch in branches
         ]
 
-        def picked(key: str | None) -> None:
-            if key is not None:
-                conversation = Conversation(self.session, key, home=self._home)  # it may be gone by now
-                self._follows_leaf = key == self.session.leaf
-                first = next(branch.first for branch in branches if index.keys[branch.end] == key)
-                self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
+        def picked(key: str) -> None:
+            conversation = Conversation(self.session, key, home=self._home)  # it may be gone by now
+            self._follows_leaf = key == self.session.leaf
+            first = next(branch.first for branch in branches if index.keys[branch.end] == key)
+            self._show(conversation, at_end=False, part=conversation.part_of(index.keys[first]) or 0)
 
         self.ask(SelectDialog("Which branch?", options), picked)
 
@@ -434,8 +430,3 @@ class TranscriptScreen(ListScreen):
     def action_back(self) -> None:
         if not self.stop_typing():
             self.app.pop_screen()
-
-
-def _newest_below(session: Session, leaf: str | None, before: str | None) -> str | None:
-    """Return the newest end below an entry, for following."""
-    return leaf if leaf is not None and leaf in session.index else before

@@ -18,8 +18,8 @@ from branchline.tui.widgets.line_bar import LineBar
 from branchline.tui.widgets.row_list import RowList
 from branchline.tui.widgets.text_panel import TextPanel
 from branchline.views.browser.entry_detail import detail_lines
+from branchline.views.browser.keymap import TREE_LETTERS
 from branchline.views.browser.layout import TREE_BARS, PaneLayout, air_of, layout_for
-from branchline.views.browser.tree_keys import TREE_LETTERS
 from branchline.views.humanize import count
 from branchline.views.outline import counter
 from branchline.views.spans import Line, Span, make_line
@@ -55,14 +55,11 @@ class TreeScreen(TreeOperationsScreen):
         self._program = format_ if path is None else program_of(path, format_)
         self._wants_detail: bool | None = None
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         with Container(id="body"):
             yield RowList(id="rows", centred=True, wrapping=True, empty="  No entries found")
             yield TextPanel(id="detail")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self._fit()
@@ -76,7 +73,6 @@ class TreeScreen(TreeOperationsScreen):
     # -- what is shown --------------------------------------------------------------------------------
 
     def show_rows(self) -> None:
-        """Show the rows as they are arranged now."""
         self.list.show(self.tree_state, self.tree_state.cursor)
         self._show_bars()
 

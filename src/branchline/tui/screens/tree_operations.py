@@ -116,10 +116,7 @@ class TreeOperationsScreen(EntryActionsScreen):
             self._name_branch(self.key)
 
     def _name_branch(self, key: str) -> None:
-        def named(name: str | None) -> None:
-            if name is None:
-                return
-
+        def named(name: str) -> None:
             async def write() -> str:
                 branch = name_branch(self.session, name, key)
                 self._stand()
@@ -145,9 +142,9 @@ class TreeOperationsScreen(EntryActionsScreen):
         ]
         self.ask(SelectDialog("Go to the end of which branch?", options), self._go_to)
 
-    def _go_to(self, key: str | None) -> None:
+    def _go_to(self, key: str) -> None:
         """Put the cursor on an entry."""
-        if key is None or key not in self.session.index:
+        if key not in self.session.index:
             return
         self.words = self.tree_state.words = ""
         self.tree_state.position = self.session.index.position(key)
@@ -189,25 +186,20 @@ class TreeOperationsScreen(EntryActionsScreen):
         by_name = {str(number): row for number, row in enumerate(rows)}
 
         def opened(other: Session) -> None:
-            def picked(choice: tuple[str, str] | None) -> None:
-                if choice is None:
-                    other.close()
-                    return
-
+            def picked(choice: tuple[str, str]) -> None:
                 def work() -> GraftResult:
                     with other:
                         return graft(self.session, choice[1], source=other, onto=key)
 
                 self._graft(work)
 
-            self.ask(TurnPickerScreen(other), picked)
-
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self.branchline.with_session(by_name[name], opened)
+            self.ask(TurnPickerScreen(other), picked, other.close)
 
         options = [MenuItem(name, _title(row), self._about(row)) for name, row in by_name.items()]
-        self.ask(SelectDialog("Graft a turn of which session?", options), chosen)
+        self.ask(
+            SelectDialog("Graft a turn of which session?", options),
+            lambda name: self.branchline.with_session(by_name[name], opened),
+        )
 
     def _about(self, row: SessionRow) -> str:
         return f"{self.branchline.source.agent(row)}, {age(row.modified_ms, self.branchline.now())}"
@@ -215,12 +207,10 @@ class TreeOperationsScreen(EntryActionsScreen):
     def _squash(self, key: str) -> None:
         if (part := self._range_to(key)) is None:
             return
-
-        def said(summary: str | None) -> None:
-            if summary is not None:
-                self._graft(lambda: squash(self.session, *part, summary), _SQUASHED)
-
-        self.ask(InputDialog("Summary of the range", hint="the range stays on its own branch"), said)
+        self.ask(
+            InputDialog("Summary of the range", hint="the range stays on its own branch"),
+            lambda summary: self._graft(lambda: squash(self.session, *part, summary), _SQUASHED),
+        )
 
     def _squash_summed_up(self, key: str) -> None:
         """Let the model write the summary, then squash the range."""

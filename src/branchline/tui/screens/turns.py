@@ -37,13 +37,10 @@ class TurnPickerScreen(ListScreen):
         self._turns = turns_of(session)
         self.shown = TurnList(self._turns)
 
-    def compose(self) -> ComposeResult:
-        yield LineBar(id="top")
+    def body(self) -> ComposeResult:
         yield LineBar(id="search")
         yield RowList(empty="  no matches")
         yield TextPanel(id="detail")
-        yield LineBar(id="seen")
-        yield LineBar(id="hints")
 
     def on_mount(self) -> None:
         self.show_session_place(self._session, "Turns")

@@ -64,7 +64,6 @@ class ConversationView(LineView):
         self.refresh()
 
     def mark(self, words: Iterable[str]) -> None:
-        """Highlight these words."""
         wanted = tuple(word for word in words if word)
         if wanted != self._words:
             self._words = wanted
@@ -91,7 +90,6 @@ class ConversationView(LineView):
         self.post_message(self.Selected())
 
     def go_to_end(self) -> None:
-        """Bring the end into view."""
         part, lines = len(self._heights) - 1, 0
         while part >= 0 and lines < self.size.height:
             lines += self._measure(part)
@@ -113,7 +111,6 @@ class ConversationView(LineView):
         self.selected = (part, card)
 
     def toggle(self, part: int, card: int) -> None:
-        """Open a card, or fold it."""
         name = self._card_name(part, card)
         self.opened ^= {name}
         self._changed(part)

@@ -11,9 +11,9 @@ from textual.widget import Widget
 
 from branchline.tui.strips import to_strip
 from branchline.tui.styles import styles_for
-from branchline.views.spans import Line, Piece, line_width, make_line, shown_line
+from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
 
-__all__ = ["BarItem", "LineBar"]
+__all__ = ["BarItem", "LineBar", "key_line"]
 
 
 class BarItem(NamedTuple):
@@ -21,6 +21,12 @@ class BarItem(NamedTuple):
 
     line: Line
     press: Callable[[], object] | None = None
+
+
+def key_line(*keys: tuple[str, str]) -> Line:
+    """Return the key line of a dialog: each key and what it does."""
+    spans = [(Span(name, "title"), Span(f" {what}   ", "dim")) for name, what in keys]
+    return make_line(*(span for pair in spans for span in pair))
 
 
 class LineBar(Widget):
@@ -34,11 +40,9 @@ class LineBar(Widget):
         self._parts: Sequence[BarItem] = ()
 
     def say(self, *pieces: Piece) -> None:
-        """Show one line."""
         self.say_lines([make_line(*pieces)])
 
     def say_parts(self, parts: Sequence[BarItem]) -> None:
-        """Show one line of clickable parts."""
         self.say(*(span for part in parts for span in part.line))
         self._parts = parts
 

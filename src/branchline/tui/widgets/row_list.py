@@ -125,7 +125,6 @@ class RowList(LineView):
         self.move_to(self.cursor + by * max(1, self.size.height - 1))
 
     def choose(self) -> None:
-        """Choose the row under the cursor."""
         if self.cursor >= 0:
             self.post_message(self.Chosen(self, self.cursor))
 
@@ -140,11 +139,8 @@ class RowList(LineView):
             ground += Style(bgcolor=self.app.theme_variables["cursor-ground"])
         try:
             line = self.rows.line(index, self.columns)
-        except (
-            BranchlineError,
-            OSError,
-            ValueError,
-        ) as problem:  # a row may read its file, which others change
+        except (BranchlineError, OSError, ValueError) as problem:
+            # A row may read its file, which another program may change.
             line = (Span(f"  {problem}", "error"),)
         return self.draw(with_cursor(line) if lit else line, ground)
 

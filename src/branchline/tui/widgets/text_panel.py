@@ -48,11 +48,8 @@ class TextPanel(LineView):
             self._laid_for = columns
             try:
                 self._lines = self._make(columns)
-            except (
-                BranchlineError,
-                OSError,
-                ValueError,
-            ) as problem:  # it may read a file, which others change
+            except (BranchlineError, OSError, ValueError) as problem:
+                # It may read a file that another program changes.
                 self._lines = text_lines(str(problem), columns, "error")
             self.virtual_size = Size(columns, len(self._lines))
             self.refresh()

@@ -31,6 +31,7 @@ __all__ = [
     "by_project",
     "defer_patterns",
     "face_of",
+    "has_shape",
     "project_name",
     "threads",
 ]
@@ -116,7 +117,7 @@ def arrange(
             continue
         if choice.project and project_name(row) != choice.project:
             continue
-        if (choice.shape and not _has_shape(row, choice)) or (choice.since_ms and _is_older(row, choice)):
+        if not has_shape(row, choice.shape) or (choice.since_ms and _is_older(row, choice)):
             continue
         if not query:
             if _is_slight(row, choice.hide):
@@ -133,8 +134,9 @@ def arrange(
     return Arrangement(by_project(items) if choice.grouped else items, left_out)
 
 
-def _has_shape(row: SessionRow, choice: ListOptions) -> bool:
-    match choice.shape:
+def has_shape(row: SessionRow, shape: Shape | None) -> bool:
+    """Return whether a session has branches, is a fork … None stands for any shape."""
+    match shape:
         case "branches":
             return (row.branches or 0) > 1
         case "fork":

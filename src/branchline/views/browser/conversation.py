@@ -20,7 +20,7 @@ from branchline.views.entry_rows import RowTexts
 from branchline.views.hits import matches_all
 from branchline.views.session_source import SessionSource
 
-__all__ = ["Branch", "Conversation", "images_of"]
+__all__ = ["Branch", "Conversation", "branch_end", "images_of"]
 
 _Session = TypeVar("_Session", bound=SessionSource)
 _NEAR = 200
@@ -99,16 +99,12 @@ class Conversation(Generic[_Session]):
         return "above" if self.leaf in self.session.path() else "elsewhere"
 
     def cards(self, part: int) -> list[Card]:
-        """The cards of a part."""
         transcript = self.session.transcript
         try:
             entries = transcript.entries(self.parts[part])
             return cards(entries, labels=transcript.reading.labels, home=self.home)
-        except (
-            BranchlineError,
-            OSError,
-            ValueError,
-        ) as problem:  # the file changed while it is shown
+        except (BranchlineError, OSError, ValueError) as problem:
+            # The file changed while it is shown.
             key = transcript.tree.keys[self.parts[part][0]]
             return [Card(kind="damage", id=key, title="Damaged", body=str(problem), error=True)]
 
@@ -139,7 +135,6 @@ class Conversation(Generic[_Session]):
         return (part for part in self._onward(start, by) if roles[self.parts[part][0]] == "user")
 
     def labelled(self, start: int, by: int) -> Iterator[int]:
-        """The parts with labels."""
         tree, labels = self.session.index, self.session.transcript.reading.labels
         return (
             part
@@ -246,6 +241,22 @@ class Conversation(Generic[_Session]):
         if tree.types[position] in ("branch_summary", "compaction", "custom_message"):
             return True
         return tree.roles[position] in ("user", "assistant") and position not in tree.textless
+
+
+def branch_end(session: SessionSource, entry: str) -> str:
+    """Return the leaf if the entry is on the active path, otherwise the end of its newest continuation."""
+    tree = session.index
+    position = tree.position(entry)
+    leaf = session.leaf
+    if leaf is not None and position in set(tree.path_positions(tree.position(leaf))):
+        return leaf
+    end = entry
+    for _ in range(len(tree)):  # a tree has no cycles; damage is not trusted
+        following = tree.conversation_children(end)
+        if not following:
+            break
+        end = following[-1]
+    return end
 
 
 def images_of(entries: list[Entry]) -> list[tuple[str, bytes]]:

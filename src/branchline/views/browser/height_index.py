@@ -44,7 +44,6 @@ class HeightIndex:
 
     @property
     def total(self) -> int:
-        """The total number of lines."""
         return self.start(len(self._heights))
 
     def start(self, part: int) -> int:

@@ -61,7 +61,7 @@ def air_of(height: int) -> Air:
 
 
 def overview_columns(width: int) -> int:
-    """How wide the tree beside a transcript is; 0 where the text needs the whole screen."""
+    """Return the width of the tree beside a transcript; 0 if the text needs the whole screen."""
     return 0 if width < _BESIDE else _OVERVIEW + (width - _BESIDE) // 3
 
 

@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from branchline.context import milliseconds
 from branchline.views.browser.arrangement import project_name
 from branchline.views.hits import Hit, find_ranges
 from branchline.views.humanize import age, as_float, count
@@ -97,7 +98,6 @@ class RowLook(NamedTuple):
 
 
 def screen_columns(width: int, *, project: bool = True, cost: bool = True) -> ScreenColumns:
-    """Return the columns for a list of this width."""
     return ScreenColumns(
         width,
         agent=_AGENT if width >= _NARROW else 0,
@@ -117,10 +117,9 @@ def header_line(columns: ScreenColumns, *, sort: str = "recent") -> Line:
 
 
 def row_line(row: SessionRow, columns: ScreenColumns, look: RowLook) -> Line:
-    """Return the line of a session."""
     moment = row.modified_ms
     if look.by_created and row.created:
-        moment = _milliseconds(row.created) or moment
+        moment = milliseconds(row.created) or moment
     cells = _cells(
         columns,
         look.agent,
@@ -236,7 +235,6 @@ def detail_lines(row: SessionRow, columns: ScreenColumns, look: RowLook) -> list
 
 
 def hit_line(hit: Hit, columns: ScreenColumns, *, more: int = 0, current: bool = False) -> Line:
-    """Return the line of a search hit."""
     name = hit.tool if hit.role == "toolResult" and hit.tool else _ROLES.get(hit.role, hit.role)
     notes = [
         "" if hit.on_path else "on another branch",
@@ -259,12 +257,3 @@ def group_line(project: str, directory: str, sessions: int, cost: float, columns
     )
     spent = cost_cell(cost) if cost else ""
     return spread(left, make_line(Span(spent, "cost"), " " * (_AGE + _GAP)), columns.width)
-
-
-def _milliseconds(moment: str) -> int | None:
-    from datetime import datetime  # noqa: PLC0415  only one order needs it
-
-    try:
-        return round(datetime.fromisoformat(moment).timestamp() * 1000)
-    except ValueError:
-        return None

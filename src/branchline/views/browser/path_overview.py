@@ -1,7 +1,7 @@
 """The tree beside a transcript: the path that is read in the first column, other branches one row each.
 
-Rows are prompts, labelled entries, summaries and the first entries of other branches. Building them needs the
-shape of the tree alone; the text of a row is read when the row is drawn.
+Rows are prompts, labelled entries, summaries and the first entries of other branches. Building them needs
+only the shape of the tree; the text of a row is read when the row is drawn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = CLEARED_TYPES | {"compaction", "branch_summary"}
 _SETTINGS = frozenset({"model_change", "thinking_level_change", "context_edit", "label", "session_info"})
 _BRANCHES = 6
 _NEWEST = 4
-"""More branches than ``_BRANCHES`` at one entry: so many newest are shown, the others counted."""
+"""With more branches than ``_BRANCHES`` at one entry, this many newest are shown and the others counted."""
 _LONGEST = 400
 
 
@@ -38,7 +38,7 @@ class OverviewRow(NamedTuple):
     position: int
     branch: bool = False
     older: int = 0
-    """Branches that this row stands for, instead of an entry."""
+    """The number of branches that this row stands for, instead of an entry."""
 
 
 class PathOverview(Generic[_Session]):
@@ -126,7 +126,7 @@ class PathOverview(Generic[_Session]):
         return make_line(*short, " " * max(0, gap), size)
 
     def _words(self, position: int) -> str:
-        """What an entry says, or the first one below it that says anything; who says it is seen beside it."""
+        """The text of an entry, or of the first entry below it with text, without the role."""
         tree = self._session.index
         while tree.types[position] in _SETTINGS or position in tree.textless:
             below = tree.child_positions(position)
@@ -146,7 +146,7 @@ class PathOverview(Generic[_Session]):
         return words[1:].replace("]", "", 1) if words.startswith("[") else words
 
     def _size(self, position: int) -> int:
-        """How many entries a branch has, those of its own branches included."""
+        """The number of entries of a branch, including its own branches."""
         size = self._sizes.get(position)
         if size is None:
             tree = self._session.index

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from branchline.views.browser.branch_end import branch_end
-from branchline.views.browser.conversation import Conversation
+from branchline.views.browser.conversation import Conversation, branch_end
 from branchline.views.call_lines import call_row, diff_lines, short_diff
 from branchline.views.cards import Card, cards
 from branchline.views.file_mentions import with_mentions
@@ -30,7 +29,6 @@ _NAMES = {"compaction": "compacted", "branch": "branch summary", "custom": "note
 
 
 def last_cards(session: SessionSource, home: str = "") -> list[Card]:
-    """Return the cards of the last entries on the path."""
     path = session.path()[-_ENTRIES:]
     return cards(session.entries(path), labels=session.transcript.reading.labels, home=home)
 

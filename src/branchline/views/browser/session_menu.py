@@ -103,5 +103,5 @@ def missing_words(facts: ActionFacts) -> str:
     if not facts.writable:
         return f"Titles and labels are left to {facts.agent}: branchline only reads its files."
     if facts.program is None:
-        return f"{facts.agent} is not installed here, so it goes on in branchline."
+        return f"{facts.agent} is not installed here, so it continues in branchline."
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from branchline.views.browser.arrangement import (
     SORTS,
@@ -17,6 +17,7 @@ from branchline.views.browser.arrangement import (
     arrange,
     defer_patterns,
     face_of,
+    has_shape,
     project_name,
 )
 from branchline.views.browser.line_edit import LineEdit
@@ -34,7 +35,7 @@ from branchline.views.browser.list_rows import (
     spread,
 )
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
-from branchline.views.browser.source import Batch, Scope, Source
+from branchline.views.browser.source import Batch, Scope, SessionRowSource
 from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
@@ -45,6 +46,7 @@ from branchline.views.tool_calls import short_path
 
 __all__ = ["BrowserState", "ListLine", "Pill", "PinnedNames", "ScopeRows", "SessionCost", "top_bar"]
 
+_Source = TypeVar("_Source", bound=SessionRowSource)
 _TYPE = 'type; words, "a phrase", agent:pi, after:2w, file:parse.py'
 _TELLING = frozenset({"role", "tool", "label", "file", "in"})
 """Fields whose matches are shown as hits; the others select whole sessions."""
@@ -145,12 +147,12 @@ def top_bar(here: str, *, demo: bool, width: int) -> list[Pill]:
     return [*pills, Pill(Span(" " * max(1, width - used - len(badge) - 1))), Pill(Span(badge, "prompt"))]
 
 
-class BrowserState:
+class BrowserState(Generic[_Source]):
     """The rows of a list, arranged by the choices of the user."""
 
     def __init__(
         self,
-        source: Source[Any],
+        source: _Source,
         scope: Scope,
         pins: PinnedNames,
         *,
@@ -251,7 +253,6 @@ class BrowserState:
         self.place = 0
 
     def take_hits(self, hits: Hits) -> None:
-        """Take the hits of the current search."""
         self.answer = hits
         self.hits = {}
         for hit in hits:
@@ -293,13 +294,8 @@ class BrowserState:
                 sum((row.last_activity_ms or row.modified_ms) >= since for row in rows) if days else len(rows)
             )
             found.append(("period", period, f"{number:,}"))
-        shapes = {
-            "branches": sum((row.branches or 0) > 1 for row in rows),
-            "fork": sum(row.parent_session is not None for row in rows),
-            "titled": sum(bool(row.title) for row in rows),
-            None: len(rows),
-        }
-        found += [("shape", words, f"{shapes[shape]:,}") for shape, words in _SHAPES.items()]
+        for shape, words in _SHAPES.items():
+            found.append(("shape", words, f"{sum(has_shape(row, shape) for row in rows):,}"))
         empty = sum(row.messages == 0 for row in rows)
         once = sum(row.prompts == 1 and bool(row.messages) for row in rows)
         found.append(("hide", "empty", f"{empty:,}"))
@@ -386,7 +382,6 @@ class BrowserState:
         return range(first, min(total, first + few))
 
     def item_at(self, line: int) -> int | None:
-        """Return the item of a line."""
         return self.lines[line].item if 0 <= line < len(self.lines) else None
 
     def line_of(self, item: int) -> int:
@@ -456,7 +451,6 @@ class BrowserState:
         return len(self.lines)
 
     def line(self, index: int, columns: int) -> Line:
-        """One line of the list."""
         at, kind, number = self.lines[index]
         item = self.items[at]
         row, name = item.row, row_name(item.row)
@@ -513,7 +507,6 @@ class BrowserState:
         return spread(left, counts if problem is None else (), width)
 
     def columns_line(self, width: int) -> Line:
-        """The names of the columns."""
         return header_line(self._columns(width), sort=self.sort)
 
     def pills(self, width: int) -> list[Pill]:

@@ -38,7 +38,6 @@ _NAME = 24
 """Columns of a name in a table, at every width."""
 _GAP = 4
 _TOP = 6
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class StatisticsData(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +71,6 @@ def read_statistics(sums: SpendingSource) -> StatisticsData:
 
 
 def _model_name(name: str) -> str:
-    """A model without its provider."""
     return name.rpartition("/")[2]
 
 
@@ -171,7 +169,7 @@ def _chart(data: StatisticsData, columns: int, today: date, measure: Measure, da
     heights = [stacks.get(one.isoformat(), [0.0] * (_STACKED + 1)) for one in days]
     top = _round_up(max(map(sum, heights), default=0.0))
     chosen = stacks.get(day.isoformat(), [])
-    told = f"{_words(measure, sum(chosen))}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
+    told = f"{_words(measure, sum(chosen))}, {day.day} {day:%b} {day.year}"
     title = {"cost": "Cost", "tokens": "Tokens", "messages": "Messages"}[measure]
     head = make_line(
         Span(f" {title} per day", "title"),
@@ -214,7 +212,6 @@ def _cell(stack: Sequence[float], top: float, level: int) -> tuple[str, StyleRol
 
 
 def _round_up(value: float) -> float:
-    """A round number at or above a value."""
     if value <= 0 or not math.isfinite(value):
         return 0.0
     unit = 10.0 ** math.floor(math.log10(value))
@@ -226,7 +223,7 @@ def _months(days: Sequence[date]) -> Line:
     free = 0
     for place, one in enumerate(days):
         if one.day == 1 and place >= free and place + 3 <= len(days):
-            letters[place : place + 3] = _MONTHS[one.month - 1]
+            letters[place : place + 3] = f"{one:%b}"
             free = place + 4
     return make_line(" " * _AXIS, Span("".join(letters), "dim"))
 
@@ -361,7 +358,7 @@ def _calendar(data: StatisticsData, columns: int, today: date) -> list[Line]:
     for week in range(weeks):
         first = monday + timedelta(weeks=week)
         if first.day <= 7 and week * 2 >= free and week * 2 + 3 <= len(names):
-            names[week * 2 : week * 2 + 3] = _MONTHS[first.month - 1]
+            names[week * 2 : week * 2 + 3] = f"{first:%b}"
             free = week * 2 + 4
     lines.append(make_line("     ", Span("".join(names), "dim")))
     for weekday, name in enumerate(("Mon", "", "Wed", "", "Fri", "", "Sun")):

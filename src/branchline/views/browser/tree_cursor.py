@@ -170,7 +170,6 @@ class TreeCursor(Generic[_Session]):
     # -- moving ---------------------------------------------------------------------------------------
 
     def move_to(self, index: int) -> None:
-        """Move the cursor to a row."""
         if 0 <= index < len(self.outline):
             self.cursor = index
             self.position = self.outline.positions[index]

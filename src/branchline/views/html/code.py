@@ -1,4 +1,4 @@
-"""Code, command output and differences as HTML: Pygments' short classes, and one line per changed line."""
+"""Code, command output and diffs as HTML: Pygments' short classes, and one element per changed line."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from branchline.views.text import ESCAPES
 __all__ = ["code_block", "difference", "highlighted", "output"]
 
 _LONGEST = 6_000
-"""Characters of one block that are highlighted; every coloured word is a node of the page."""
+"""The longest block that is highlighted, in characters; every coloured word is a node of the page."""
 _MOST_LINES = 400
-"""Lines of a difference that are elements of their own."""
+"""The most lines of a diff that become elements."""
 _NAME = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
 _BLOCK = template('<pre class="code" tabindex="0"><code>{}</code></pre>\n')
 _SPAN = template('<span class="{}">{}</span>')
@@ -24,12 +24,11 @@ _PLAIN_LANGUAGES = frozenset({"", "text", "txt", "plain", "plaintext", "console"
 
 
 def code_block(text: str, language: str) -> Html:
-    """A block of code in a message."""
     return _BLOCK(difference(text) if language == "diff" else highlighted(text, language))
 
 
 def highlighted(text: str, language: str) -> Html:
-    """Code with a class for each kind of token; long code and unknown languages are plain."""
+    """Highlight code with a class for each kind of token; long code and unknown languages stay plain."""
     if len(text) > _LONGEST or language.lower() in _PLAIN_LANGUAGES or not _NAME.fullmatch(language):
         return escape(text)
     lexer = _lexer(language.lower())
@@ -56,7 +55,7 @@ def _tokens(lexer: Any, text: str) -> list[tuple[str, str]]:
 
 
 _COLOURED = frozenset("kscmgbno")
-"""First letters of the classes that the style sheet knows: keywords, strings, comments, numbers, names."""
+"""The first letters of the classes in the style sheet: keywords, strings, comments, numbers, names."""
 
 
 @cache
@@ -74,7 +73,7 @@ _MARKS = {"+": " add", "-": " del", "@": " at", "*": " at"}
 
 
 def difference(text: str) -> Html:
-    """A difference: added and removed lines marked. The mark itself is drawn by the style sheet."""
+    """Mark the added and removed lines of a diff. The style sheet draws the signs."""
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
         return escape(text)
@@ -91,7 +90,7 @@ _COLOURS = {"1": "b", "31": "r", "91": "r", "32": "g", "92": "g"}
 
 
 def output(text: str) -> Html:
-    """The output of a command: red, green and bold stay, other escape sequences are left out."""
+    """Render the output of a command: red, green and bold are kept, other escape sequences are dropped."""
     if "\x1b" not in text:
         return escape(text)
     parts: list[Html] = []

@@ -27,18 +27,18 @@ class Html(str):
 
 
 Value: TypeAlias = str | int
-"""What a template is filled with: text, markup, or a number."""
+"""A value for a template: text, markup, or a number."""
 
 EMPTY = Html("")
 
 
 def escape(text: str) -> Html:
-    """The text as markup: it looks the same, in an element or in a quoted attribute."""
+    """Return text as markup that looks the same, in an element or in a quoted attribute."""
     return Html(_escaped(text))
 
 
 def is_visible(text: str) -> bool:
-    """Whether everything in a text can be seen, so that nothing of it has to be made visible."""
+    """Return whether :func:`~branchline.views.text.safe` would leave a text unchanged."""
     if text.isascii():
         # Deleting all plain characters is several times as fast as searching for another one.
         return text.isprintable() or not text.encode().translate(None, _PLAIN)
@@ -60,7 +60,7 @@ def _escaped(text: str) -> str:
 
 
 def join(values: Iterable[Value], separator: str = "") -> Html:
-    """The values one after the other, text escaped. ``separator`` is markup."""
+    """Concatenate values; text is escaped. ``separator`` is markup."""
     return Html(separator.join([value if type(value) is Html else _markup(value) for value in values]))
 
 
@@ -71,7 +71,7 @@ def _markup(value: Value) -> str:
 
 
 def template(markup: str) -> Callable[..., Html]:
-    """A function that fills in markup: one value for each ``{}``, text escaped. Attributes must be quoted.
+    """Return a function that fills in markup: one value for each ``{}``, text escaped. Quote attributes.
 
     It is compiled, which makes it twice as fast as formatting: a large session needs a million values.
     Templates are constants of the program, never text of a session.

@@ -1,8 +1,8 @@
 """The shape of a session for a page: one short row per entry, in columns.
 
-A page that has these columns can draw the tree, walk any path and ask for the pieces of any range. They hold
-no text but the beginnings of prompts and of the first entries of branches, so that 60,000 entries are small
-and quick to make: no other entry is decoded.
+A page with these columns can draw the tree, walk any path and request the pieces of any range. The only text
+in them is the beginning of prompts and of the first entries of branches: no other entry is decoded, so that
+60,000 entries are small and fast.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KINDS: dict[str, str] = {
     "o": "other",
     "-": "side record: not on a path",
 }
-"""What the letters of ``SkeletonColumns.kinds`` mean."""
+"""The meaning of the letters in ``SkeletonColumns.kinds``."""
 _TYPES = {
     "compaction": "c",
     "branch_summary": "b",
@@ -61,11 +61,11 @@ _ROLES = {
 
 
 class SkeletonColumns(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns with one item per entry, in file order, and what is rare by position."""
+    """Columns with one item per entry, in file order; rare values are keyed by position."""
 
     ids: list[str]
     steps: list[int]
-    """How far above each entry its parent is: 1 is the entry before it; position + 1 means a root."""
+    """The distance from each entry to its parent: 1 is the entry before it; position + 1 means a root."""
     kinds: str
     """One letter per entry; see ``KINDS``."""
     times: list[int | None]
@@ -76,7 +76,7 @@ class SkeletonColumns(msgspec.Struct, frozen=True, kw_only=True):
     leaf: int
     """The current position, or -1."""
     first: int = 0
-    """The position of the first row: 0 unless these are rows that were appended."""
+    """The position of the first row; 0 unless these are appended rows."""
 
 
 def skeleton_columns(
@@ -87,7 +87,7 @@ def skeleton_columns(
     home: str = "",
     start: int = 0,
 ) -> SkeletonColumns:
-    """The columns of a session, or of its entries from position ``start`` on."""
+    """Return the columns of a session, or of its entries from position ``start`` on."""
     tree = source.tree
     positions = range(start, len(tree))
     kinds = list(map(_kind, tree.types[start:], tree.roles[start:]))

@@ -61,11 +61,11 @@ def session_body(
     tools: Html = EMPTY,
     keys: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Html:
-    """The body of a page that shows one session.
+    """Return the body of a page that shows one session.
 
-    ``path`` are the pieces that are there before (or without) a script, ``after`` what follows the
-    transcript, ``home`` the address that the name of the program leads to, ``tools`` further controls of the
-    bar, ``keys`` further groups of keys for the help.
+    ``path`` has the pieces that are shown before (or without) a script, ``after`` follows the transcript,
+    ``home`` is the address behind the program's name, ``tools`` are more controls of the bar, ``keys`` more
+    groups of keys for the help.
     """
     return _BODY(
         _BRAND_LINK(home) if home else _BRAND(),
@@ -107,7 +107,7 @@ _KBD = template("<kbd>{}</kbd>")
 
 
 def help_dialog(groups: Mapping[str, Mapping[str, str]]) -> Html:
-    """The map of keys: for each group what they do, and which they are, separated by blanks."""
+    """Return the key map: for each group, descriptions and their keys, separated by spaces."""
     return _HELP(
         join(
             _GROUP(name, join(_KEY(what, join(map(_KBD, keys.split()))) for what, keys in group.items()))
@@ -121,9 +121,9 @@ _EXPORT = re.compile(r"^export (?=async |class |const |function )", re.MULTILINE
 
 
 def bundle(modules: Mapping[str, str], entry: str) -> str:
-    """One script out of modules that import each other by name, for pages that may load nothing.
+    """Bundle modules that import each other by name into one script, for pages that may load nothing.
 
-    Names at the top of modules must be unique across them.
+    Top-level names must be unique across modules.
     """
     order: list[str] = []
 

@@ -1,15 +1,14 @@
-"""One piece of HTML for each entry: what a prompt, an answer or a mark looks like in a page.
+"""One piece of HTML for each entry: prompts, answers and marks in a page.
 
 A piece depends on its entry and, for tool calls, on the results that follow it. It does not depend on the
-path that is shown, so that a page can ask for any range of entries and keep what it has. A result is part of
-the piece of the answer that called the tool; its own piece is empty then (:meth:`PieceRenderer.row_of`).
+shown path, so that a page can request any range of entries and keep the pieces it has. A result is part of
+the piece of the answer that called the tool; then its own piece is empty (:meth:`PieceRenderer.row_of`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -52,7 +51,8 @@ from branchline.views.cards import CLEARED_TYPES, bash_facts, system_text
 from branchline.views.html.code import difference, output
 from branchline.views.html.markup import EMPTY, Html, escape, join, template
 from branchline.views.html.prose import is_plain, prose
-from branchline.views.humanize import count, format_size, money, tokens
+from branchline.views.humanize import count, decoded_size, format_size, money, tokens
+from branchline.views.times import instant
 from branchline.views.tool_calls import Call, call_of, single_line
 from branchline.views.tool_results import ResultView, result_view, server_result
 from branchline.views.tool_views import ToolSection, call_line, call_sections, json_text, tool_kind
@@ -60,18 +60,18 @@ from branchline.views.tool_views import ToolSection, call_line, call_sections, j
 __all__ = ["PieceOptions", "PieceRenderer", "day_heading"]
 
 _LOOKED_AT = 256
-"""Entries below an answer that are searched for the results of its calls."""
+"""The most entries below an answer that are searched for the results of its calls."""
 _LONGEST_OUTPUT = 200_000
-"""Characters of a tool's output in a page; the rest is counted."""
+"""The most characters of a tool's output in a page; the rest is counted."""
 _LONGEST_GIST = 32
 _WORTH_A_REFERENCE = 160
-"""Characters from which on a plain text may be replaced by a reference to it."""
+"""The shortest plain text that may be replaced by a reference, in characters."""
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}", re.ASCII)
 
 
 class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What pieces show."""
+    """The parts of entries that pieces show."""
 
     tools: bool = True
     """Tool calls and results; without them one line says how many there were."""
@@ -82,11 +82,11 @@ class PieceOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Reference = Callable[[int, str], int | None]
-"""Where the JSON string of a text begins in the line of an entry; None if it is not there as it is."""
+"""Returns the offset of the JSON string of a text in the line of an entry; None if it is not there."""
 
 
 class PieceRenderer:
-    """Renders the entries of one session. It remembers nothing but the session itself.
+    """Renders the entries of one session; stateless between calls.
 
     With ``reference`` the long plain texts of a piece are empty elements, which the page fills with text from
     the session's own lines: ``data-text`` (outputs, inputs, thoughts, patches), ``data-paragraphs`` (messages
@@ -109,7 +109,7 @@ class PieceRenderer:
         self._owners: dict[int, int] = {}
 
     def pieces(self, positions: Sequence[int]) -> list[Html]:
-        """The pieces of these entries, in this order."""
+        """Return the pieces of these entries, in this order."""
         entries = self.source.entries(positions)
         self._read = dict(zip(positions, entries, strict=True))
         owners = self._owners = {}
@@ -123,11 +123,11 @@ class PieceRenderer:
             self._read, self._owners = {}, {}
 
     def piece(self, position: int) -> Html:
-        """The piece of one entry; empty for side records and for results that stand with their call."""
+        """Return the piece of one entry; empty for side records and for results shown with their call."""
         return self._piece(position, self.source.entry(position))
 
     def row_of(self, position: int) -> int:
-        """The entry whose piece shows this one: itself, or the answer that a tool result belongs to.
+        """Return the entry whose piece shows this one: itself, or the answer that a tool result belongs to.
 
         When an entry is appended, this is the piece that changed.
         """
@@ -202,7 +202,7 @@ class PieceRenderer:
     # -- texts ----------------------------------------------------------------------------------------
 
     def _place(self, position: int, text: str, row: int | None = None) -> Html | None:
-        """Where the page finds a text: an offset in the row's line, or ``offset:distance`` in another.
+        """The place of a text for the page: an offset in the row's line, or ``offset:distance`` in another.
 
         ``row`` is the entry whose piece this is, if it is another one: places count from there.
         """
@@ -345,7 +345,7 @@ class PieceRenderer:
         if failed or message.error_message:
             what = "Stopped" if message.stop_reason == "aborted" else "Error"
             reason = (message.error_message or "").strip()
-            parts.append(_FAILURE(_icon("warn"), f"{what}: {reason}" if reason else what))
+            parts.append(_FAILURE(_ICONS["warn"], f"{what}: {reason}" if reason else what))
             bare = False
         if not parts:
             if not self.options.thinking and blocks:
@@ -424,7 +424,7 @@ class PieceRenderer:
         return _TOOL(
             Html(" bad") if view.failed else EMPTY,
             EMPTY if at == position else _ID(self.source.tree.keys[at]),
-            _icon(kind),
+            _ICONS[kind],
             _name(name),
             subject,
             gist or EMPTY,
@@ -486,7 +486,7 @@ class PieceRenderer:
 
     def _image(self, block: Image) -> Html:
         kind = block.mime_type.lower()
-        size = format_size(max(0, len(block.data) * 3 // 4 - block.data[-2:].count("=")))
+        size = format_size(decoded_size(block.data))
         if not self.options.images:
             return _OMITTED(f"{kind or 'image'}, {size}, omitted")
         if kind not in _IMAGE_TYPES or not _BASE64.fullmatch(block.data):
@@ -562,10 +562,6 @@ _ICONS = {kind: _ICON(Html(kind)) for kind in (
 )}  # fmt: skip
 
 
-def _icon(name: str) -> Html:
-    return _ICONS[name]
-
-
 _STATES = {
     "ok": _STATE("ok", "done"),
     "bad": _STATE("bad", "failed"),
@@ -616,7 +612,7 @@ def _output_title(lines: int) -> Html:
 
 
 def _lines(text: str) -> int:
-    """How many lines a text has; 0 if there is nothing in them."""
+    """The number of lines of a text; 0 if it is blank."""
     if not text or text.isspace():
         return 0
     return text.count("\n") + (not text.endswith("\n"))
@@ -646,7 +642,7 @@ def _model(name: str) -> Html:
 
 
 _name = lru_cache(maxsize=256)(escape)
-"""The names of tools are few."""
+"""Cached: there are few tool names."""
 
 
 def _grouped(number: float) -> str:
@@ -661,24 +657,16 @@ _USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(?:\.\d+)?Z", re.ASCI
 def _time(entry: Entry) -> Html:
     if usual := _USUAL_TIME.fullmatch(entry.timestamp):
         return _TIME(Html(entry.timestamp), Html(usual[1]))
-    moment = _instant(entry.timestamp)
+    moment = instant(entry.timestamp)
     return Html("") if moment is None else _TIME(moment.isoformat(timespec="milliseconds"), f"{moment:%H:%M}")
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 _DAY = template('<h2 class="day">{}</h2>')
 
 
 def day_heading(timestamp: str, before: str = "") -> Html:
-    """The heading of a new day (in UTC), if ``timestamp`` is on another day than the entry before it."""
-    day, last = _instant(timestamp), _instant(before)
+    """Return the heading of a new day (in UTC) if ``timestamp`` is not on the day of the entry before it."""
+    day, last = instant(timestamp), instant(before)
     if day is None or (last is not None and last.date() == day.date()):
         return EMPTY
     return _DAY(f"{day:%A} {day.day} {day:%B} {day.year}")

@@ -1,7 +1,7 @@
 """Markdown as HTML: the text of prompts, answers and summaries.
 
-Raw HTML in Markdown is shown, not obeyed. Links lead to the web or into the page, and images are named but
-never loaded. The renderer writes through :func:`branchline.views.html.markup.escape`.
+Raw HTML in Markdown is shown as text. Links lead to the web or into the page, and images are named but never
+loaded. The renderer writes through :func:`branchline.views.html.markup.escape`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["is_plain", "prose"]
 
 _LONGEST = 16_000
-"""Characters of one text that are shown at once; the rest is folded."""
+"""The most characters of a text that are shown at once; the rest is folded."""
 _LONGEST_SHOWN = 1_000_000
 _LONGEST_MARKDOWN = 400_000
-"""Characters of one text that are read as Markdown; longer ones are shown as they are written."""
+"""The longest text that is read as Markdown, in characters; longer ones are shown verbatim."""
 _SPECIAL = b"\\`*_[]<>|~!&\t\r"
 _ORDINARY = bytes(set(range(256)) - set(_SPECIAL))
 _LINE_START = re.compile(r"\n(?:[ #=+\-]|\d{1,9}[.)])")
@@ -39,7 +39,7 @@ _FOLD = template(
 
 
 def prose(text: str) -> Html:
-    """Somebody's Markdown as HTML. The end of a long text is folded, that of a huge one is only counted."""
+    """Render Markdown as HTML. The end of a long text is folded, that of a huge one is only counted."""
     text = text.strip("\n")
     if len(text) > _LONGEST_SHOWN:
         missing = len(text) - _LONGEST_SHOWN
@@ -56,12 +56,12 @@ def prose(text: str) -> Html:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text, as Markdown, consists of nothing but paragraphs between blank lines, and is short."""
+    """Return whether a text is short and, as Markdown, has only paragraphs."""
     return len(text) <= _LONGEST and not _has_markdown(text)
 
 
 def _has_markdown(text: str) -> bool:
-    """Whether Markdown may give anything in a text a meaning. Text without it consists of paragraphs."""
+    """Whether anything in a text may be Markdown; other texts consist of paragraphs."""
     return (
         text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY) != b""
         or _LINE_START.match("\n" + text[:16]) is not None
@@ -165,10 +165,6 @@ def _ordered_open(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) 
     return _ITEM(str(start)) if start is not None else "<ol>\n"
 
 
-def _raw(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
-    return escape(tokens[index].content)
-
-
 _RULES: dict[str, Any] = {
     "text": _text,
     "code_inline": _code_inline,
@@ -184,8 +180,8 @@ _RULES: dict[str, Any] = {
     "th_open": _cell_open,
     "td_open": _cell_open,
     "ordered_list_open": _ordered_open,
-    "html_inline": _raw,
-    "html_block": _raw,
+    "html_inline": _text,
+    "html_block": _text,
     "softbreak": lambda *_: "\n",
     "hardbreak": lambda *_: "<br>\n",
     "hr": lambda *_: "<hr>\n",

@@ -1,4 +1,4 @@
-"""A whole session in one HTML file: how it is packed, and how its lines are taken out again.
+"""A whole session in one HTML file: packing it, and extracting its lines.
 
 The lines of the session are in chunks (gzip, base64) together with the HTML of their entries, each chunk in a
 script element that no browser executes. A frame of a chunk is ``LINES LINE PIECE`` and a newline, the lines
@@ -40,11 +40,11 @@ __all__ = [
 ]
 
 _CHUNK = 1 << 20
-"""Bytes of lines in a chunk: little enough to be unpacked while a reader scrolls."""
+"""Bytes of lines in a chunk: few enough to be unpacked while a reader scrolls."""
 _FIRST_CHUNK = 128
-"""Entries of the first chunk, which a page unpacks before it shows anything."""
+"""Entries in the first chunk, which a page unpacks before it shows anything."""
 _LARGE = 32 << 20
-"""Bytes of lines from which on compressing fast matters more than compressing well."""
+"""Bytes of lines from which speed matters more than compression."""
 _FIRST_ROWS, _FIRST_SIZE = 20, 24_000
 _PREFIX = 32
 _NEWLINE = ord("\n")
@@ -53,38 +53,38 @@ Read = Callable[[int, int], bytes]
 
 
 class PackedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a page gives back as it was."""
+    """A file that is extracted from a page unchanged."""
 
     name: str
-    """Its path below the directory that the page is imported into."""
+    """Its path below the import directory."""
     size: int
     sha256: str
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a page comes from; stored in the page."""
+    """The origin of a page; stored in the page."""
 
     branchline: str
     format: str
     session: str
     key: str
-    """The name of the session's file, without its ending."""
+    """The name of the session's file, without its extension."""
     title: str
     created: str
     exported: str
     entries: int
     branches: int
     left_out: tuple[str, ...]
-    """What the page does not have: other branches, tools, thinking, images …"""
+    """The omitted parts: other branches, tools, thinking, images …"""
     redacted: dict[str, int] | None
-    """How many secrets were replaced, by kind; None if redaction was off."""
+    """The number of replaced secrets by kind; None if redaction was off."""
     size: int
     sha256: str
-    """Of the session's lines as they are in the page."""
+    """Of the session's lines in the page."""
     files: tuple[PackedFile, ...] = ()
-    """The documents that the lines were made of, where the agent keeps no lines; the session's own first."""
+    """The documents that the lines were made from, if the agent keeps no lines; the session's own first."""
     masked: dict[str, int] | None = None
-    """How many local names were masked, by kind; None if the page is not portable."""
+    """The number of masked local names by kind; None if the page is not portable."""
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def single_page(
     options: PieceOptions,
     files: Iterable[bytes] = (),
 ) -> Iterator[bytes]:
-    """The bytes of a page, in pieces. ``static`` are the files of the directory ``static``, by name.
+    """Yield the bytes of a page. ``static`` has the files of the directory ``static``, by name.
 
     ``files`` are the contents of ``provenance.files``.
     """
@@ -204,7 +204,7 @@ def _first_part(renderer: PieceRenderer, source: EntryLog, leaf: str | None) -> 
 
 
 class _Packer:
-    """Makes the frames of chunks. Long texts of pieces are references to the lines beside them."""
+    """Builds the frames of chunks. Long texts of pieces are references to the lines beside them."""
 
     def __init__(self, source: EntryLog, options: PieceOptions) -> None:
         self._source = source
@@ -321,14 +321,14 @@ def require_single_page(head: bytes) -> None:
 
 
 def page_provenance(read: Read) -> Provenance:
-    """Where a page comes from. NotASession if it does not say so."""
+    """Return the origin of a page. Raises NotASession if there is none."""
     return _provenance(_Elements(read))
 
 
 def packed_lines(read: Read) -> Iterator[bytes]:
-    """The lines of the session in a page, byte for byte.
+    """Yield the lines of the session in a page, byte for byte.
 
-    NotASession if the page is incomplete, or if its lines are not those that its SHA-256 was made of.
+    Raises NotASession if the page is incomplete, or if its lines do not match its SHA-256.
     """
     elements = _Elements(read)
     known = _provenance(elements)
@@ -341,21 +341,22 @@ def packed_lines(read: Read) -> Iterator[bytes]:
 
 
 def packed_frames(read: Read) -> Iterator[tuple[bytes, bytes]]:
-    """The lines and the HTML of each entry in a page."""
+    """Yield the lines and the HTML of each entry in a page."""
     elements = _Elements(read)
     _provenance(elements)
     yield from _frames(elements)
 
 
 def packed_file(name: str, content: bytes) -> PackedFile:
-    """What a page says about a file that it gives back."""
+    """Describe a file that a page holds."""
     return PackedFile(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
 def packed_files(read: Read, most: int) -> dict[str, bytes]:
-    """The files that a page gives back, by name; none in most pages.
+    """Return the files that a page holds, by name; most pages hold none.
 
-    NotASession if one of them is not what the page says, TooLarge if they have more than ``most`` bytes.
+    Raises NotASession if one of them does not match its description, TooLarge if they have more than ``most``
+    bytes.
     """
     elements = _Elements(read)
     known = _provenance(elements).files
@@ -414,7 +415,7 @@ def _unpacked(content: bytes, number: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 class _Elements:
-    """Finds the elements of a page in order. Text in a page never looks like one, because it is escaped."""
+    """Finds the elements of a page in order. Text in a page is escaped, so it never looks like one."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -422,7 +423,7 @@ class _Elements:
         self._buffer = b""
 
     def find(self, opening: bytes) -> bytes | None:
-        """The content of the next element that opens like this; None if there is none."""
+        """Return the content of the next element with this start tag; None if there is none."""
         if (start := self._search(opening, 0)) < 0:
             return None
         self._buffer = self._buffer[start + len(opening) :]

@@ -38,7 +38,7 @@ Fields = dict[str, Any]
 
 
 def atif(trajectory: Trajectory) -> Fields:
-    """The document. ``extra.entry_id`` of a step is the entry that it comes from."""
+    """Return the document. ``extra.entry_id`` of a step names its entry."""
     steps = []
     if trajectory.system.text:
         steps.append({"source": "system", "message": replace_surrogates(trajectory.system.text)})

@@ -29,7 +29,7 @@ Fields = dict[str, Any]
 
 
 def otel(trajectory: Trajectory) -> Fields:
-    """The attributes of the last model call of a path: what it was given, and what it answered."""
+    """Return the attributes of the last model call of a path: its input and its answer."""
     turns = [turn for turn in trajectory.turns if turn.role != "system"]
     last = turns[-1] if turns and turns[-1].role == "assistant" and not turns[-1].results else None
     given = turns if last is None else turns[:-1]

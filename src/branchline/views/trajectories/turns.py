@@ -1,4 +1,4 @@
-"""What every trajectory format needs of a path: who said what, each answer with the results of its calls."""
+"""The turns of a path for every trajectory format: messages, and answers with the results of their calls."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class TrajectoryTurn(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
     results: tuple[ToolResult, ...] = ()
     inherited: bool = False
-    """It was said in another session, or on a branch that is exported too: context, and nothing new."""
+    """Whether it comes from another session, or from another exported branch: context only."""
 
 
 class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
-    """A path to be exported."""
+    """A path for export."""
 
     session: str
     leaf: str
@@ -54,7 +54,6 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str | None:
-        """The model that answered last."""
         answers = (turn.message for turn in reversed(self.turns))
         return next(
             (said.model for said in answers if isinstance(said, AssistantMessage) and said.model), None
@@ -69,7 +68,7 @@ def trajectory_of(
     title: str | None = None,
     inherited: Container[str] = (),
 ) -> Trajectory:
-    """The trajectory of a path. Every call has exactly one result, as models and validators demand."""
+    """Return the trajectory of a path. Every call has exactly one result, as models and validators need."""
     said: list[tuple[Entry, Message]] = []
     leaf = ""
     for entry in entries:
@@ -94,8 +93,8 @@ def trajectory_of(
 
 
 def _turns(said: list[tuple[Entry, Message]], inherited: Container[str]) -> tuple[TrajectoryTurn, ...]:
-    # An answer may come back changed, with other ids of its calls; the index of its entry travels in a field
-    # that nobody reads here.
+    # Answers may be returned changed, with other call ids; a field that is unused here carries the index of
+    # their entry.
     marked = [
         msgspec.structs.replace(message, response_id=str(number))
         if isinstance(message, AssistantMessage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from branchline.tui.keymap import keys_of, letter_name, shown_key
+from branchline.views.browser.keymap import keys_of, letter_name, shown_key
 from branchline.views.spans import Line, Span, line_width, make_line
 
 __all__ = ["Hint", "hints"]

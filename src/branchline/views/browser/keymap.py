@@ -7,10 +7,57 @@ Ctrl with A, E, U, W, K, B, F, D, H and Y edits the search.
 
 from __future__ import annotations
 
-from branchline.views.browser.tree_keys import LIST_KEYS, TREE_FILTER_KEYS, TREE_MOVE_KEYS, Key
+from typing import NamedTuple
 
-__all__ = ["SCREENS", "Key", "keys_of", "letter_name", "shown_key"]
+__all__ = ["SCREENS", "TREE_LETTERS", "TREE_SELECTOR", "Key", "keys_of", "letter_name", "shown_key"]
 
+
+class Key(NamedTuple):
+    """Keys, what they do, and in one word for the hint line (empty: not hinted at).
+
+    ``letter`` does the same where the setting ``keys`` is ``letters`` and nothing is being typed.
+    """
+
+    keys: str
+    action: str
+    words: str
+    hint: str = ""
+    letter: str = ""
+
+
+_LIST = (
+    Key("up", "step(-1)", "up"),
+    Key("down", "step(1)", "down"),
+    Key("pageup", "page(-1)", "a page up"),
+    Key("pagedown", "page(1)", "a page down"),
+    Key("home", "first", "to the first row"),
+    Key("end", "last", "to the last row"),
+)
+_TREE_MOVES = (
+    Key("ctrl+left,alt+left", "fold", "fold, or go to the start of the branch", "fold"),
+    Key("ctrl+right,alt+right", "unfold", "unfold, or go to the next branch"),
+    Key("left", "page(-1)", "a page up"),
+    Key("right", "page(1)", "a page down"),
+    Key("alt+up,shift+up", "turn(-1)", "to the previous prompt"),
+    Key("alt+down,shift+down", "turn(1)", "to the next prompt"),
+    Key("tab", "branch(1)", "to the next end of a branch", "next branch"),
+    Key("shift+tab", "branch(-1)", "to the previous end of a branch"),
+    Key("L,shift+l,ctrl+l", "label", "label this entry; empty removes the label", "label"),
+    Key("T,shift+t", "times", "show when labels were set"),
+)
+_TREE_FILTERS = (
+    Key("f8", "filter(1)", "next filter", "filter"),
+    Key("shift+f8", "filter(-1)", "previous filter"),
+    Key("alt+d", "only('default')", "filter: default"),
+    Key("alt+t", "only('no-tools')", "filter: without tool results"),
+    Key("alt+u", "only('user-only')", "filter: only prompts"),
+    Key("alt+l", "only('labeled-only')", "filter: only labelled entries"),
+    Key("alt+a", "only('all')", "filter: everything"),
+)
+TREE_SELECTOR = (*_TREE_MOVES, *_TREE_FILTERS, *_LIST)
+"""The keys of the tree selector in the chat, the same as in the browser."""
+TREE_LETTERS = frozenset("LT")
+"""Letters that act in a tree; all others are searched for."""
 
 _SCROLL = (
     Key("up", "scroll(-1)", "a line up", letter="k"),
@@ -23,6 +70,8 @@ _EVERYWHERE = (
     Key("ctrl+q,ctrl+c", "quit", "quit"),
 )
 _HELP = Key("f1", "help", "all keys", "keys", "question_mark")
+_TYPED_HELP = Key("f1,question_mark", "help", "all keys", "keys")
+"""On screens where letters are always searched for."""
 
 BROWSER = (
     Key("enter", "open", "the best action here: open at the hit, continue, or read", "open"),
@@ -59,7 +108,7 @@ BROWSER = (
 )
 TREE = (
     Key("enter,ctrl+o", "choose", "what to do here: go back, fork, label, graft, export, compare", "actions"),
-    *TREE_MOVE_KEYS,
+    *_TREE_MOVES,
     Key("insert,ctrl+space,ctrl+@", "mark", "mark this entry: one end of a range to graft, squash, compare"),
     Key("f2", "name", "name a branch that begins here"),
     Key("f5", "branches", "named branches, with their ends and ages", "branches"),
@@ -68,13 +117,13 @@ TREE = (
     Key("ctrl+z", "undo", "undo the last operation: move, label, name, graft, squash", "undo"),
     Key("alt+z", "redo", "redo what was undone last"),
     Key("ctrl+x", "copy", "copy the text of this entry"),
-    *TREE_FILTER_KEYS,
+    *_TREE_FILTERS,
     Key("ctrl+r", "transcript", "read the conversation up to here", "read"),
     Key("ctrl+g", "turns", "pick a turn"),
     Key("f7", "files", "files that this branch touched"),
     Key("f4", "detail", "show or hide the whole entry"),
     Key("f3", "damage", "show findings"),
-    Key("f1,question_mark", "help", "all keys", "keys"),
+    _TYPED_HELP,
     Key("escape", "back", "clear the search and the mark; then close", "back"),
 )
 TRANSCRIPT = (
@@ -109,7 +158,7 @@ TURNS = (
     Key("enter", "choose", "go to this turn, or fork before it", "choose"),
     Key("ctrl+o", "fork", "fork before this turn", "fork"),
     Key("ctrl+x", "copy", "copy the prompt"),
-    Key("f1,question_mark", "help", "all keys", "keys"),
+    _TYPED_HELP,
     Key("escape", "back", "clear the filter; then cancel", "back"),
 )
 FOREST = (
@@ -149,19 +198,19 @@ FILES = (
     Key("left", "step_call(-1)", "the call before"),
     Key("f8", "whole", "this branch, or the whole session", "branch / session"),
     Key("ctrl+x", "copy", "copy the path"),
-    Key("f1,question_mark", "help", "all keys", "keys"),
+    _TYPED_HELP,
     Key("escape", "back", "clear the filter; then leave", "back"),
 )
 
 SCREENS: dict[str, tuple[Key, ...]] = {
-    "sessions": (*BROWSER, *LIST_KEYS),
-    "tree": (*TREE, *LIST_KEYS),
+    "sessions": (*BROWSER, *_LIST),
+    "tree": (*TREE, *_LIST),
     "transcript": TRANSCRIPT,
-    "turns": (*TURNS, *LIST_KEYS),
-    "forest": (*FOREST, *LIST_KEYS),
+    "turns": (*TURNS, *_LIST),
+    "forest": (*FOREST, *_LIST),
     "compare": COMPARE,
     "statistics": STATISTICS,
-    "files": (*FILES, *LIST_KEYS),
+    "files": (*FILES, *_LIST),
 }
 
 _NAMES = {
