@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats.codex import CODEX, CodexReader, Rollout, model_history
+from branchline.formats.codex import CODEX
+from branchline.formats.codex.reader import CodexReader
 from formats.codex_kit import EXPECTED, NAME, SAMPLES, event, item, line, meta, turn
+from formats.codex_replay import Rollout, model_history
 from formats.line_laws import (
     CORRUPTIONS,
     alike_in_lists,

@@ -200,7 +200,6 @@ class CodexReader(LineReader):
         if row.type not in _LINES or row.payload is None:
             row = Row(timestamp=row.timestamp)
             if "record_type" not in fields:
-                reading.foreign += 1
                 message = "a line in a form that Codex does not write; kept aside"
                 reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
         self.take_one(row, line, offset)
@@ -360,10 +359,7 @@ class CodexReader(LineReader):
                 reading.turns.append((position, event.turn_id or ""))
                 reading.open_turn = event.turn_id or ""
                 self._answering = False
-            case "task_complete" | "turn_complete":
-                reading.open_turn = ""
-            case "turn_aborted":
-                reading.aborted += 1
+            case "task_complete" | "turn_complete" | "turn_aborted":
                 reading.open_turn = ""
             case "user_message" if event.message is not None:
                 return self._take_prompt(event.message, time)
@@ -425,8 +421,6 @@ class CodexReader(LineReader):
     def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
         """Add entries for the model and effort of a turn where they change."""
         reading = self.reading
-        if settings.turn_id:
-            reading.turn_contexts.add(settings.turn_id)
         model, effort = settings.model or self._model, settings.effort or self._effort
         kinds = []
         if model != self._model:
@@ -487,7 +481,6 @@ class CodexReader(LineReader):
         reading = self.reading
         tree = reading.tree
         cut = rollback_position(self._turn_places, self._classes, turns)
-        reading.rollbacks[len(tree)] = turns
         if cut is not None:
             start = self._turn_places[max(len(self._turn_places) - turns, 0)]
             if tree.types[self._history[start]] == "compaction":
