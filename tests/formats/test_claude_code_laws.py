@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline.formats.claude_code import CLAUDE_CODE
-from branchline.formats.claude_code.lineage import inline_subagents, lineage
+from branchline.formats.claude_code.lineage import lineage
 from branchline.formats.claude_code.reader import ClaudeCodeReader
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
 from formats.line_laws import (
@@ -38,7 +38,6 @@ def look_at(data, name=NAME):
     found = open_all(CLAUDE_CODE, data, name)
     reading = found.reading
     assert reading.active_line == [] or reading.leaf in found.tree.path_positions(reading.active_line[-1])
-    inline_subagents(found)
     lineage([reading, reading])
     return found
 
