@@ -27,6 +27,7 @@ from branchline.formats.codex.rows import (
     OTHER,
     PROVENANCE,
     TURN,
+    Payload,
     ResponseItem,
     Row,
     decode_rows,
@@ -338,7 +339,7 @@ class CodexReader(LineReader):
         if text.strip():
             self._first_texts.setdefault(2 * self._copying + source, text)
 
-    def _note_event(self, event: ResponseItem, time: str) -> str:
+    def _note_event(self, event: Payload, time: str) -> str:
         """Apply an event; return the type of its entry."""
         reading, position = self.reading, self._size
         match event.type:
@@ -418,7 +419,7 @@ class CodexReader(LineReader):
         if len(self._unpaired) > _NEIGHBOURS:
             del self._unpaired[next(iter(self._unpaired))]
 
-    def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
+    def _take_settings(self, settings: Payload, key: str, time: str) -> int:
         """Add entries for the model and effort of a turn where they change."""
         reading = self.reading
         model, effort = settings.model or self._model, settings.effort or self._effort
@@ -433,7 +434,7 @@ class CodexReader(LineReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
-    def _take_provenance(self, written: ResponseItem, key: str, time: str) -> int:
+    def _take_provenance(self, written: Payload, key: str, time: str) -> int:
         """Read branchline's own record: the thread's origin, title, models and thinking levels."""
         reading = self.reading
         if written.model is not None and written.provider is not None and written.provider != self._provider:
@@ -452,7 +453,7 @@ class CodexReader(LineReader):
         self._add(key, "custom", "")
         return 1
 
-    def _note_compaction(self, compacted: ResponseItem) -> str:
+    def _note_compaction(self, compacted: Payload) -> str:
         """Apply a compaction to the model's history; return the type of the entry."""
         reading = self.reading
         user_texts = list(filter(None, self._user_texts))
