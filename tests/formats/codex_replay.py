@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
 from branchline.formats import EntryLog
+from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
 from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
 
@@ -17,11 +18,13 @@ from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
 class Rollout(NamedTuple):
     """A file and its relevant part: everything, or the bytes before ``end``."""
 
-    transcript: EntryLog
+    transcript: EntryLog[CodexLogIndex]
     end: int | None = None
 
 
-def rollouts_of(transcript: EntryLog, find: Callable[[str], EntryLog | None]) -> list[Rollout]:
+def rollouts_of(
+    transcript: EntryLog[CodexLogIndex], find: Callable[[str], EntryLog[CodexLogIndex] | None]
+) -> list[Rollout]:
     """The files that make up a thread, oldest first; ``find`` returns the file whose name ends with an id."""
     rollouts = [Rollout(transcript)]
     reading = transcript.reading
