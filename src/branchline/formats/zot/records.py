@@ -91,7 +91,7 @@ def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
             raw, number = fields["message"], reading.numbers.get(position, 0)
             tool = ""
             if tree.roles[position] == "toolResult":
-                tool = reading.calls.tool_of(position, _call(raw.get("content"), number), reading)
+                tool = reading.tool_of(position, _call(raw.get("content"), number))
             message = decode_message(raw, CurrentModel(reading.meta_at(position)), number, tool)
             return MessageEntry(message=message, **common)
         case "session_info":
@@ -109,8 +109,8 @@ def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> 
     row = row_of(line)
     assert isinstance(row, UsageRow)
     totals = row.cumulative
-    before = reading.totals.before(position, reading)
-    reading.totals.remember(position, totals)
+    before = reading.totals_before(position)
+    reading.usage_rows.remember(position, row)
     tokens = {
         "input": totals.input_tokens - before.input_tokens,
         "output": totals.output_tokens - before.output_tokens,
