@@ -202,7 +202,7 @@ class CodexReader(LineReader):
             row = Row(timestamp=row.timestamp)
             if "record_type" not in fields:
                 message = "a line in a form that Codex does not write; kept aside"
-                reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
+                self.report("unknown", message, line, offset)
         self.take_one(row, line, offset)
 
     def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
@@ -218,7 +218,7 @@ class CodexReader(LineReader):
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
             message = f"history mode {mode!r} is unknown; Codex refuses such a file"
-            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            self.report("newer-version", message, line, offset)
 
     def _take_base(self, meta: dict[str, Any]) -> None:
         """Read the first record of the rollout that this one begins with, where both were joined."""
