@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from branchline.entries import json_codec
 from branchline.formats.codex.log_index import base_of
 from branchline.formats.codex.reader import NAME, REVERT_BEGINS, REVERT_ENDS
+from branchline.formats.json_values import dict_of
 from branchline.formats.protocol import Content
 
 __all__ = ["Name", "assemble_rollout", "rollout_name"]
@@ -107,5 +108,4 @@ def _first_line(content: Content, end: int) -> bytes:
 
 
 def _meta_of(line: bytes) -> dict[str, Any]:
-    payload = (json_codec.loads_object(line) or {}).get("payload")
-    return payload if isinstance(payload, dict) else {}
+    return dict_of((json_codec.loads_object(line) or {}).get("payload"))

@@ -170,13 +170,13 @@ class InduscodeReader(LineReader):
         reading, head = self.reading, self._head
         reading.leaf_ambiguous = False
         if head is None:
-            return reading.deepest.find()
+            return reading.depths.catch_up()
         place = {"line": head.line, "offset": head.offset, "size": head.size}
         top = ROOT if head.leaf is None else reading.linker.latest_with_id(head.leaf)
         if top is None:
             message = f"the head names {head.leaf}, which is not in this file; using the deepest entry"
             reading.add_tail_finding("leaf-target", message, **place)
-            return reading.deepest.find()
+            return reading.depths.catch_up()
         if self._below is None or self._below.top != top:
             self._below = Descendants(reading.tree, top)
         state = resolve_leaf(reading.tree, head, self._below)

@@ -27,7 +27,6 @@ from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import to_entry
 from branchline.formats.operator.writer import OperatorWriter, header_line
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter, LinkFields
-from branchline.tree import ROOT
 
 __all__ = ["OPERATOR"]
 
@@ -95,7 +94,7 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
     def decode(self, line: bytes, index: OperatorLogIndex, position: int) -> Entry:
         tree = index.tree
         key = tree.keys[position]
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        parent = tree.parent(key)
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         entry = to_entry(json_codec.loads(line), key, parent, index.result(position), index.first_parts)
