@@ -1,4 +1,4 @@
-"""A reading as plain facts, to compare two of them."""
+"""A reading as plain facts, to compare two of them, and content to read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ import pytest
 from branchline.formats import EntryLog
 from branchline.formats import feed as feed_module
 from branchline.formats.lines import LineReader
+
+
+class BytesContent:
+    """The content of a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self.data[offset : offset + size]
 
 
 def facts(found: EntryLog) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from branchline.formats import EntryLog
-from branchline.formats.codex import CODEX, rollout_name, unpack
+from branchline.formats.codex import CODEX
+from branchline.formats.codex.packed import unpack
+from branchline.formats.codex.rollouts import rollout_name
 from support import CORPUS, SHARED, load
 
 SAMPLES = CORPUS / "codex"

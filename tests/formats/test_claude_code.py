@@ -23,14 +23,9 @@ from branchline.entries import (
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import detect
 from branchline.formats.claude_code import CLAUDE_CODE
-from branchline.formats.claude_code.lineage import (
-    SubagentFile,
-    family_usage,
-    find_subagents,
-    inline_subagents,
-    lineage,
-)
+from branchline.formats.claude_code.lineage import lineage
 from branchline.formats.claude_code.rows import ASIDE, MICRO
+from branchline.tree import ROOT
 from formats.claude_code_kit import (
     ALL,
     EXPECTED,
@@ -45,7 +40,7 @@ from formats.claude_code_kit import (
     result,
     since_the_last_start,
 )
-from support import load, sample
+from support import sample
 
 NOTHING = {"input": 0, "output": 0, "cacheWrite": 0, "cacheRead": 0}
 
@@ -111,7 +106,8 @@ def check(found, expected):
         del facts["sinceLastCompaction"], wanted["sinceLastCompaction"]  # a boundary whose summary is lost
     assert facts == wanted
     assert spent_in(found) == spent_as_expected(expected["usage"], "main", "inlineSidechains")
-    assert len(inline_subagents(found)) == expected["subAgents"]["inlineSidechains"]
+    subagents = [place for place in found.reading.linker.sidechain if found.tree.parents[place] == ROOT]
+    assert len(subagents) == expected["subAgents"]["inlineSidechains"]
     assert [entry.id for entry in found.entries(range(len(found.tree)))] == found.tree.keys
 
 
@@ -138,10 +134,7 @@ def agents_of(path):
     if not files:
         session = path.stem.encode()
         files = [file for file in sorted(path.parent.glob("agent-*.jsonl")) if session in file.read_bytes()]
-    return [
-        SubagentFile(read(file), load(meta) if (meta := file.with_suffix(".meta.json")).exists() else None)
-        for file in files
-    ]
+    return [read(file) for file in files]
 
 
 @pytest.mark.parametrize(
@@ -154,43 +147,9 @@ def test_the_agents_of_a_session_lie_beside_it_and_their_cost_is_in_their_own_re
     files = agents_of(path)
 
     assert len(files) == expected["subAgents"]["files"]
-    spent = family_usage([file.transcript for file in files])
-    assert [spent.input, spent.output, spent.cache_write, spent.cache_read] == spent_as_expected(
-        expected["usage"], "agentFiles"
-    )
-    assert {file.transcript.reading.header.parent_session for file in files} <= {path.stem}
-
-
-def test_an_agent_is_linked_to_the_call_that_started_it_also_when_another_agent_made_the_call():
-    main = SAMPLES / "synthetic/sub-agents/5a000000-0000-4000-8000-000000000010.jsonl"
-    files = agents_of(main)
-
-    found = find_subagents(read(main), files)
-
-    assert [(agent.id, agent.call, agent.parent, agent.found_by) for agent in found] == [
-        ("ag00001", "toolu_x", None, "meta"),
-        ("ag00002", "toolu_n", "ag00001", "meta"),
-    ]
-    bare = find_subagents(read(main), [SubagentFile(file.transcript) for file in files])
-    assert [(agent.call, agent.found_by) for agent in bare] == [("toolu_x", "result"), ("toolu_n", "prompt")]
-
-
-def test_an_agent_in_the_file_of_its_parent_belongs_to_the_call_with_its_prompt():
-    path = SAMPLES / "synthetic/sidechain-inline/5a000000-0000-4000-8000-000000000009.jsonl"
-
-    (agent,) = inline_subagents(read(path))
-
-    assert agent.call
-    assert agent.found_by == "prompt"
-
-
-def test_every_agent_of_a_real_session_finds_its_call():
-    main = sample("claude-code", "real/-experiments-worktrees/ef958aa1-0e93-49f0-bb71-150f63befcd1.jsonl")
-
-    found = find_subagents(read(main), agents_of(main))
-
-    assert len(found) == 6
-    assert all(agent.call for agent in found)
+    spent = [sum(column) for column in zip(*map(spent_in, files), strict=True)]
+    assert spent == spent_as_expected(expected["usage"], "agentFiles")
+    assert {file.reading.header.parent_session for file in files} <= {path.stem}
 
 
 # -- several files ----------------------------------------------------------------------------------------
@@ -207,17 +166,10 @@ def test_a_branch_and_a_background_session_are_linked_to_the_file_that_their_beg
 
     by_file = {number: parents[place] for place, number in enumerate(order)}
 
-    assert by_file[0].parent is None
-    assert [order[by_file[number].parent] for number in (1, 2)] == [0, 0]
-    assert [by_file[number].pointer for number in (1, 2)] == [True, False]
-    assert by_file[2].shared == {"u1", "a1", "u3", "a3"}
-
-
-def test_what_a_lineage_spent_counts_shared_answers_once():
-    files = lineage_files()
-
-    assert family_usage(files).output == 30  # six answers
-    assert sum(totals(file).all.total.output for file in files) == 50
+    assert by_file[0] is None
+    assert [order[by_file[number]] for number in (1, 2)] == [0, 0]
+    assert [bool(files[number].reading.forked_from) for number in (1, 2)] == [True, False]
+    assert set(files[0].tree.keys) & set(files[2].tree.keys) >= {"u1", "a1", "u3", "a3"}
 
 
 def test_of_two_files_without_marks_the_one_with_older_records_owns_the_shared_ones():
@@ -227,7 +179,7 @@ def test_of_two_files_without_marks_the_one_with_older_records_owns_the_shared_o
     )
     older = read(first.replace(b"10:00:00", b"09:00:00", 1), "a.jsonl")
 
-    assert [one.parent for one in lineage([read(second, "b.jsonl").reading, older.reading])] == [1, None]
+    assert lineage([read(second, "b.jsonl").reading, older.reading]) == [1, None]
 
 
 def test_a_branch_knows_which_of_its_entries_are_copies():

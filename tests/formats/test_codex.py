@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 
 import pytest
 
@@ -28,15 +29,9 @@ from branchline.entries import (
 )
 from branchline.errors import BranchlineError, NotSupported
 from branchline.formats import detect
-from branchline.formats.codex import (
-    CODEX,
-    Rollout,
-    copied_entries,
-    model_history,
-    read_names,
-    resolve_chain,
-    rollout_name,
-)
+from branchline.formats.codex import CODEX
+from branchline.formats.codex.home import read_names
+from branchline.formats.codex.rollouts import rollout_name
 from formats.codex_kit import (
     ALL,
     EXPECTED,
@@ -53,6 +48,8 @@ from formats.codex_kit import (
     turn,
     unpacked,
 )
+from formats.codex_replay import Rollout, model_history, rollouts_of
+from readings import BytesContent
 from support import sample
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -78,13 +75,20 @@ def check(path, expected):
     found = read(path)
     reading = found.reading
     home = home_of(path)
-    chain = resolve_chain(found, finder(home))
-    assert not chain.problems
-    history = model_history(chain.rollouts)
+    rollouts = rollouts_of(found, finder(home))
+    history = model_history(rollouts)
     index = home / "session_index.jsonl"
     names = read_names(index.read_bytes()) if index.exists() else {}
     kinds = [finding.kind for finding in found.findings]
     copied = reading.copied
+    events = Counter(
+        entry.custom_type for entry in found.entries(range(len(found.tree))) if isinstance(entry, Custom)
+    )
+    rolled_back = [
+        json_codec.loads(found.raw(place))["payload"]["num_turns"]
+        for place, kind in enumerate(found.tree.types)
+        if kind == "leaf"
+    ]
     own = found.entries(range(copied, len(found.tree)))
     answers = [
         entry.message
@@ -95,15 +99,15 @@ def check(path, expected):
     roles = [one.get("role") if one.get("type", "message") == "message" else one["type"] for one in history]
     facts = {
         "unreadableLines": kinds.count("unreadable"),
-        "foreignLines": reading.foreign,
+        "foreignLines": sum(finding.message.startswith("a line in a form") for finding in found.findings),
         "thread": reading.thread or None,
         "cliVersion": reading.meta.get("cli_version"),
         "historyMode": reading.meta.get("history_mode", "legacy"),
         "source": reading.source,
         "turnsStarted": sum(place >= copied for place, _ in reading.turns),
-        "turnsAborted": reading.aborted,
+        "turnsAborted": events["event_msg/turn_aborted"],
         "compactions": found.tree.types.count("compaction"),
-        "rollbacks": list(reading.rollbacks.values()),
+        "rollbacks": rolled_back,
         "userMessages": sum(place >= copied for place in reading.prompts) or people,
         "assistantMessages": sum(isinstance(one.content[0], Text) for one in answers if one.content),
         "reasoning": sum(isinstance(one.content[0], Thinking) for one in answers if one.content),
@@ -112,11 +116,11 @@ def check(path, expected):
     }
     assert facts == {name: expected[name] for name in facts}
     assert reading.forked_from == expected.get("forkedFrom")
-    assert reading.copied_lines == expected.get("copiedLines", 0)
+    assert (reading.line_of(copied - 1) - 1 if copied else 0) == expected.get("copiedLines", 0)
     if "parentThread" in expected:
         assert reading.parent_thread == expected["parentThread"]
     prefixes = [one.rsplit("_", 1)[-1] for one in expected.get("inheritedFrom", [])]
-    assert [one.transcript.reading.rollout for one in chain.rollouts[:-1]] == prefixes
+    assert [one.transcript.reading.rollout for one in rollouts[:-1]] == prefixes
     if "tokens" in expected:
         spent = totals(found, inherited_entries=copied).own.total
         tokens = RESTARTED.get(path.name, expected["tokens"])
@@ -393,7 +397,6 @@ def test_repeated_totals_are_no_new_call():
 def test_lines_of_other_shapes_are_kept_and_counted():
     found = read(meta() + b'{"hello":"world"}\n' + turn("one", "1"))
 
-    assert found.reading.foreign == 1
     assert isinstance(found.entry(0), Custom)
     assert [finding.kind for finding in found.findings] == ["unknown"]
 
@@ -414,37 +417,38 @@ def test_a_mode_that_codex_would_refuse_is_reported_and_read():
 # -- files together ---------------------------------------------------------------------------------------
 
 
-def test_what_a_fork_copied_is_told_by_its_parent_and_without_it_by_the_times():
+def test_a_fork_copied_everything_up_to_the_first_turn_that_its_parent_does_not_have():
     home = SAMPLES / "synthetic/lineage"
     child, parent = (finder(home)(f"019f0000-0000-7000-8000-00000000000{number}") for number in (2, 1))
 
-    assert (
-        copied_entries(child.reading, parent.reading)
-        == child.reading.copied
-        == child.reading.inherited_entries
-    )
+    contexts = [entry.data for entry in parent.entries(range(len(parent.tree))) if isinstance(entry, Custom)]
+    known = {data.get("turn_id") for data in contexts}
+    own = next(place for place, name in child.reading.turns if name not in known)
+    assert own == child.reading.copied == child.reading.inherited_entries
     assert child.reading.header.parent_session == parent.reading.header.id
-    assert copied_entries(parent.reading, child.reading) == 0
+    assert parent.reading.inherited_entries == 0
 
 
 @pytest.mark.parametrize(
-    ("base", "found", "problem"),
+    ("base", "found"),
     [
-        ("gone", None, "is missing"),
-        (THREAD, None, "refers to itself"),
-        ("old", meta() + turn("one"), "older format"),
+        pytest.param("gone", None, id="missing"),
+        pytest.param(THREAD, b"", id="refers to itself"),
+        pytest.param("old", meta() + turn("one"), id="older format"),
     ],
 )
-def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, found, problem):
+def test_a_beginning_that_cannot_be_used_is_reported_and_the_rest_shown(base, found):
     named = {"thread_id": base, "end_ordinal_exclusive": 3, "end_byte_offset": 100}
     data = meta(history_mode="paginated", history_base=named) + item("user", "on")
-    other = None if found is None else read(found, "rollout-2026-09-02T01-00-00-old.jsonl")
+    other = None if found is None else BytesContent(found or data)
 
-    chain = resolve_chain(read(data), lambda rollout: other)
+    joined = CODEX.splitting.assemble(BytesContent(data), NAME, lambda rollout: other)
+    alone = read(data)
 
-    assert [problem in one for one in chain.problems] == [True]
-    assert len(model_history(chain.rollouts)) == 1
-    assert read(data).reading.header.parent_session == THREAD
+    assert joined is None
+    assert [finding.kind for finding in alone.findings] == ["below-head"]
+    assert seen(alone) == ["on"]
+    assert alone.reading.header.parent_session == THREAD
 
 
 def test_names_of_files_tell_thread_and_rollout():
@@ -550,7 +554,6 @@ def test_a_record_of_the_tokens_of_one_answer_is_an_ordinary_line():
     found = read(data)
 
     assert found.findings == []
-    assert found.reading.foreign == 0
 
 
 def said_in(found):

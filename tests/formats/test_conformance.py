@@ -6,20 +6,10 @@ import pytest
 
 from branchline.formats import FormatContract, builtin_formats
 from branchline.formats.cline.documents import ClineDocuments
+from readings import BytesContent
 from robustness.field_trials import SAMPLES
 
 CASES = [format_ for format_ in builtin_formats() if format_.database is None]
-
-
-class _Content:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def size(self) -> int:
-        return len(self.data)
-
-    def read(self, offset: int, size: int) -> bytes:
-        return self.data[offset : offset + size]
 
 
 class TestBuiltinFormats(FormatContract):
@@ -36,7 +26,7 @@ class TestBuiltinFormats(FormatContract):
         for path in files:
             data = path.read_bytes()
             if documents is not None and documents.recognizes(str(path)):
-                data = b"".join(documents.lines(_Content(data), str(path), _companion))
+                data = b"".join(documents.lines(BytesContent(data), str(path), _companion))
             found[str(path)] = data
         return found
 

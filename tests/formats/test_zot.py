@@ -530,4 +530,4 @@ def test_what_an_answer_cost_is_told_in_any_order_of_asking():
 
     assert forward == [3, 7, 14, 1]
     assert backward == forward[::-1]
-    assert found.reading.totals.last.input_tokens == 25
+    assert found.reading.totals.input_tokens == 25

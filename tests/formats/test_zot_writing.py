@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from branchline import Session
+from branchline.actions.export import ENDINGS
 from branchline.clock import FixedClock
 from branchline.context import build_context, totals
 from branchline.entries import (
@@ -31,7 +32,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.errors import NotASession, NotSupported, ReadOnly
-from branchline.formats.zot import ZOT, export_portable, import_portable, portable_name
+from branchline.formats.zot import ZOT, export_portable, import_portable
 from formats.zot_kit import HEADER, META, START, content, live, message, read, sample, usage
 
 OTHER_META = META.replace(b"claude-sonnet-4-5", b"gpt-5.1").replace(b'"anthropic"', b'"openai"')
@@ -474,7 +475,7 @@ def test_an_export_has_the_name_that_zot_gives_it():
     header = read(sample("7d292eb4")).reading.header
     assert header is not None
 
-    assert portable_name(header) == "20261115-072815-7d292eb4.zotsession"
+    assert ZOT.home.file_key(header) + ENDINGS["zotsession"] == "20261115-072815-7d292eb4.zotsession"
 
 
 def test_an_export_leaves_out_later_meta_rows_and_keeps_renames_and_unknown_rows():

@@ -248,6 +248,17 @@ def test_a_scope_counts_what_it_holds_also_where_the_original_is_elsewhere(
     assert [group.figures.tool_calls for group in tools] == [1]
 
 
+def test_an_answer_that_several_files_hold_is_counted_once(place: Path) -> None:
+    place.mkdir()
+    for sample in sorted((CORPUS / "claude-code/synthetic/lineage").glob("*.jsonl")):
+        (place / sample.name).write_bytes(sample.read_bytes())
+
+    with SessionLibrary(place).statistics() as found:
+        total = found.total()
+
+    assert total.output == 30  # six answers; the files together have ten
+
+
 @pytest.mark.parametrize("program", ["claude-code", "codex", "pi", "oh-my-pi", "operator", "zot"])
 def test_files_that_grew_add_up_like_files_that_were_read_at_once(program: str, tmp_path: Path) -> None:
     for sample in [path for path in sorted((CORPUS / program).rglob("*.jsonl"))[:8] if path.stat().st_size]:

@@ -13,11 +13,11 @@ import msgspec
 from branchline.context import UsageSum
 from branchline.entries import Message, ToolCall
 from branchline.errors import ModelError
+from branchline.flows.hook_events import CompactionReason
 from branchline.models import TextDelta, ThinkingDelta, ToolCallDelta
 
 __all__ = [
     "CompactionFailed",
-    "CompactionReason",
     "CompactionStarted",
     "ContextCompacted",
     "Event",
@@ -30,7 +30,6 @@ __all__ = [
     "TurnEnded",
 ]
 
-CompactionReason = Literal["manual", "threshold", "overflow"]
 TurnEndReason = Literal["stop", "length", "rounds", "aborted", "error"]
 """Why a turn ended: complete answer, length limit, limit of tool rounds, abort, or model failure."""
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from branchline.compaction import Summary
 from branchline.conductor.events import Event
 from branchline.context import UsageSum
 from branchline.errors import FlowError
 from branchline.flows import Aborted, AbortSignal
+from branchline.flows.driver import finished, interruptible
 
-__all__ = ["Run", "interruptible", "stream_events", "summary_text"]
-
-T = TypeVar("T")
+__all__ = ["Run", "stream_events", "summary_text"]
 
 
 class Run:
@@ -67,7 +66,7 @@ class Run:
             return
         self._listening = False
         self._drain()
-        await _finish(self.task)
+        await finished(asyncio.wait([self.task]))  # its exception is raised where the events are read
         self._drain()
         self._events.put_nowait(None)  # ends another call of next()
 
@@ -98,22 +97,6 @@ async def stream_events(
             raise problem
 
 
-async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
-    """Await ``work``; on abort, cancel it and raise Aborted."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(work)
-    undo = abort.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))
-    try:
-        return await task
-    except asyncio.CancelledError:
-        current = asyncio.current_task()
-        if abort.aborted and not (current is not None and current.cancelling()):
-            raise Aborted(abort.reason or "aborted") from None
-        raise
-    finally:
-        undo()
-
-
 async def summary_text(abort: AbortSignal, work: Coroutine[Any, Any, Summary]) -> str:
     """Await a summary and return its text. Raises FlowError if it is aborted or unusable."""
     try:
@@ -123,15 +106,3 @@ async def summary_text(abort: AbortSignal, work: Coroutine[Any, Any, Summary]) -
     if (why := written.why_unusable()) is not None:
         raise FlowError(f"cannot summarize: {why}")
     return written.text
-
-
-async def _finish(task: asyncio.Task[None]) -> None:
-    """Wait for the end of a task, even while being cancelled: it must save its partial output."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as problem:
-            cancelled = problem
-    if cancelled is not None:
-        raise cancelled

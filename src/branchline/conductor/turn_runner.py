@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Protocol
 
 import msgspec
 
@@ -17,7 +16,6 @@ from branchline.compaction import Summary, SummaryRequest, compaction_due
 from branchline.compaction.summary import summary_of
 from branchline.conductor.events import (
     CompactionFailed,
-    CompactionReason,
     CompactionStarted,
     ContextCompacted,
     ForeignAppend,
@@ -28,13 +26,12 @@ from branchline.conductor.events import (
     TurnEnded,
     TurnEndReason,
 )
-from branchline.conductor.permissions import ToolPermissions
 from branchline.conductor.policy import Policy
-from branchline.conductor.run import Run, interruptible
-from branchline.context import Context, ModelRef, usage_sum
+from branchline.conductor.run import Run
+from branchline.conductor.state import ConversationState, reference_to
+from branchline.context import usage_sum
 from branchline.entries import (
     AssistantMessage,
-    Compaction,
     Content,
     Message,
     MessageEntry,
@@ -50,13 +47,13 @@ from branchline.flows import (
     Attempt,
     AttemptResult,
     CompactResult,
-    Hooks,
-    LiveSession,
     arun,
     compact,
     rewind_failed,
     turn,
 )
+from branchline.flows.driver import interruptible
+from branchline.flows.hook_events import CompactionReason
 from branchline.models import (
     Done,
     Model,
@@ -71,32 +68,10 @@ from branchline.models import (
 )
 from branchline.session import Session
 
-__all__ = ["ABORTED", "TurnHost", "TurnRunner", "user_message", "write_summary"]
+__all__ = ["ABORTED", "TurnRunner", "user_message", "write_summary"]
 
 ABORTED = "Aborted."
 _TOOL_ABORTED = "Aborted before it finished."
-
-
-class TurnHost(Protocol):
-    """The part of a conductor that a turn uses."""
-
-    @property
-    def session(self) -> Session: ...
-    @property
-    def tools(self) -> Sequence[Tool]: ...
-    @property
-    def hooks(self) -> Hooks: ...
-    @property
-    def policy(self) -> Policy: ...
-    @property
-    def permissions(self) -> ToolPermissions: ...
-    @property
-    def thinking(self) -> str: ...
-    @property
-    def request_overhead(self) -> int: ...
-    def context(self) -> Context: ...
-    def required_model(self) -> Model: ...
-    def go_on_in(self, session: Session) -> None: ...
 
 
 class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,12 +89,11 @@ class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class TurnRunner:
     """Runs one turn."""
 
-    def __init__(self, host: TurnHost, run: Run) -> None:
+    def __init__(self, host: ConversationState, run: Run) -> None:
         self._host = host
         self._run = run
         self._outcome: _Outcome | None = None
         self._empty_failure: AssistantMessage | None = None  # a failed attempt without any output
-        self._forked: str | None = None  # id of the fork that a compaction made
 
     async def append(self, message: Message) -> str:
         """Append a message and report it."""
@@ -183,8 +157,6 @@ class TurnRunner:
             # The context is too long and cannot be compacted.
             await run.emit(CompactionFailed(reason="overflow", message=str(problem)))
             return self._outcome
-        if done.compacted is not None and done.compacted.session is not None:
-            self._count(done.compacted)
         if done.compacted is not None and done.attempts == 1:
             await self._report_compaction("overflow", done.compacted)
         return self._outcome
@@ -194,10 +166,8 @@ class TurnRunner:
 
         Failures without output leave a single record, however often they are repeated.
         """
-        if step.session is not self._host.session:
-            self._continue_in(step.session)
-        if step.number > 1:
-            await self._emit_compacted("overflow")
+        if step.compacted is not None:
+            await self._report_compaction("overflow", step.compacted)
         number = 1
         while True:
             outcome = self._outcome = await self._ask()
@@ -213,7 +183,7 @@ class TurnRunner:
                 self._empty_failure = outcome.message
             number += 1
         self._empty_failure = None
-        if outcome.entry is None and self._keeps_attempts:
+        if outcome.entry is None and self._host.can_branch:
             outcome = self._outcome = _Outcome(
                 entry=await self.append(outcome.message), message=outcome.message, error=error
             )
@@ -222,15 +192,10 @@ class TurnRunner:
             await self._run.emit(CompactionStarted(reason="overflow"))
         return AttemptResult(overflow=overflow, failed=outcome.entry, message=str(error))
 
-    @property
-    def _keeps_attempts(self) -> bool:
-        """Whether the format can hold failed answers, which need a branch of their own."""
-        return "branch" not in self._host.session.transcript.format.traits.unsupported
-
     async def _record_empty_failure(self) -> None:
         """Append the record of failed attempts without output as a sibling of the coming answer."""
         failure, self._empty_failure = self._empty_failure, None
-        if failure is not None and self._keeps_attempts:
+        if failure is not None and self._host.can_branch:
             entry = self._host.session.append_message(failure)
             await arun(rewind_failed(self._host.session, entry))
 
@@ -281,7 +246,7 @@ class TurnRunner:
             self._run.spent += usage_sum(message.usage)
         if request.thinking_level != "off":
             message = msgspec.structs.replace(message, thinking_level=request.thinking_level)
-        if error is not None and (answer.is_empty or not self._keeps_attempts):
+        if error is not None and (answer.is_empty or not self._host.can_branch):
             return _Outcome(entry=None, message=message, error=error)
         await self._record_empty_failure()
         return _Outcome(entry=await self.append(message), message=message, error=error)
@@ -356,8 +321,7 @@ class TurnRunner:
         budget = host.policy.budget(host.required_model().context_window)
         if budget is None or not host.policy.auto_compact or run.cannot_compact:
             return
-        model = ModelRef(provider=host.required_model().provider, id=host.required_model().id)
-        overhead = host.request_overhead
+        model, overhead = reference_to(host.required_model()), host.request_overhead
         if not compaction_due(host.context(), budget.window, budget.reserve, model=model, overhead=overhead):
             return
         await run.emit(CompactionStarted(reason="threshold"))
@@ -375,57 +339,27 @@ class TurnRunner:
             await run.emit(CompactionFailed(reason="threshold", message=str(problem)))
             return
         run.cannot_compact = done.status != "done"
-        if done.session is not None:
-            self._continue_in(done.session)
-            self._count(done)
         await self._report_compaction("threshold", done)
 
     async def _report_compaction(self, reason: CompactionReason, done: CompactResult) -> None:
-        """Report a compaction that is not followed by another attempt."""
-        if done.status == "done":
-            await self._emit_compacted(reason)
-        else:
+        """Report a compaction; if it made a fork, the turn continues there."""
+        if done.entry is None:
             await self._run.emit(CompactionFailed(reason=reason, message=done.reason or done.status))
-
-    def _continue_in(self, fork: LiveSession) -> None:
-        """Continue the turn in the fork that a compaction made."""
-        assert isinstance(fork, Session)
-        self._host.go_on_in(fork)
-        self._run.reported_appends = fork.foreign_appends
-        self._forked = fork.id
-
-    async def _emit_compacted(self, reason: CompactionReason) -> None:
-        """Report the compaction just written. A plugin may have appended entries after it."""
-        session = self._host.session
-        if self._forked == session.id:
-            await self._emit_fork(session, reason)
             return
-        assert session.leaf is not None
-        tree, position = session.index, session.index.position(session.leaf)
-        while tree.types[position] != Compaction.type:
-            position = tree.parents[position]
-        made = session.entry(tree.keys[position])
-        assert isinstance(made, Compaction)
-        if made.usage is not None:
-            self._run.spent += usage_sum(made.usage)
+        if done.usage is not None:
+            self._run.spent += usage_sum(done.usage)
+        if forked := done.session is not None:
+            assert isinstance(done.session, Session)
+            self._host.go_on_in(done.session)
+            self._run.reported_appends = done.session.foreign_appends
+        made = self._host.session.entry(done.entry)
         await self._run.emit(
             ContextCompacted(
-                entry=made.id, reason=reason, summary=made.summary, tokens_before=made.tokens_before
-            )
-        )
-
-    def _count(self, compacted: CompactResult) -> None:
-        """Add the usage of a summary that has no compaction entry."""
-        if compacted.usage is not None:
-            self._run.spent += usage_sum(compacted.usage)
-
-    async def _emit_fork(self, session: Session, reason: CompactionReason) -> None:
-        entry = session.index.keys[session.index.types.index("message")]
-        made = session.entry(entry)
-        assert isinstance(made, MessageEntry)
-        await self._run.emit(
-            ContextCompacted(
-                entry=entry, session=session.id, reason=reason, summary=message_text(made.message)
+                entry=done.entry,
+                session=self._host.session.id if forked else None,
+                reason=reason,
+                summary=message_text(made.message) if isinstance(made, MessageEntry) else done.summary or "",
+                tokens_before=None if forked else done.tokens_before,
             )
         )
 

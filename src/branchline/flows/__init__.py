@@ -10,7 +10,7 @@ nothing has changed.
 
 from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.chat_commands import PluginCommand, chat_commands, run_chat_command
-from branchline.flows.compact import CompactResult, compact
+from branchline.flows.compact import compact
 from branchline.flows.driver import Chooser, ModelCaller, Summarizer, arun, run
 from branchline.flows.fork import ForkResult, branch_to_new_session, fork
 from branchline.flows.hook_context import HookContext
@@ -57,6 +57,7 @@ from branchline.flows.steps import (
     Choice,
     Choose,
     Chosen,
+    CompactResult,
     Flow,
     Gather,
     Notify,

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Literal
 
 __all__ = ["AbortSignal", "Aborted"]
 
 
 class Aborted(Exception):
     """Raised where work stops because its :class:`AbortSignal` was set. A summarizer may raise it too."""
+
+    status: Literal["aborted"] = "aborted"
+    """The status of a flow that ends with it."""
 
 
 class AbortSignal:

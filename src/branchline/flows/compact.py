@@ -18,7 +18,6 @@ from branchline.compaction import (
     summary_budget,
     usage_of,
 )
-from branchline.entries import Usage
 from branchline.errors import NothingToCompact, SessionMoved
 from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.hook_events import (
@@ -31,28 +30,11 @@ from branchline.flows.hook_events import (
     SessionCompactingResult,
 )
 from branchline.flows.session_protocol import LiveSession, require_writable
-from branchline.flows.steps import Flow, Status, _Cancelled, act, ask, notify, summarize
+from branchline.flows.steps import Cancelled, CompactResult, Flow, act, ask, notify, summarize
 from branchline.flows.switch import hand_over
 from branchline.tree import ROOT
 
-__all__ = ["CompactResult", "compact"]
-
-
-class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a compaction ended; ``entry`` is the compaction entry if one was written.
-
-    ``session`` is the fork in which the conversation continues, for formats that compact into one.
-    """
-
-    status: Status
-    session: LiveSession | None = None
-    entry: str | None = None
-    summary: str | None = None
-    first_kept: str | None = None
-    tokens_before: int | None = None
-    usage: Usage | None = None
-    from_hook: bool = False
-    reason: str = ""
+__all__ = ["compact"]
 
 
 def compact(
@@ -104,8 +86,8 @@ def compact(
         fork, entry = yield from act(
             "compact", lambda: _store(session, leaf, own, into_fork=into_fork, from_hook=from_hook)
         )
-    except _Cancelled as stopped:
-        return CompactResult(status="cancelled", reason=stopped.reason)
+    except Cancelled as stopped:
+        return CompactResult(status="cancelled", reason=str(stopped))
     except Exception as problem:
         aborted = isinstance(problem, Aborted)
         failed = SessionCompactFailedEvent(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -35,7 +35,7 @@ from branchline.flows.steps import (
     Summarize,
 )
 
-__all__ = ["Chooser", "ModelCaller", "Summarizer", "arun", "run"]
+__all__ = ["Chooser", "ModelCaller", "Summarizer", "arun", "finished", "interruptible", "run"]
 
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ class _Runner:
         advance: Callable[[], _Call] = partial(next, calls)
         try:
             while True:
-                call = await _finished(partial(_advanced, advance))
+                call = await finished(_called(partial(_advanced, advance)))
                 if isinstance(call, _Done):
                     return cast("T", call.value)
                 try:
@@ -273,29 +273,50 @@ async def _wrapped(answer: Awaitable[Any]) -> Any:
 
 async def _awaited(call: _Call) -> Any:
     """Return the result of a call: awaited here, or made in a worker thread."""
-    import asyncio  # noqa: PLC0415
-
     if call.acts:
-        return await _finished(call.function)
-    work = asyncio.ensure_future(_contained(call.function) if call.foreign else _called(call.function))
-    if call.abort is None:
-        return await work
-    loop = asyncio.get_running_loop()
+        return await finished(_called(call.function))
+    work = _contained(call.function) if call.foreign else _called(call.function)
+    return await (work if call.abort is None else interruptible(call.abort, work))
+
+
+async def interruptible(abort: AbortSignal, work: Coroutine[Any, Any, T]) -> T:
+    """Await ``work``; on abort, cancel it and raise Aborted."""
+    import asyncio  # noqa: PLC0415  only needed when something awaits
+
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
 
     def cancel() -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed, and the work has ended with it
-            loop.call_soon_threadsafe(work.cancel)
+            loop.call_soon_threadsafe(task.cancel)
 
-    undo = call.abort.on_abort(cancel)
+    undo = abort.on_abort(cancel)
     try:
-        return await work
+        return await task
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if call.abort.aborted and not (task is not None and task.cancelling()):
-            raise Aborted(call.abort.reason or "aborted") from None
+        current = asyncio.current_task()
+        if abort.aborted and not (current is not None and current.cancelling()):
+            raise Aborted(abort.reason or "aborted") from None
         raise
     finally:
         undo()
+
+
+async def finished(work: Awaitable[T]) -> T:
+    """Await work that must not be interrupted: a task cancelled meanwhile waits for its end."""
+    import asyncio  # noqa: PLC0415
+
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as problem:
+            cancelled = problem
+    if cancelled is not None:
+        if not task.cancelled():
+            task.exception()  # retrieve the exception, or asyncio warns that it was never retrieved
+        raise cancelled
+    return task.result()
 
 
 def _threaded(function: Callable[[], Any]) -> Any:
@@ -328,20 +349,3 @@ async def _contained(function: Callable[[], Any]) -> Any:
         return await _called(function)
     except SystemExit as problem:
         raise RuntimeError("it called sys.exit(), which plugins may not do") from problem
-
-
-async def _finished(function: Callable[[], Any]) -> Any:
-    """Run a function that must not be interrupted: a task cancelled meanwhile waits for its end."""
-    import asyncio  # noqa: PLC0415
-
-    work = asyncio.ensure_future(_called(function))
-    cancelled: asyncio.CancelledError | None = None
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError as problem:
-            cancelled = problem
-    if cancelled is not None:
-        work.exception()  # retrieve the exception, or asyncio warns that it was never retrieved
-        raise cancelled
-    return work.result()

@@ -17,7 +17,7 @@ from branchline.flows.hook_events import (
     SessionForkEvent,
 )
 from branchline.flows.session_protocol import ForkAt, ForkScope, LiveSession
-from branchline.flows.steps import Flow, Status, _Cancelled, act, notify, permit
+from branchline.flows.steps import Cancelled, Flow, Status, act, notify, permit
 from branchline.flows.switch import hand_over
 
 __all__ = ["ForkResult", "branch_to_new_session", "fork"]
@@ -63,10 +63,8 @@ def fork(
     request = SessionBeforeForkEvent(entry=entry, position=position, scope=scope, abort=abort)
     try:
         yield from permit("session_before_fork", request, session, abort)
-    except _Cancelled as stopped:
-        return ForkResult(status="cancelled", reason=stopped.reason)
-    except Aborted as aborted:
-        return ForkResult(status="aborted", reason=str(aborted))
+    except (Cancelled, Aborted) as stopped:
+        return ForkResult(status=stopped.status, reason=str(stopped))
     made = yield from act("fork", lambda: session.fork(entry, position=position, scope=scope, cwd=cwd, to=to))
     if switch:
         yield from hand_over(session, made, "fork")
@@ -105,10 +103,8 @@ def branch_to_new_session(session: S, entry: str, *, abort: AbortSignal | None =
     try:
         request = SessionBeforeBranchEvent(entry=entry, abort=abort)
         yield from permit("session_before_branch", request, session, abort)
-    except _Cancelled as stopped:
-        return ForkResult(status="cancelled", reason=stopped.reason)
-    except Aborted as aborted:
-        return ForkResult(status="aborted", reason=str(aborted))
+    except (Cancelled, Aborted) as stopped:
+        return ForkResult(status=stopped.status, reason=str(stopped))
     made = yield from act("fork", lambda: session.fork(entry, position="before"))
     yield from hand_over(session, made, "branch")
     event = SessionBranchEvent(

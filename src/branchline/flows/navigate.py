@@ -23,7 +23,7 @@ from branchline.flows.hook_events import (
     SessionTreeEvent,
 )
 from branchline.flows.session_protocol import LiveSession, require_writable
-from branchline.flows.steps import Choice, Flow, Status, _Cancelled, act, ask, choose, notify, summarize
+from branchline.flows.steps import Cancelled, Choice, Flow, Status, act, ask, choose, notify, summarize
 from branchline.tree import ROOT
 
 __all__ = ["NO_SUMMARY", "SUMMARY", "SUMMARY_WITH_INSTRUCTIONS", "NavigateResult", "navigate"]
@@ -113,10 +113,10 @@ def navigate(
         from_hook = own is not None
         if own is None and options.summary and abandoned.entries:
             own = yield from _summarize_branch(session, abandoned, options, window, abort)
-    except _Cancelled as stopped:
-        return NavigateResult(status="cancelled", old_leaf=old_leaf, new_leaf=old_leaf, reason=stopped.reason)
-    except Aborted as aborted:
-        return NavigateResult(status="aborted", old_leaf=old_leaf, new_leaf=old_leaf, reason=str(aborted))
+    except (Cancelled, Aborted) as stopped:
+        return NavigateResult(
+            status=stopped.status, old_leaf=old_leaf, new_leaf=old_leaf, reason=str(stopped)
+        )
 
     def move() -> str | None:
         session.refresh_log()

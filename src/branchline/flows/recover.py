@@ -11,9 +11,9 @@ import msgspec
 
 from branchline.compaction import KEEP_RECENT_TOKENS
 from branchline.flows.abort import AbortSignal
-from branchline.flows.compact import CompactResult, compact
+from branchline.flows.compact import compact
 from branchline.flows.session_protocol import LiveSession, require_writable
-from branchline.flows.steps import AttemptResult, Flow, act, attempt
+from branchline.flows.steps import AttemptResult, CompactResult, Flow, act, attempt
 from branchline.tree import ROOT
 
 __all__ = ["TurnResult", "rewind_failed", "turn"]
@@ -86,7 +86,7 @@ def turn(
     )
     if compacted.status != "done" or abort.aborted:
         return TurnResult(outcome=first, compacted=compacted)
-    second = yield from attempt(2, compacted.session or session, abort)
+    second = yield from attempt(2, compacted.session or session, abort, compacted)
     return TurnResult(outcome=second, attempts=2, compacted=compacted)
 
 

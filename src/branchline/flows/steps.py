@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from branchline.compaction import Summary, SummaryRequest
+from branchline.entries import Usage
 from branchline.errors import FlowError, SummaryFailed
 from branchline.flows.abort import Aborted, AbortSignal
 from branchline.flows.hook_events import Cancel, Event
@@ -25,16 +26,17 @@ __all__ = [
     "Attempt",
     "AttemptResult",
     "CallPlugin",
+    "Cancelled",
     "Choice",
     "Choose",
     "Chosen",
+    "CompactResult",
     "Flow",
     "Gather",
     "Notify",
     "Status",
     "Step",
     "Summarize",
-    "_Cancelled",
     "act",
     "ask",
     "attempt",
@@ -124,6 +126,23 @@ class Choose(Step, frozen=True, kw_only=True):
     abort: AbortSignal
 
 
+class CompactResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a compaction ended; ``entry`` is the compaction entry if one was written.
+
+    ``session`` is the fork in which the conversation continues, for formats that compact into one.
+    """
+
+    status: Status
+    session: LiveSession | None = None
+    entry: str | None = None
+    summary: str | None = None
+    first_kept: str | None = None
+    tokens_before: int | None = None
+    usage: Usage | None = None
+    from_hook: bool = False
+    reason: str = ""
+
+
 class Attempt(Step, frozen=True, kw_only=True):
     """Request an answer from the model (see :mod:`branchline.flows.recover`). Answer: AttemptResult.
 
@@ -133,6 +152,8 @@ class Attempt(Step, frozen=True, kw_only=True):
     number: int
     session: LiveSession
     abort: AbortSignal
+    compacted: CompactResult | None = None
+    """The compaction before a second attempt."""
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,12 +175,10 @@ Flow = Generator[Step, Any, T]
 """A flow that ends with a ``T``."""
 
 
-class _Cancelled(Exception):
-    """Raised inside a flow when a question is answered with a cancellation; becomes the flow's result."""
+class Cancelled(Exception):
+    """Raised inside a flow, with the reason, when a question is answered with a cancellation."""
 
-    def __init__(self, cancel: Cancel) -> None:
-        super().__init__(cancel.reason)
-        self.reason = cancel.reason
+    status: Literal["cancelled"] = "cancelled"
 
 
 def ask(
@@ -170,7 +189,7 @@ def ask(
     abort: AbortSignal,
     problem: Callable[[T], str | None],
 ) -> Flow[T | None]:
-    """Call a hook and return its result of type ``kind``, or None. Raises _Cancelled if a plugin cancels.
+    """Call a hook and return its result of type ``kind``, or None. Raises Cancelled if a plugin cancels.
 
     ``problem`` returns why a result cannot be used, or None.
     """
@@ -186,7 +205,7 @@ def ask(
 
 
 def permit(hook: str, event: Event, session: LiveSession, abort: AbortSignal) -> Flow[None]:
-    """Call a hook that may only cancel. Raises _Cancelled if a plugin cancels."""
+    """Call a hook that may only cancel. Raises Cancelled if a plugin cancels."""
 
     def refuse(answer: object) -> str:
         return f"answered with a {type(answer).__name__}; {hook} takes a Cancel or nothing"
@@ -201,7 +220,7 @@ def _ask(
     answer: object = yield AskHook(hook=hook, event=event, session=session, refuse=refuse, abort=abort)
     abort.check()
     if isinstance(answer, Cancel):
-        raise _Cancelled(answer)
+        raise Cancelled(answer.reason)
     return answer
 
 
@@ -229,21 +248,23 @@ def summarize(request: SummaryRequest, abort: AbortSignal) -> Flow[Summary]:
 def choose(
     question: str, choices: tuple[Choice, ...], default: str | None, abort: AbortSignal
 ) -> Flow[Chosen]:
-    """Return the user's choice. Raises _Cancelled if there is none."""
+    """Return the user's choice. Raises Cancelled if there is none."""
     abort.check()
     answer = yield Choose(question=question, choices=choices, default=default, abort=abort)
     abort.check()
     if answer is None:
-        raise _Cancelled(Cancel("nothing was selected"))
+        raise Cancelled("nothing was selected")
     assert isinstance(answer, Chosen)
     if answer.key not in {choice.key for choice in choices}:
         raise ValueError(f"{answer.key!r} is not one of the choices of {question!r}")
     return answer
 
 
-def attempt(number: int, session: LiveSession, abort: AbortSignal) -> Flow[AttemptResult]:
+def attempt(
+    number: int, session: LiveSession, abort: AbortSignal, compacted: CompactResult | None = None
+) -> Flow[AttemptResult]:
     """Request an answer. The attempt itself watches the abort signal and records partial output."""
-    answer = yield Attempt(number=number, session=session, abort=abort)
+    answer = yield Attempt(number=number, session=session, abort=abort, compacted=compacted)
     assert isinstance(answer, AttemptResult)
     return answer
 

@@ -18,7 +18,7 @@ from branchline.flows.hook_events import (
     SwitchReason,
 )
 from branchline.flows.session_protocol import LiveSession
-from branchline.flows.steps import Choice, Flow, Status, _Cancelled, act, choose, notify, permit
+from branchline.flows.steps import Cancelled, Choice, Flow, Status, act, choose, notify, permit
 
 __all__ = ["SwitchResult", "hand_over", "resume", "shut_down", "start", "switch"]
 
@@ -60,10 +60,8 @@ def switch(
         request = SessionBeforeSwitchEvent(reason=reason, target=target, abort=abort)
         try:
             yield from permit("session_before_switch", request, previous, abort)
-        except _Cancelled as stopped:
-            return SwitchResult(status="cancelled", session=previous, reason=stopped.reason)
-        except Aborted as aborted:
-            return SwitchResult(status="aborted", session=previous, reason=str(aborted))
+        except (Cancelled, Aborted) as stopped:
+            return SwitchResult(status=stopped.status, session=previous, reason=str(stopped))
     made = yield from act(reason, make)
     yield from hand_over(previous, made, reason)
     event = SessionSwitchEvent(
@@ -90,12 +88,10 @@ def resume(
     abort = AbortSignal() if abort is None else abort
     try:
         chosen = yield from choose("Resume which session?", tuple(sessions), None, abort)
-    except _Cancelled as stopped:
-        if previous is not None:
-            return SwitchResult(status="cancelled", session=previous, reason=stopped.reason)
-        return (yield from switch(previous, new_session, reason="new", abort=abort))
-    except Aborted as aborted:
-        return SwitchResult(status="aborted", session=previous, reason=str(aborted))
+    except (Cancelled, Aborted) as stopped:
+        if previous is None and isinstance(stopped, Cancelled):
+            return (yield from switch(previous, new_session, reason="new", abort=abort))
+        return SwitchResult(status=stopped.status, session=previous, reason=str(stopped))
     key = chosen.key
     return (yield from switch(previous, lambda: open_session(key), reason="resume", target=key, abort=abort))
 

@@ -352,12 +352,13 @@ class LineReader:
             )
             reading.blocks.append(chunk)
 
+    def report(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
+        """Add a finding about the current line, or about a part of it."""
+        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+
     def note_not_an_entry(self, what: str, line: bytes, offset: int) -> None:
         self.gap = False
-        reading = self.reading
-        reading.add_finding(
-            "not-an-entry", f"not an entry: {what}", line=reading.lines, offset=offset, size=len(line)
-        )
+        self.report("not-an-entry", f"not an entry: {what}", line, offset)
 
     def _feed_line(self, line: bytes, offset: int) -> None:
         reading = self.reading

@@ -14,7 +14,6 @@ events; ``on_conflict`` controls where they are appended.
 from __future__ import annotations
 
 import base64
-import functools
 import os
 import uuid
 from typing import Any
@@ -101,7 +100,7 @@ class BranchlineSessionService(BaseSessionService, LibraryAdapter):  # type: ign
                 slot.session = made
                 made.on_conflict = "append"
                 if own:
-                    made.write(functools.partial(_fixed_entries, [_state_entry(own)]))
+                    _write_state(made, own)
                 self._change_shared(app_name, user_id, app, user)
                 return self._read(app_name, user_id, name, made, None)
 
@@ -288,12 +287,7 @@ class BranchlineSessionService(BaseSessionService, LibraryAdapter):  # type: ign
                             *parts, title="State of ADK", on_conflict="append"
                         )
                     assert slot.session is not None
-                    slot.session.write(functools.partial(_fixed_entries, [_state_entry(delta)]))
-
-
-def _fixed_entries(entries: list[NewEntry], session: Session) -> list[NewEntry]:
-    del session
-    return entries
+                    _write_state(slot.session, delta)
 
 
 def _parts(app: str, user: str, name: str) -> tuple[str, ...]:
@@ -305,25 +299,20 @@ def _parts(app: str, user: str, name: str) -> tuple[str, ...]:
 
 def _scopes(state: Fields) -> tuple[Fields, Fields, Fields]:
     """Split a state change into the parts for app, user and session; temporary keys are dropped."""
-    app = {
-        key[len(State.APP_PREFIX) :]: value
-        for key, value in state.items()
-        if key.startswith(State.APP_PREFIX)
-    }
-    user = {
-        key[len(State.USER_PREFIX) :]: value
-        for key, value in state.items()
-        if key.startswith(State.USER_PREFIX)
-    }
+
+    def scope(prefix: str) -> Fields:
+        return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
     prefixes = (State.APP_PREFIX, State.USER_PREFIX, State.TEMP_PREFIX)
-    return app, user, {key: value for key, value in state.items() if not key.startswith(prefixes)}
+    own = {key: value for key, value in state.items() if not key.startswith(prefixes)}
+    return scope(State.APP_PREFIX), scope(State.USER_PREFIX), own
 
 
-def _state_entry(delta: Fields) -> NewEntry:
-    """Return a state change as an entry on the path, hidden from models."""
+def _write_state(session: Session, delta: Fields) -> None:
+    """Append a state change as an entry on the path, hidden from models."""
     values = to_jsonable_python(delta, fallback=str)
     fields = {"custom_type": _STATE, "content": "", "display": False, "details": {"delta": values}}
-    return NewEntry(kind=CustomMessage, fields=fields)
+    session.write(lambda _session: [NewEntry(kind=CustomMessage, fields=fields)])
 
 
 class _Actions(msgspec.Struct):

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Self, TypeVar
 
+from branchline.flows.driver import finished
 from branchline.library import SessionLibrary
 from branchline.stores import Store
 
@@ -23,17 +24,7 @@ async def run_to_end(function: Callable[[], _T]) -> _T:
     A task that is cancelled meanwhile waits for the end of the function, so that later calls see whether its
     write was stored.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(function))
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as problem:
-            cancelled = cancelled or problem
-    if cancelled is not None:
-        task.exception()  # retrieve it, or asyncio warns that it was never retrieved
-        raise cancelled
-    return task.result()
+    return await finished(asyncio.to_thread(function))
 
 
 class Worker:

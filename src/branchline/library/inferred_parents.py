@@ -87,9 +87,9 @@ def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[in
             readings[number] = transcript.reading
     numbers = list(readings)
     return [
-        (number, numbers[kin.parent])
-        for number, kin in zip(numbers, lineage(list(readings.values())), strict=True)
-        if kin.parent is not None and rows[number].parent_session is None
+        (number, numbers[parent])
+        for number, parent in zip(numbers, lineage(list(readings.values())), strict=True)
+        if parent is not None and rows[number].parent_session is None
     ]
 
 

@@ -74,7 +74,8 @@ class ContainedDirectory:
         """Yield the entries of a directory, sorted by name, down to ``depth`` levels."""
         parts = self._parts(path)
         with self._directory(parts, path) as directory:
-            yield from _items(directory, "/".join(parts), min(depth, _MAX_DEPTH))
+            for _, entry, found in _walk(directory, "/".join(parts), min(depth, _MAX_DEPTH)):
+                yield _item(entry, found)
 
     def files(self, path: str = ".") -> Iterator[tuple[str, BinaryIO]]:
         """Yield every regular file at or below a path, open for reading; unreadable files are skipped.
@@ -87,7 +88,10 @@ class ContainedDirectory:
                 yield "/".join(parts), file
                 return
         with self._directory(parts, path) as directory:
-            yield from _files(directory, "/".join(parts), _MAX_DEPTH)
+            for holder, entry, found in _walk(directory, "/".join(parts), _MAX_DEPTH):
+                if entry.is_file(follow_symlinks=False):
+                    with suppress(OSError, ValueError), _opened(holder, entry.name, found) as file:
+                        yield found, file
 
     def _parts(self, path: str) -> list[str]:
         """Split a path into its components below the root."""
@@ -147,43 +151,25 @@ def _opened(directory: int, name: str, path: str) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _sorted_names(directory: int) -> list[os.DirEntry[str]]:
+def _walk(directory: int, prefix: str, depth: int) -> Iterator[tuple[int, os.DirEntry[str], str]]:
+    """Yield the entries of an open directory, sorted by name, each with its directory and its path."""
     with os.scandir(directory) as found:
-        return sorted(found, key=lambda entry: entry.name)
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        path = f"{prefix}/{entry.name}" if prefix else entry.name
+        yield directory, entry, path
+        if depth > 1 and entry.name not in _GENERATED and entry.is_dir(follow_symlinks=False):
+            with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
+                yield from _walk(inner, path, depth - 1)
 
 
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}/{name}" if prefix else name
-
-
-def _items(directory: int, prefix: str, depth: int) -> Iterator[DirectoryItem]:
-    for entry in _sorted_names(directory):
-        path = _joined(prefix, entry.name)
-        if entry.is_symlink():
-            yield DirectoryItem(path, "symlink")
-        elif entry.is_dir(follow_symlinks=False):
-            yield DirectoryItem(path, "directory")
-            if depth > 1 and entry.name not in _GENERATED:
-                with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
-                    yield from _items(inner, path, depth - 1)
-        elif entry.is_file(follow_symlinks=False):
-            size = None
-            with suppress(OSError):
-                size = entry.stat(follow_symlinks=False).st_size
-            yield DirectoryItem(path, "file", size)
-        else:
-            yield DirectoryItem(path, "other")
-
-
-def _files(directory: int, prefix: str, depth: int) -> Iterator[tuple[str, BinaryIO]]:
-    for entry in _sorted_names(directory):
-        path = _joined(prefix, entry.name)
-        if entry.is_symlink():
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            if depth > 1 and entry.name not in _GENERATED:
-                with suppress(OSError, ValueError), _entered(directory, entry.name, path) as inner:
-                    yield from _files(inner, path, depth - 1)
-        elif entry.is_file(follow_symlinks=False):
-            with suppress(OSError, ValueError), _opened(directory, entry.name, path) as file:
-                yield path, file
+def _item(entry: os.DirEntry[str], path: str) -> DirectoryItem:
+    if entry.is_symlink():
+        return DirectoryItem(path, "symlink")
+    if entry.is_dir(follow_symlinks=False):
+        return DirectoryItem(path, "directory")
+    if not entry.is_file(follow_symlinks=False):
+        return DirectoryItem(path, "other")
+    with suppress(OSError):
+        return DirectoryItem(path, "file", entry.stat(follow_symlinks=False).st_size)
+    return DirectoryItem(path, "file")

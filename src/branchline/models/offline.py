@@ -93,6 +93,8 @@ class OfflineModel:
     ``price`` the cost of a million tokens, for trying cost reports.
     """
 
+    provider = api = "offline"
+
     def __init__(
         self,
         id: str = "echo",  # noqa: A002
@@ -101,28 +103,11 @@ class OfflineModel:
         delay: float = 0,
         price: float = 0,
     ) -> None:
-        self._id = id
-        self._context_window = context_window
+        self.id = id
+        self.context_window = context_window
         self._delay = delay
         self._price = price
         self._failures: dict[str, int] = {}
-
-    @property
-    def provider(self) -> str:
-        return "offline"
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def api(self) -> str:
-        """The ``api`` field of the answers."""
-        return "offline"
-
-    @property
-    def context_window(self) -> int:
-        return self._context_window
 
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""
@@ -130,9 +115,9 @@ class OfflineModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the answer word by word."""
         tokens = _tokens(request)
-        if tokens > self._context_window:
+        if tokens > self.context_window:
             raise ContextOverflow(
-                f"the request has about {tokens} tokens, but offline:{self._id} takes {self._context_window}"
+                f"the request has about {tokens} tokens, but offline:{self.id} takes {self.context_window}"
             )
         instructions = _instructions(request)
         failure, midway = self._failure(_argument(instructions, "fail"), request)
@@ -164,9 +149,9 @@ class OfflineModel:
         usage = Usage(input=tokens, output=written, total_tokens=tokens + written, cost=cost)
         return AssistantMessage(
             content=blocks,
-            api="offline",
+            api=self.api,
             provider=self.provider,
-            model=self._id,
+            model=self.id,
             usage=usage,
             stop_reason=reason,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from branchline.compaction import SummaryRequest
 from branchline.context import Context, close_tool_calls, replay_system, to_model
@@ -30,7 +30,7 @@ def request_for(
         messages=tuple(
             message for message in close_tool_calls(messages) if not isinstance(message, SystemMessage)
         ),
-        system="\n\n".join(_present([system, replay_system(messages).text])),
+        system="\n\n".join(filter(None, (system, replay_system(messages).text))),
         tools=tuple(tools),
         thinking_level=context.thinking_level if thinking_level is None else thinking_level,
         max_tokens=max_tokens,
@@ -51,7 +51,3 @@ def summary_model_request(request: SummaryRequest) -> ModelRequest:
         max_tokens=request.max_tokens,
         cacheable=False,
     )
-
-
-def _present(texts: Iterable[str]) -> list[str]:
-    return [text for text in texts if text]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
@@ -143,8 +143,6 @@ class Plugins:
                 self._manager.unregister(name=name)
             self._failed(name, f"it cannot be added: {_error_text(problem)}")
             return False
-        hooks = tuple(hook for hook in HOOKS if any(True for _ in self._usable(name, hook)))
-        self._installed[name] = msgspec.structs.replace(about, hooks=hooks)
         self._implementations = {
             hook: [
                 Implementation(impl.plugin_name, _caller(impl))
@@ -153,13 +151,12 @@ class Plugins:
             ]
             for hook in HOOKS
         }
+        hooks = [
+            hook for hook, found in self._implementations.items() if any(one.plugin == name for one in found)
+        ]
+        self._installed[name] = msgspec.structs.replace(about, hooks=tuple(hooks))
         self._report_unusable(name)
         return True
-
-    def _usable(self, name: str, hook: str) -> Iterator[pluggy.HookImpl]:
-        for impl in getattr(self._manager.hook, hook).get_hookimpls():
-            if impl.plugin_name == name and _usage_problem(impl, hook) is None:
-                yield impl
 
     def _report_unusable(self, name: str) -> None:
         """Report implementations that will never be called."""

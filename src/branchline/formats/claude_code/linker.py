@@ -69,7 +69,6 @@ class ClaudeCodeLinker(Linker):
         self.points: list[BranchPoint] = []
         self.starts: list[int] = []
         self.copies: dict[int, int] = {}
-        self.broken: list[int] = []
         self.is_excerpt = False
         """Whether this is a sub-agent's file, which may hold excerpts of a longer conversation."""
         self._named: list[str | None] = []
@@ -320,7 +319,6 @@ class ClaudeCodeLinker(Linker):
             tree.types[position], tree.roles[position] = place
         self._hidden.clear()
         self._links.clear()
-        self.broken.clear()
         records = [place for place, kind in enumerate(self.kinds) if kind != ASIDE]
         main = [place for place in records if place not in self.sidechain]
         self._lines = lines = self._sort(main, self._parents(main))
@@ -452,7 +450,6 @@ class ClaudeCodeLinker(Linker):
         keys = self.tree.keys
         if self.is_excerpt and kind == "guessed-link":
             return before
-        self.broken.append(node)
         if before == ROOT:
             message = f"{keys[node]} {what} as its parent; shown as a root"
             self._links.append(LinkFinding(node, "orphan" if kind == "guessed-link" else kind, message))
@@ -520,7 +517,6 @@ _SAVED = SavedAttributes(
     points=list[BranchPoint],
     starts=list[int],
     copies=dict[int, int],
-    broken=list[int],
     unusual_names=dict[int, str | None],
     _counts=dict[str, int],
     _logical=dict[int, str],

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import msgspec
 
-from branchline.entries import json_codec
+from branchline.formats import typed_rows
 
 __all__ = [
     "ANSWER",
@@ -158,47 +158,7 @@ def decode_rows(data: memoryview) -> Sequence[Row]:
 
 def row_from(fields: dict[str, Any]) -> Row | None:
     """Return the record in a JSON object, without fields of the wrong type; None if it has no type."""
-    try:
-        return json_codec.convert(fields, Row)
-    except ValueError:
-        pass
-    return _what_fits(Row, fields) if isinstance(fields.get("type"), str) else None
-
-
-_NESTED: dict[str, Any] = {
-    "message": RowMessage,
-    "attachment": Attached,
-    "usage": Spent,
-    "forkedFrom": ForkedFrom,
-    "compactMetadata": CompactMetadata,
-    "microcompactMetadata": CompactMetadata,
-    "preservedSegment": Preserved,
-    "preservedMessages": Preserved,
-}
-_NESTED_IN_METADATA: dict[str, Any] = {**_NESTED, PROVENANCE: Preserved}
-
-
-def _what_fits(record: Any, fields: dict[str, Any]) -> Any:
-    """Return the fields that have the right type. The nesting of the record types bounds the recursion."""
-    values: dict[str, Any] = {}
-    nested = _NESTED_IN_METADATA if record is CompactMetadata else _NESTED
-    for field in msgspec.structs.fields(record):
-        value = fields.get(field.encode_name)
-        if value is None:
-            continue
-        if field.name in nested:
-            if isinstance(value, dict):
-                values[field.name] = _what_fits(nested[field.name], value)
-        elif field.name in ("content", "prompt") and isinstance(value, list):
-            values[field.name] = tuple(
-                _what_fits(ContentBlock, item) for item in value if isinstance(item, dict)
-            )
-        elif field.type is not Any:
-            try:
-                values[field.name] = json_codec.convert(value, field.type)
-            except ValueError:
-                continue
-    return record(**values)
+    return typed_rows.row_from(fields, Row) if isinstance(fields.get("type"), str) else None
 
 
 # -- kinds ------------------------------------------------------------------------------------------------

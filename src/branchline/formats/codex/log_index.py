@@ -48,10 +48,6 @@ class CodexLogIndex(LogIndex):
         """The number of entries copied from the parent, as far as this file shows."""
         self.turns: list[tuple[int, str]] = []
         """The start positions and ids of turns."""
-        self.turn_contexts: set[str] = set()
-        self.aborted = 0
-        self.rollbacks: dict[int, int] = {}
-        """By entry: the number of turns it rolled back."""
         self.prompts: dict[int, str] = {}
         """What the user typed, from events."""
         self.kept: dict[int, tuple[str, ...]] = {}
@@ -60,7 +56,6 @@ class CodexLogIndex(LogIndex):
         self.totals = TokenTotals()
         self.tool_names: dict[str, str] = {}
         self.numbers: dict[int, int] = {}
-        self.foreign = 0
         self.models: list[tuple[int, str]] = []
         """The models of turns, with the first entry that each applies to."""
         self.providers: list[tuple[int, str]] = []
@@ -118,8 +113,3 @@ class CodexLogIndex(LogIndex):
     @property
     def inherited_entries(self) -> int:
         return self.copied
-
-    @property
-    def copied_lines(self) -> int:
-        """The number of lines after the first that were copied from the parent."""
-        return self.line_of(self.copied - 1) - 1 if self.copied else 0

@@ -27,6 +27,7 @@ from branchline.formats.codex.rows import (
     OTHER,
     PROVENANCE,
     TURN,
+    Payload,
     ResponseItem,
     Row,
     decode_rows,
@@ -200,9 +201,8 @@ class CodexReader(LineReader):
         if row.type not in _LINES or row.payload is None:
             row = Row(timestamp=row.timestamp)
             if "record_type" not in fields:
-                reading.foreign += 1
                 message = "a line in a form that Codex does not write; kept aside"
-                reading.add_finding("unknown", message, line=reading.lines, offset=offset, size=len(line))
+                self.report("unknown", message, line, offset)
         self.take_one(row, line, offset)
 
     def _take_meta(self, meta: dict[str, Any], line: bytes, offset: int) -> None:
@@ -218,7 +218,7 @@ class CodexReader(LineReader):
         self._paginated = mode == "paginated"
         if mode is not None and not (isinstance(mode, str) and mode in _MODES):
             message = f"history mode {mode!r} is unknown; Codex refuses such a file"
-            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            self.report("newer-version", message, line, offset)
 
     def _take_base(self, meta: dict[str, Any]) -> None:
         """Read the first record of the rollout that this one begins with, where both were joined."""
@@ -339,7 +339,7 @@ class CodexReader(LineReader):
         if text.strip():
             self._first_texts.setdefault(2 * self._copying + source, text)
 
-    def _note_event(self, event: ResponseItem, time: str) -> str:
+    def _note_event(self, event: Payload, time: str) -> str:
         """Apply an event; return the type of its entry."""
         reading, position = self.reading, self._size
         match event.type:
@@ -360,10 +360,7 @@ class CodexReader(LineReader):
                 reading.turns.append((position, event.turn_id or ""))
                 reading.open_turn = event.turn_id or ""
                 self._answering = False
-            case "task_complete" | "turn_complete":
-                reading.open_turn = ""
-            case "turn_aborted":
-                reading.aborted += 1
+            case "task_complete" | "turn_complete" | "turn_aborted":
                 reading.open_turn = ""
             case "user_message" if event.message is not None:
                 return self._take_prompt(event.message, time)
@@ -422,11 +419,9 @@ class CodexReader(LineReader):
         if len(self._unpaired) > _NEIGHBOURS:
             del self._unpaired[next(iter(self._unpaired))]
 
-    def _take_settings(self, settings: ResponseItem, key: str, time: str) -> int:
+    def _take_settings(self, settings: Payload, key: str, time: str) -> int:
         """Add entries for the model and effort of a turn where they change."""
         reading = self.reading
-        if settings.turn_id:
-            reading.turn_contexts.add(settings.turn_id)
         model, effort = settings.model or self._model, settings.effort or self._effort
         kinds = []
         if model != self._model:
@@ -439,7 +434,7 @@ class CodexReader(LineReader):
             self._add(key if not number else f"{key}.{number + 1}", kind, time)
         return len(kinds) or 1
 
-    def _take_provenance(self, written: ResponseItem, key: str, time: str) -> int:
+    def _take_provenance(self, written: Payload, key: str, time: str) -> int:
         """Read branchline's own record: the thread's origin, title, models and thinking levels."""
         reading = self.reading
         if written.model is not None and written.provider is not None and written.provider != self._provider:
@@ -458,7 +453,7 @@ class CodexReader(LineReader):
         self._add(key, "custom", "")
         return 1
 
-    def _note_compaction(self, compacted: ResponseItem) -> str:
+    def _note_compaction(self, compacted: Payload) -> str:
         """Apply a compaction to the model's history; return the type of the entry."""
         reading = self.reading
         user_texts = list(filter(None, self._user_texts))
@@ -487,7 +482,6 @@ class CodexReader(LineReader):
         reading = self.reading
         tree = reading.tree
         cut = rollback_position(self._turn_places, self._classes, turns)
-        reading.rollbacks[len(tree)] = turns
         if cut is not None:
             start = self._turn_places[max(len(self._turn_places) - turns, 0)]
             if tree.types[self._history[start]] == "compaction":

@@ -236,11 +236,8 @@ def _arguments(item: dict[str, Any]) -> dict[str, Any]:
     if isinstance(given, dict):
         return given
     if isinstance(given, str) and "input" not in item:
-        try:
-            value = json_codec.loads(given.encode("utf-8", "surrogatepass"))
-        except ValueError:
-            value = None
-        if isinstance(value, dict):
+        value = json_codec.loads_object(given.encode("utf-8", "surrogatepass"))
+        if value is not None:
             return value
     return {} if given is None else {"input": given}
 

@@ -1,48 +1,23 @@
-"""Relations between rollouts: prefixes in other files, copies of a parent, names.
+"""Relations between rollouts: prefixes in other files, and names.
 
 Nothing here opens a file; the caller passes a function that finds one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from branchline.entries import json_codec
-from branchline.formats.codex.log_index import CodexLogIndex, base_of
+from branchline.formats.codex.log_index import base_of
 from branchline.formats.codex.reader import NAME, REVERT_BEGINS, REVERT_ENDS
-from branchline.formats.codex.replay import NO_SUMMARY, keep_prompts, rollback_position
-from branchline.formats.codex.rows import TURN, item_class, item_text, row_from
-from branchline.formats.entry_log import EntryLog
+from branchline.formats.json_values import dict_of
 from branchline.formats.protocol import Content
 
-__all__ = [
-    "Name",
-    "Rollout",
-    "RolloutChain",
-    "assemble_rollout",
-    "copied_entries",
-    "model_history",
-    "resolve_chain",
-    "rollout_name",
-]
+__all__ = ["Name", "assemble_rollout", "rollout_name"]
 
 _PIECE = 1 << 20
 _LONGEST_FIRST = 1 << 26
-
-
-class Rollout(NamedTuple):
-    """A file and its relevant part: everything, or the bytes before ``end``."""
-
-    transcript: EntryLog[CodexLogIndex]
-    end: int | None = None
-
-
-class RolloutChain(NamedTuple):
-    """The files that make up a thread, oldest first, and what could not be found."""
-
-    rollouts: list[Rollout]
-    problems: list[str]
 
 
 class Name(NamedTuple):
@@ -57,33 +32,6 @@ def rollout_name(path: str) -> Name | None:
     """Parse local time, thread and rollout from a file name; of one thread the greatest name is current."""
     found = NAME.search(path)
     return None if found is None else Name(found[1], found[2], found[3] or found[2])
-
-
-def resolve_chain(
-    transcript: EntryLog[CodexLogIndex], find: Callable[[str], EntryLog[CodexLogIndex] | None]
-) -> RolloutChain:
-    """Follow the prefixes of a paginated rollout; ``find`` returns the file whose name ends with an id."""
-    rollouts = [Rollout(transcript)]
-    problems: list[str] = []
-    reading = transcript.reading
-    seen = {reading.rollout}
-    while (base := reading.base) is not None:
-        if base.rollout in seen:
-            problems.append(f"the rollout {base.rollout} refers to itself")
-            break
-        seen.add(base.rollout)
-        found = find(base.rollout)
-        if found is None:
-            problems.append(f"the rollout {base.rollout}, with which this one begins, is missing")
-            break
-        reading = found.reading
-        if reading.meta.get("history_mode") != "paginated":
-            problems.append(
-                f"the rollout {base.rollout} has the older format and cannot be the beginning of this one"
-            )
-            break
-        rollouts.append(Rollout(found, base.end_offset))
-    return RolloutChain(rollouts[::-1], problems)
 
 
 def assemble_rollout(
@@ -159,78 +107,5 @@ def _first_line(content: Content, end: int) -> bytes:
         size *= 4
 
 
-def model_history(rollouts: Sequence[Rollout]) -> list[dict[str, Any]]:
-    """Return the model's history: the items of all lines, with compactions and rollbacks applied."""
-    history: list[dict[str, Any]] = []
-    for fields in _lines(rollouts):
-        row = row_from(fields)
-        payload = fields.get("payload", fields)
-        if row.payload is None:
-            continue
-        if row.type == "response_item":
-            if row.payload.type != "ghost_snapshot":
-                history.append(payload)
-        elif row.type == "inter_agent_communication":
-            history.append({**payload, "type": "agent_message"})
-        elif row.type == "compacted":
-            replacement = payload.get("replacement_history")
-            if isinstance(replacement, list):
-                history = [item if isinstance(item, dict) else {} for item in replacement]
-            else:
-                history = [*map(_user, _kept(history)), _user(row.payload.message or NO_SUMMARY)]
-        elif row.type == "event_msg" and row.payload.type == "thread_rolled_back":
-            classes = [_class(item) for item in history]
-            turns = [place for place, kind in enumerate(classes) if kind == TURN]
-            cut = rollback_position(turns, classes, max(row.payload.num_turns or 0, 0))
-            if cut is not None:
-                del history[cut:]
-    return history
-
-
-def copied_entries(child: CodexLogIndex, parent: CodexLogIndex) -> int:
-    """Return how many entries of a fork were copied: up to the first turn that its parent does not have."""
-    if child.forked_from is None or child.base is not None:
-        return 0
-    known = parent.turn_contexts
-    own = (position for position, turn in child.turns if turn not in known)
-    return next(own, child.copied)
-
-
 def _meta_of(line: bytes) -> dict[str, Any]:
-    payload = (json_codec.loads_object(line) or {}).get("payload")
-    return payload if isinstance(payload, dict) else {}
-
-
-def _lines(rollouts: Sequence[Rollout]) -> Iterator[dict[str, Any]]:
-    for transcript, end in rollouts:
-        reading = transcript.reading
-        last = -1
-        for position in range(len(reading.tree)):
-            span = reading.span(position)
-            if end is not None and span.offset >= end:
-                break
-            if span.offset != last:  # entries that share a line
-                last = span.offset
-                yield json_codec.loads(transcript.raw(position))
-
-
-def _kept(history: list[dict[str, Any]]) -> list[str]:
-    items = [row_from({"type": "response_item", "payload": item}).payload for item in history]
-    return keep_prompts(
-        [
-            text
-            for item in items
-            if item is not None
-            and item.type != "agent_message"
-            and item_class(item, text := item_text(item)) == TURN
-        ]
-    )
-
-
-def _class(item: dict[str, Any]) -> int:
-    read = row_from({"type": "response_item", "payload": item}).payload
-    return 0 if read is None else item_class(read, item_text(read))
-
-
-def _user(text: str) -> dict[str, Any]:
-    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    return dict_of((json_codec.loads_object(line) or {}).get("payload"))

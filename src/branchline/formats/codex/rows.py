@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.entries import json_codec
+from branchline.formats import typed_rows
 from branchline.formats.json_values import optional_text
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "PROVENANCE",
     "TURN",
     "Info",
+    "Payload",
     "ResponseItem",
     "Row",
     "decode_rows",
@@ -78,13 +79,18 @@ class Info(msgspec.Struct, gc=False):
 
 
 class ResponseItem(msgspec.Struct, gc=False):
-    """An item of the model's history, or the payload of an event, a context or a compaction."""
+    """An item of the model's history."""
 
     type: str | None = None
     role: str | None = None
     content: str | tuple[ContentPart, ...] | None = None
     call_id: str | None = None
     name: str | None = None
+
+
+class Payload(ResponseItem, gc=False):
+    """An item, an event, a context or a compaction."""
+
     message: str | None = None
     turn_id: str | None = None
     num_turns: int | None = None
@@ -104,7 +110,7 @@ class Row(msgspec.Struct, gc=False):
     type: str | None = None
     timestamp: str | None = None
     ordinal: int | None = None
-    payload: ResponseItem | None = None
+    payload: Payload | None = None
 
 
 _decode_rows = msgspec.json.Decoder(Row).decode_lines
@@ -118,56 +124,9 @@ def decode_rows(data: memoryview) -> Sequence[Row]:
 def row_from(fields: dict[str, Any]) -> Row:
     """Return the row for a JSON object, without values of the wrong type."""
     bare = "payload" not in fields and optional_text(fields.get("type")) in ITEMS
-    payload = fields if bare else fields.get("payload")
-    return Row(
-        type="response_item" if bare else optional_text(fields.get("type")),
-        timestamp=optional_text(fields.get("timestamp")),
-        ordinal=fields["ordinal"] if isinstance(fields.get("ordinal"), int) else None,
-        payload=_item_from(payload) if isinstance(payload, dict) else None,
+    return typed_rows.row_from(
+        {**fields, "type": "response_item", "payload": fields} if bare else fields, Row
     )
-
-
-_TEXT_FIELDS = (
-    *("type", "role", "call_id", "name", "message", "turn_id", "model", "effort"),
-    *("title", "provider"),
-)
-
-
-def _item_from(fields: dict[str, Any], *, inner: bool = True) -> ResponseItem:
-    try:
-        return json_codec.convert(fields, ResponseItem)
-    except ValueError:
-        pass
-    values: dict[str, Any] = {}
-    for name in _TEXT_FIELDS:
-        values[name] = optional_text(fields.get(name))
-    values["origin"] = optional_text(fields.get("from"))
-    content, turns, info = fields.get("content"), fields.get("num_turns"), fields.get("info")
-    if isinstance(content, str):
-        values["content"] = content
-    elif isinstance(content, list):
-        values["content"] = tuple(
-            ContentPart(optional_text(one.get("type")) or "", optional_text(one.get("text")))
-            for one in content
-            if isinstance(one, dict)
-        )
-    if isinstance(turns, int) and not isinstance(turns, bool):
-        values["num_turns"] = turns
-    if isinstance(info, dict) and isinstance(sums := info.get("total_token_usage"), dict):
-        numbers = {name: sums.get(name) for name in TokenUsage.__struct_fields__}
-        values["info"] = Info(TokenUsage(**{name: one for name, one in numbers.items() if _is_number(one)}))
-    item, replacement = fields.get("item"), fields.get("replacement_history")
-    if inner and isinstance(item, dict):
-        values["item"] = _item_from(item, inner=False)
-    if inner and isinstance(replacement, list):
-        values["replacement_history"] = tuple(
-            _item_from(one if isinstance(one, dict) else {}, inner=False) for one in replacement
-        )
-    return ResponseItem(**values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # -- what items are ---------------------------------------------------------------------------------------

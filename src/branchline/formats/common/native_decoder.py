@@ -10,7 +10,6 @@ from branchline.entries import Damaged, Entry, Header, codec, decode_entry, json
 from branchline.formats.common.native_upgrade import CURRENT_VERSION, upgraded
 from branchline.formats.log_index import LineChunk
 from branchline.formats.protocol import FormatReader, IndexT
-from branchline.tree import ROOT
 
 __all__ = ["BOM", "NativeFormatReader"]
 
@@ -45,8 +44,7 @@ class NativeFormatReader(FormatReader[IndexT]):
         """Return an entry; id and parent come from the tree."""
         tree = index.tree
         key = tree.keys[position]
-        above = tree.parent_position(position)
-        parent = None if above == ROOT else tree.keys[above]
+        parent = tree.parent(key)
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         entry = decode_entry(line) if index.version == CURRENT_VERSION else upgraded(line, index, position)

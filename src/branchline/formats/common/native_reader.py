@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
 
+from branchline.context import milliseconds
 from branchline.context.javascript import trim
 from branchline.entries import (
     ACTIVITY_ROLES,
     CONVERSATION_TYPES,
     SIDE_TYPES,
+    Entry,
     Label,
     Leaf,
     SessionInfo,
     codec,
+    decode_entry,
     json_codec,
     skeleton,
 )
-from branchline.formats.common.native_records import side_record
-from branchline.formats.common.native_rows import instant, latest_time, positions_of
 from branchline.formats.common.native_upgrade import CURRENT_VERSION, FIRST_TYPES, assign_position_id
 from branchline.formats.lines import LineReader, Lines
 from branchline.formats.log_index import LabelState, LogIndex
@@ -31,11 +33,8 @@ __all__ = ["NativeReader"]
 _NOTED = frozenset({"label", "session_info", "leaf"})
 _SHARED = {name: name for name in (*SIDE_TYPES, *CONVERSATION_TYPES)}
 _share = _SHARED.get  # one shared string per known type
-
-
 _EXTRA = "another header inside the file; ignored"
-
-
+_LAST_INSTANT = 8.64e15  # the last millisecond that a JavaScript date can hold
 _Targets = dict[int, str | None]
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[bool, _Targets, _Targets]).decode
@@ -115,9 +114,11 @@ class NativeReader(LineReader):
         ids = [row.id for row in rows]
         if not self.link(lines, ids, parents, types=types, times=times, roles=roles, quiet=quiet):
             return False
-        self._note_activity(latest_time(messages, roles, times))
-        for index in positions_of(kinds & _NOTED, types):
-            self._note_side_record(first + index, lines[index])
+        self._note_activity(_latest_time(messages, roles, times))
+        if not _NOTED.isdisjoint(kinds):
+            for index, kind in enumerate(types):
+                if kind in _NOTED:
+                    self._note_side_record(first + index, lines[index])
         return True
 
     def _take_row(self, row: Any, lines: Lines) -> bool:
@@ -144,7 +145,7 @@ class NativeReader(LineReader):
         )
         reading.add_range(position, lines.offset, size, lines.number)
         if role in ACTIVITY_ROLES:
-            self._note_activity(instant(message.timestamp, time))
+            self._note_activity(_instant(message.timestamp, time))
         if kind in _NOTED:
             self._note_side_record(position, lines[0])
         return True
@@ -172,9 +173,7 @@ class NativeReader(LineReader):
             fields = assign_position_id(fields, reading)
         if not isinstance(fields.get("id"), str):
             self.gap = False
-            reading.add_finding(
-                "no-id", "an entry without an id", line=reading.lines, offset=offset, size=len(line)
-            )
+            self.report("no-id", "an entry without an id", line, offset)
             return
         self.take_one(self.row_from(fields), line, offset)
 
@@ -187,7 +186,7 @@ class NativeReader(LineReader):
             return
         if self._started or header is None:
             what = _EXTRA if self._started else "a header without an id"
-            reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            self.report("extra-header", what, line, offset)
             reading.other_objects.append(len(reading.tree))
             self.gap = False
             return
@@ -201,11 +200,11 @@ class NativeReader(LineReader):
             reading.version = CURRENT_VERSION
             reading.read_only = f"it is of version {header.version}, newer than {CURRENT_VERSION}"
             message = f"version {header.version} is newer than {CURRENT_VERSION}; opened read-only"
-            reading.add_finding("newer-version", message, line=reading.lines, offset=offset, size=len(line))
+            self.report("newer-version", message, line, offset)
         elif header.version < 2:
             reading.version = 1
             message = "version 1: ids are derived from positions while reading; the file is unchanged"
-            reading.add_finding("v1", message, line=reading.lines, offset=offset, size=len(line))
+            self.report("v1", message, line, offset)
 
     def _is_repeated(self, repeat: _Repeat, line: bytes) -> bool:
         """Return whether a line after a repeated header is the same entry as the first time."""
@@ -259,7 +258,7 @@ class NativeReader(LineReader):
 
     def _note_side_record(self, position: int, line: bytes) -> None:
         reading = self.reading
-        match entry := side_record(line):
+        match entry := _side_record(line):
             case Label():
                 if entry.label:
                     reading.labels[entry.target] = LabelState(entry.label, entry.timestamp)
@@ -317,6 +316,49 @@ class NativeReader(LineReader):
                 break
             position -= 1
         return position
+
+
+@cache
+def _side() -> msgspec.json.Decoder[Label | SessionInfo | Leaf]:
+    return msgspec.json.Decoder(Label | SessionInfo | Leaf)
+
+
+def _side_record(line: bytes) -> Entry:
+    """Decode a side record, like :func:`decode_entry`.
+
+    Avoids building the decoder of all records, which takes as long as decoding a thousand of these.
+    """
+    try:
+        return _side().decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return decode_entry(line)
+
+
+def _latest_time(messages: Sequence[Any], roles: Sequence[str | None], written: Sequence[str]) -> float:
+    """Return the time of the latest message in milliseconds; 0 if there is none.
+
+    A message without a time has that of its entry.
+    """
+    spoken = zip(messages, roles, strict=True)
+    try:  # a message without a time makes the comparison fail
+        latest: float = max(
+            [message.timestamp for message, role in spoken if role in ACTIVITY_ROLES], default=0
+        )
+        if latest <= _LAST_INSTANT:
+            return latest
+    except TypeError:
+        pass
+    times = zip(messages, roles, written, strict=True)
+    return max(
+        [_instant(message.timestamp, time) for message, role, time in times if role in ACTIVITY_ROLES],
+        default=0,
+    )
+
+
+def _instant(said: float | None, written: str) -> float:
+    """Return the time of a message in milliseconds: its own, else that of its entry, else 0."""
+    time = milliseconds(written) or 0 if said is None else said
+    return time if 0 < time <= _LAST_INSTANT else 0
 
 
 def _is_same(line: bytes, other: bytes) -> bool:

@@ -17,7 +17,6 @@ from branchline.formats.induscode.writer import InduscodeWriter
 from branchline.formats.lines import head_lines
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter, LinkFields
 from branchline.formats.suffixes import NDJSON
-from branchline.tree import ROOT
 
 __all__ = ["INDUSCODE"]
 
@@ -92,7 +91,7 @@ class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
     def decode(self, line: bytes, index: InduscodeLogIndex, position: int) -> Entry:
         tree = index.tree
         key = tree.keys[position]
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        parent = tree.parent(key)
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         return to_entry(line, key, parent)

@@ -12,12 +12,12 @@ cannot go back to an entry without descendants.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 from typing import NamedTuple
 
 from branchline.tree import ROOT, Tree
 
-__all__ = ["DeepestEntry", "Descendants", "HeadLine", "LeafState", "ProgramDepths", "resolve_leaf"]
+__all__ = ["Depths", "Descendants", "HeadLine", "LeafState", "resolve_leaf"]
 
 
 class HeadLine(NamedTuple):
@@ -39,69 +39,36 @@ class LeafState(NamedTuple):
     newest: int = ROOT
 
 
-class DeepestEntry:
-    """The entry farthest from its root; the greatest id wins a tie."""
+class Depths:
+    """The distance of each entry from its root, and the deepest entry; the greatest id wins a tie."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._depths: list[int] = []
         self.deepest = ROOT
 
-    def depth(self, position: int) -> int:
-        """Return the number of entries on the path to this one, including itself."""
-        self.find()
-        return self._depths[position] if position != ROOT else 0
+    def catch_up(self, unseen: Collection[int] = (), unlinked: Collection[int] = ()) -> int:
+        """Add the new entries and return the deepest entry.
 
-    def find(self) -> int:
-        """Return the deepest entry; costs time proportional to the entries added since the last call."""
-        tree, depths = self._tree, self._depths
-        parents, keys, best = tree.parents, tree.keys, self.deepest
-        if not tree.run_starts() and not tree.placeholders:  # a chain: its last entry is the deepest
-            depths += range(len(depths) + 1, len(parents) + 1)
-            self.deepest = len(parents) - 1
-            return self.deepest
+        In a damaged file, induscode ignores the entries in ``unseen`` and finds no parent for ``unlinked``.
+        """
+        tree, depths, best = self._tree, self._depths, self.deepest
+        parents, keys = tree.parents, tree.keys
+        if not unseen and not unlinked and not tree.run_starts() and not tree.placeholders:
+            depths += range(len(depths) + 1, len(parents) + 1)  # a chain: its last entry is the deepest
+            best = len(parents) - 1
         for position in range(len(depths), len(parents)):
-            parent = parents[position]
-            depth = 1 if parent == ROOT else depths[parent] + 1
+            parent = ROOT if position in unlinked else parents[position]
+            depth = 0 if position in unseen else 1 if parent == ROOT else depths[parent] + 1
             depths.append(depth)
-            if position in tree.placeholders:
-                continue
-            if (
-                best == ROOT
-                or depth > depths[best]
-                or (depth == depths[best] and keys[position] > keys[best])
-            ):
+            deeper = best == ROOT or (depth, keys[position]) > (depths[best], keys[best])
+            if deeper and depth and position not in tree.placeholders:
                 best = position
         self.deepest = best
         return best
 
-
-class ProgramDepths:
-    """Depths in a damaged file as induscode counts them.
-
-    It ignores damaged lines completely, and stops at a missing parent.
-    """
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._depths: list[int] = []  # 0 for entries that induscode ignores
-        self.deepest = ROOT
-
-    def catch_up(self, unseen: Container[int], unlinked: Container[int]) -> None:
-        """Add new entries; induscode ignores those in ``unseen`` and finds no parent for ``unlinked``."""
-        parents, keys, depths = self._tree.parents, self._tree.keys, self._depths
-        for position in range(len(depths), len(parents)):
-            if position in unseen:
-                depths.append(0)
-                continue
-            parent = ROOT if position in unlinked else parents[position]
-            depth = 1 if parent == ROOT else depths[parent] + 1
-            depths.append(depth)
-            best = self.deepest
-            if best == ROOT or (depth, keys[position]) > (depths[best], keys[best]):
-                self.deepest = position
-
     def depth(self, position: int) -> int:
+        """Return the number of entries on the path to this one, including itself."""
         return self._depths[position] if position != ROOT else 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import Header, json_codec
-from branchline.formats.induscode.leaf_resolver import DeepestEntry, ProgramDepths
+from branchline.formats.induscode.leaf_resolver import Depths
 from branchline.formats.log_index import LogIndex
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import BackwardLinker
@@ -29,10 +29,10 @@ class InduscodeLogIndex(LogIndex):
         self.linker = BackwardLinker(self.tree)
         self.version = 1
         self.header = _header_from(path)
-        self.deepest = DeepestEntry(self.tree)
+        self.depths = Depths(self.tree)
         self.has_head = False
         """Whether induscode uses a head line, valid or not."""
-        self._program_depths = ProgramDepths(self.tree)
+        self._program_depths = Depths(self.tree)
 
     def take_origin(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         """Read the line before the first entry in which a fork or conversion made here names its parent."""
@@ -41,7 +41,7 @@ class InduscodeLogIndex(LogIndex):
             self.header = msgspec.structs.replace(self.header, parent_session=parent)
         self.header_line, self.header_end = line, offset + len(line)
 
-    def program_depths(self) -> DeepestEntry | ProgramDepths | None:
+    def program_depths(self) -> Depths | None:
         """Return depths as induscode counts them; None if its links cannot be determined.
 
         That is the case if an id repeats, or an entry precedes its parent: induscode follows the last one.
@@ -49,8 +49,8 @@ class InduscodeLogIndex(LogIndex):
         oddities = self.linker.findings()
         unseen_lines = {note.line for note in self.notes if note.kind in _UNSEEN}
         if not oddities and not unseen_lines and not self.tree.placeholders:
-            self.deepest.find()
-            return self.deepest
+            self.depths.catch_up()
+            return self.depths
         unlinked = {oddity.position for oddity in oddities}
         if any(oddity.kind == "duplicate-id" for oddity in oddities) or any(map(self._names_later, unlinked)):
             return None

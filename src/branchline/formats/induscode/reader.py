@@ -27,7 +27,7 @@ from branchline.formats.induscode.rows import (
     row_from,
 )
 from branchline.formats.lines import LineReader, Lines
-from branchline.tree import ROOT, Kind
+from branchline.tree import ROOT
 
 __all__ = ["FAMILY", "ORIGIN", "InduscodeReader"]
 
@@ -123,20 +123,20 @@ class InduscodeReader(LineReader):
             leaf = fields.get("leaf")
             if not isinstance(leaf, str | None):
                 self.reading.has_head = True
-                self._note("bad-value", f"the head does not name an entry ({leaf}); ignored", line, offset)
+                self.report("bad-value", f"the head does not name an entry ({leaf}); ignored", line, offset)
                 return
         elif not all(isinstance(fields.get(name), str) for name in ("id", "role")):
             self.note_not_an_entry("an entry needs id and role", line, offset)
             return
         else:
             if not isinstance(fields.get("at"), str):
-                self._note("bad-value", f"{fields['id']}: its time is not a string; ignored", line, offset)
+                self.report("bad-value", f"{fields['id']}: its time is not a string; ignored", line, offset)
             if not isinstance(fields.get("prev"), str | None):
-                self._note(
+                self.report(
                     "bad-value", f"{fields['id']}: prev is not a string; shown as a root", line, offset
                 )
             for name in bad_values(fields.get("message")):
-                self._note("bad-value", f"{fields['id']}: bad {name} value", line, offset)
+                self.report("bad-value", f"{fields['id']}: bad {name} value", line, offset)
         self.take_one(row_from(fields), line, offset)
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
@@ -147,19 +147,9 @@ class InduscodeReader(LineReader):
         return SalvagedIds(found[1].decode("utf-8", "replace"), parent)
 
     def is_record(self, data: bytes) -> bool:
-        try:
-            fields = json_codec.loads(data)
-        except ValueError:
-            return False
-        return (
-            isinstance(fields, dict)
-            and isinstance(schema := fields.get("schema"), str)
-            and schema.startswith(FAMILY)
-            and "kind" in fields
-        )
-
-    def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
-        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+        fields = json_codec.loads(data)
+        schema = fields.get("schema")
+        return isinstance(schema, str) and schema.startswith(FAMILY) and "kind" in fields
 
     def on_finish(self) -> None:
         reading = self.reading
@@ -180,13 +170,13 @@ class InduscodeReader(LineReader):
         reading, head = self.reading, self._head
         reading.leaf_ambiguous = False
         if head is None:
-            return reading.deepest.find()
+            return reading.depths.catch_up()
         place = {"line": head.line, "offset": head.offset, "size": head.size}
         top = ROOT if head.leaf is None else reading.linker.latest_with_id(head.leaf)
         if top is None:
             message = f"the head names {head.leaf}, which is not in this file; using the deepest entry"
             reading.add_tail_finding("leaf-target", message, **place)
-            return reading.deepest.find()
+            return reading.depths.catch_up()
         if self._below is None or self._below.top != top:
             self._below = Descendants(reading.tree, top)
         state = resolve_leaf(reading.tree, head, self._below)

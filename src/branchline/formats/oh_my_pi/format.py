@@ -40,7 +40,6 @@ from branchline.formats.oh_my_pi.reader import NAME, OhMyPiLogIndex, OhMyPiReade
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.protocol import ExternalParts, Format, FormatTraits, FormatWriter, ReadingLimits
-from branchline.tree import ROOT
 
 __all__ = ["OH_MY_PI"]
 
@@ -63,7 +62,6 @@ _OWN_ENTRIES = tuple(
 )
 _RECOVERED_MARK = RECOVERED.encode()
 _PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # same as in pi
-_INHERITED = ("additionalDirectories",)
 
 
 TRAITS = FormatTraits(
@@ -128,9 +126,9 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
             return super().decode(line, index, position)
         if BLOB_MARK in line:
             with_blobs(fields, index.blob_directories)
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        key = tree.keys[position]
         entry = with_task_usage(native_entry(fields, tree, position))
-        return msgspec.structs.replace(entry, id=tree.keys[position], parent=parent)
+        return msgspec.structs.replace(entry, id=key, parent=tree.parent(key))
 
 
 class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
@@ -158,9 +156,8 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
 
         The caller sets the labels again, as in native sessions.
         """
-        source = transcript.reading
-        kept = {name: value for name, value in _header_fields(source).items() if name in _INHERITED}
-        return b"".join([_head(header, _slot_for(source, header), kept), *forked_lines(transcript, leaf)])
+        head = _head(header, _slot_for(transcript.reading, header), _inherited(transcript.reading))
+        return b"".join([head, *forked_lines(transcript, leaf)])
 
     def copy(self, transcript: EntryLog[OhMyPiLogIndex], header: Header) -> bytes:
         """Return a new file with everything, which also continues the prompt cache of its source.
@@ -170,8 +167,7 @@ class OhMyPiFormatWriter(FormatWriter[OhMyPiLogIndex]):
         source = transcript.reading
         if header.parent_session is not None and source.header is not None:
             header = msgspec.structs.replace(header, parent_session=source.header.id)
-        fields = _header_fields(source)
-        kept = {name: value for name, value in fields.items() if name in _INHERITED}
+        fields, kept = _header_fields(source), _inherited(source)
         cache = fields.get("providerPromptCacheKey", fields.get("id"))
         if isinstance(cache, str):
             kept["providerPromptCacheKey"] = cache
@@ -230,6 +226,11 @@ def _needs_care(data: bytes) -> bool:
 
 def _header_fields(reading: OhMyPiLogIndex) -> dict[str, Any]:
     return json_codec.loads_object(reading.header_line) or {}
+
+
+def _inherited(reading: OhMyPiLogIndex) -> dict[str, Any]:
+    name = "additionalDirectories"
+    return {name: fields[name]} if name in (fields := _header_fields(reading)) else {}
 
 
 def _slot_for(source: OhMyPiLogIndex, header: Header) -> TitleSlot:

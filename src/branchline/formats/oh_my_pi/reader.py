@@ -79,7 +79,7 @@ class OhMyPiReader(NativeReader):
                 reading.mutable_prefix = SLOT_BYTES
                 self._slot_line = line + b"\n"
         if message:
-            reading.add_finding("not-an-entry", message, line=reading.lines, offset=offset, size=len(line))
+            self.report("not-an-entry", message, line, offset)
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         before = self.reading.header

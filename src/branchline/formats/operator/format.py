@@ -27,7 +27,6 @@ from branchline.formats.operator.reader import OperatorReader
 from branchline.formats.operator.records import to_entry
 from branchline.formats.operator.writer import OperatorWriter, header_line
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter, LinkFields
-from branchline.tree import ROOT
 
 __all__ = ["OPERATOR"]
 
@@ -95,18 +94,13 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
     def decode(self, line: bytes, index: OperatorLogIndex, position: int) -> Entry:
         tree = index.tree
         key = tree.keys[position]
-        parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+        parent = tree.parent(key)
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
         entry = to_entry(json_codec.loads(line), key, parent, index.result(position), index.first_parts)
         if tree.roles[position] == "assistant" and (model := index.models.at(position)) is not None:
             return _answered_by(entry, model)
         return entry
-
-    def answer_model(self, transcript: EntryLog[OperatorLogIndex], position: int) -> ModelRef | None:
-        """Return the model selected last on the path above the answer."""
-        model = transcript.reading.models.at(position)
-        return model if model is not None and model.id else None
 
 
 class OperatorFormatWriter(FormatWriter[OperatorLogIndex]):

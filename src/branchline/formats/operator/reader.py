@@ -163,10 +163,10 @@ class OperatorReader(LineReader):
         self._start_without_header()
         if not isinstance(entry_id, str):
             self.gap = False
-            self._note("no-id", "an entry without an id", line, offset)
+            self.report("no-id", "an entry without an id", line, offset)
             return
         for finding, what in row_problems(fields, documented=self.reading.documented):
-            self._note(finding, f"{entry_id}: {what}", line, offset)
+            self.report(finding, f"{entry_id}: {what}", line, offset)
         self.take_one(row_from(fields), line, offset)
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
@@ -177,13 +177,8 @@ class OperatorReader(LineReader):
         return SalvagedIds(found[1].decode("utf-8", "replace"), parent)
 
     def is_record(self, data: bytes) -> bool:
-        try:
-            fields = json_codec.loads(data)
-        except ValueError:
-            return False
-        return isinstance(fields, dict) and (
-            fields.get("type") in (*HEADER_TYPES,) or {"id", "timestamp", "type"} <= fields.keys()
-        )
+        fields = json_codec.loads(data)
+        return fields.get("type") in (*HEADER_TYPES,) or {"id", "timestamp", "type"} <= fields.keys()
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self.reading
@@ -191,7 +186,7 @@ class OperatorReader(LineReader):
         session, version = fields.get("id"), fields.get("version")
         if self._started or not isinstance(session, str):
             what = "another header inside the file; ignored" if self._started else "a header without an id"
-            self._note("extra-header", what, line, offset)
+            self.report("extra-header", what, line, offset)
             return
         self._started = True
         reading.documented = fields.get("type") != "session"
@@ -209,7 +204,7 @@ class OperatorReader(LineReader):
         if reading.version > VERSION:
             reading.read_only = f"it is of version {version}, newer than {VERSION}"
             message = f"version {version} is newer than {VERSION}; opened read-only"
-            self._note("newer-version", message, line, offset)
+            self.report("newer-version", message, line, offset)
 
     def _start_without_header(self) -> None:
         if self._started:
@@ -220,9 +215,6 @@ class OperatorReader(LineReader):
         reading.header = _header_from_name(self._path)
         reading.read_only = "it has no header, and Operator would overwrite it"
         reading.add_finding("no-header", "the file has no header; opened read-only", line=1)
-
-    def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
-        self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
 
     def finish(self, tail: bytes) -> None:
         super().finish(tail)

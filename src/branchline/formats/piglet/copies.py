@@ -17,7 +17,6 @@ from branchline.formats.piglet.log_index import PigletLogIndex
 from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
 from branchline.formats.piglet.rows import MESSAGES, readable_messages
 from branchline.formats.piglet.writer import meta_fields, meta_row
-from branchline.tree import ROOT
 
 __all__ = ["copied_lines", "forked_lines"]
 
@@ -69,8 +68,7 @@ def copied_lines(transcript: EntryLog[PigletLogIndex], header: Header) -> Iterat
             if parsed is not None:
                 continue  # a part of a damaged line that would be read as an entry on a line of its own
         elif parsed is not None and not parsed.get("id"):
-            parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
-            line = _with_links(line, key, parent)
+            line = _with_links(line, key, tree.parent(key))
         yield line + b"\n"
 
 

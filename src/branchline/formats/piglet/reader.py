@@ -156,8 +156,7 @@ class PigletReader(LineReader):
         reading = self.reading
         self.gap = False
         if not _names_session(data):
-            what = "a meta row that does not name the session; ignored"
-            reading.add_finding("extra-header", what, line=reading.lines, offset=offset, size=len(line))
+            self.report("extra-header", "a meta row that does not name the session; ignored", line, offset)
             return
         if reading.meta is None:
             reading.header_line, reading.header_end = line, offset + len(line)

@@ -26,10 +26,10 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.formats.extra_fields import FIELD
-from branchline.formats.json_values import text_of
+from branchline.formats.json_values import dict_of, text_of
 from branchline.formats.piglet.messages import custom_message_text, decode_message, plain
 from branchline.formats.piglet.rows import readable_messages
-from branchline.tree import ROOT, Tree
+from branchline.tree import Tree
 
 __all__ = ["record_of"]
 
@@ -41,12 +41,12 @@ Fields = dict[str, Any]
 def record_of(line: bytes, tree: Tree, position: int) -> Entry:
     """Return the entry at a position; id and parent come from the tree."""
     key, time, kind = tree.keys[position], tree.times[position], tree.types[position]
-    parent = None if tree.parents[position] == ROOT else tree.keys[tree.parents[position]]
+    parent = tree.parent(key)
     if position in tree.placeholders:
         return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
     fields = json_codec.loads(line)
     data = fields.get("data")
-    payload = data if isinstance(data, dict) else {}
+    payload = dict_of(data)
     rest = _rest(payload)
     common: Fields = {"id": key, "parent": parent, "timestamp": time}
     shared: Fields = {"type": kind, "id": key, "parentId": parent, "timestamp": time}
@@ -109,5 +109,4 @@ def _compaction(fields: Fields, shared: Fields) -> Entry:
 
 
 def _rest(fields: Fields) -> Fields:
-    rest = fields.get(FIELD)
-    return rest if isinstance(rest, dict) else {}
+    return dict_of(fields.get(FIELD))

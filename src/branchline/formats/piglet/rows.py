@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.json_values import text_of
+from branchline.formats.json_values import dict_of, text_of
 
 __all__ = [
     "EXTENSION_PREFIX",
@@ -83,7 +83,7 @@ class _CustomMessage(_Line, tag_field="type", tag="custom_message", gc=False):
 
     @property
     def role(self) -> str | None:
-        return "assistant" if _fields(self.data).get("role") == "assistant" else None
+        return "assistant" if dict_of(self.data).get("role") == "assistant" else None
 
 
 class _Compact(_Line, tag_field="type", tag="compact", gc=False):
@@ -102,7 +102,7 @@ class _BranchSummary(_Line, tag_field="type", tag="branch_summary", gc=False):
     @property
     def type(self) -> str:
         """Return "leaf" for a summary without text, which only moves the leaf."""
-        return "branch_summary" if text_of(_fields(self.data).get("summary")) else "leaf"
+        return "branch_summary" if text_of(dict_of(self.data).get("summary")) else "leaf"
 
 
 class LabelRow(_Line, tag_field="type", tag="label", gc=False):
@@ -112,11 +112,11 @@ class LabelRow(_Line, tag_field="type", tag="label", gc=False):
 
     @property
     def target(self) -> str:
-        return text_of(_fields(self.data).get("targetId"))
+        return text_of(dict_of(self.data).get("targetId"))
 
     @property
     def label(self) -> str:
-        return text_of(_fields(self.data).get("label"))
+        return text_of(dict_of(self.data).get("label"))
 
 
 class _ThinkingLevel(_Line, tag_field="type", tag=EXTENSION_PREFIX + "thinking_level_change", gc=False):
@@ -151,18 +151,7 @@ _Known = (
     _User | _Result | Answer | _CustomMessage | _Compact | _BranchSummary | LabelRow | _ThinkingLevel | _Usage
 )
 Row = _Known | _Extension
-_WITHOUT_DATA: dict[str, type[_User | _Result | _ThinkingLevel | _Usage]] = {
-    "user": _User,
-    "tool_result": _Result,
-    EXTENSION_PREFIX + "thinking_level_change": _ThinkingLevel,
-    EXTENSION_PREFIX + "usage": _Usage,
-}
-_WITH_DATA: dict[str, type[_CustomMessage | _Compact | _BranchSummary | LabelRow]] = {
-    "custom_message": _CustomMessage,
-    "compact": _Compact,
-    "branch_summary": _BranchSummary,
-    "label": LabelRow,
-}
+_KNOWN: dict[str, Any] = {str(row.__struct_config__.tag): row for row in get_args(_Known)}
 _decode_known = msgspec.json.Decoder(_Known | Meta).decode_lines
 _decode_any = msgspec.json.Decoder(_AnyLine).decode_lines
 
@@ -190,17 +179,16 @@ def row_from(fields: dict[str, Any]) -> Row:
 
 def _row(kind: str, entry_id: str, written: str, parent_id: str | None, data: Any) -> Row | Meta:
     """Return the row of a line; its payload may be JSON text."""
-    if plain := _WITHOUT_DATA.get(kind):
-        return plain(entry_id, written, parent_id)
-    if kind not in KINDS:
-        return _Extension(entry_id, written, parent_id)
-    if isinstance(data, msgspec.Raw):
-        data = json_codec.loads(bytes(data))
-    if kind == "assistant":
-        return Answer(entry_id, written, parent_id, data=_answer_data(_fields(data)))
+    known: Any = _KNOWN.get(kind, _Extension)
+    held: dict[str, Any] = {}
+    if "data" in known.__struct_fields__ or kind == "meta":
+        held["data"] = json_codec.loads(bytes(data)) if isinstance(data, msgspec.Raw) else data
     if kind == "meta":
-        return Meta(_fields(data))
-    return _WITH_DATA[kind](entry_id, written, parent_id, data)
+        return Meta(dict_of(held["data"]))
+    if known is Answer:
+        held["data"] = _answer_data(dict_of(held["data"]))
+    row: Row = known(entry_id, written, parent_id, **held)
+    return row
 
 
 def _answer_data(fields: dict[str, Any]) -> _AnswerData:
@@ -221,7 +209,3 @@ def readable_messages(data: Any) -> list[dict[str, Any]]:
         and text_of(message.get("type")) in MESSAGES
         and isinstance(message.get("data"), dict)
     ]
-
-
-def _fields(data: Any) -> dict[str, Any]:
-    return data if isinstance(data, dict) else {}

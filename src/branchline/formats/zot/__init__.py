@@ -1,19 +1,5 @@
 """zot sessions: linear files of rows without ids; a fork is a new file that names its parent."""
 
-from branchline.formats.zot.format import (
-    PORTABLE_SUFFIX,
-    ZOT,
-    export_portable,
-    import_portable,
-    portable_name,
-)
-from branchline.formats.zot.reader import ZotReader
+from branchline.formats.zot.format import ZOT, export_portable, import_portable
 
-__all__ = [
-    "PORTABLE_SUFFIX",
-    "ZOT",
-    "ZotReader",
-    "export_portable",
-    "import_portable",
-    "portable_name",
-]
+__all__ = ["ZOT", "export_portable", "import_portable"]

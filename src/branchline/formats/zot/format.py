@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from branchline.context import ModelRef
 from branchline.entries import CompactionSummaryMessage, Entry, Header, MessageEntry, json_codec
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -18,16 +17,14 @@ from branchline.formats.zot.copies import (
     imported_lines,
     portable_lines,
 )
-from branchline.formats.zot.home import ZotHome, start_stamp
+from branchline.formats.zot.home import ZotHome
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.records import CurrentModel, record_of, unread
+from branchline.formats.zot.records import record_of, unread
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
-__all__ = ["PORTABLE_SUFFIX", "ZOT", "export_portable", "import_portable", "portable_name"]
-
-PORTABLE_SUFFIX = ".zotsession"
+__all__ = ["ZOT", "export_portable", "import_portable"]
 
 _ROW = re.compile(
     rb'\s*\{\s*(?:"type"\s*:\s*"(?:meta"\s*,\s*"meta"\s*:\s*\{|message"\s*,\s*"message"\s*:\s*\{\s*"role"'
@@ -70,11 +67,6 @@ class ZotFormatReader(FormatReader[ZotLogIndex]):
 
     def decode(self, line: bytes, index: ZotLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
-
-    def answer_model(self, transcript: EntryLog[ZotLogIndex], position: int) -> ModelRef | None:
-        """Return the model named by the preceding meta row."""
-        current = CurrentModel(transcript.reading.meta_at(position))
-        return None if current.model is None else ModelRef(provider=current.provider or "", id=current.model)
 
 
 class ZotFormatWriter(UuidWriter[ZotLogIndex]):
@@ -136,8 +128,3 @@ def import_portable(data: bytes, header: Header) -> bytes:
     """
     transcript = EntryLog(ZOT, lambda offset, size: data[offset : offset + size], "the portable file")
     return b"".join(imported_lines(transcript, header))
-
-
-def portable_name(header: Header) -> str:
-    """Return the name that zot gives a portable file."""
-    return f"{start_stamp(header)}-{header.id[:8]}{PORTABLE_SUFFIX}"

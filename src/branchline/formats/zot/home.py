@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from branchline.entries import Header
 from branchline.formats.protocol import FormatHome
 
-__all__ = ["ZotHome", "start_stamp"]
+__all__ = ["ZotHome"]
 
 
 class ZotHome(FormatHome):
     """Where zot stores its sessions."""
 
     def file_key(self, header: Header) -> str:
-        return start_stamp(header) + "-" + header.id[:8]
+        """Return the start of the session and the beginning of its id."""
+        digits = re.sub(r"\D", "", header.timestamp[:19])
+        return f"{digits[:8]}-{digits[8:14]}-{header.id[:8]}"
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         return [posixpath.join(_root(environment, home), "sessions")]
@@ -33,12 +35,6 @@ class ZotHome(FormatHome):
         """
         spellings = dict.fromkeys((cwd, cwd.rstrip("/") + "/"))
         return [found for one in spellings if (found := self.directory(one, environment, home)) is not None]
-
-
-def start_stamp(header: Header) -> str:
-    """Return the start of a session as it appears in file names."""
-    digits = re.sub(r"\D", "", header.timestamp[:19])
-    return f"{digits[:8]}-{digits[8:14]}"
 
 
 def _root(environment: Mapping[str, str], home: str) -> str:

@@ -9,9 +9,8 @@ from branchline.entries import Header
 from branchline.formats.go_json import utc_time
 from branchline.formats.json_values import text_of
 from branchline.formats.log_index import LogIndex
-from branchline.formats.zot.rows import User, is_summary
-from branchline.formats.zot.running_totals import RunningTotals
-from branchline.formats.zot.tool_names import ToolNames
+from branchline.formats.zot.earlier_rows import EarlierRows
+from branchline.formats.zot.rows import CumulativeUsage, UsageRow, User, calls_in, is_summary
 
 __all__ = ["Meta", "ZotLogIndex"]
 
@@ -30,10 +29,14 @@ class ZotLogIndex(LogIndex):
         super().__init__("zot")
         self.version = self.current_version = 1
         self.metas: list[Meta] = []
-        self.totals = RunningTotals()
+        self.totals = CumulativeUsage()
+        """The totals at the end of the file, to which appended usage is added."""
+        self.usage_rows = EarlierRows("usage")
         self.numbers: dict[int, int] = {}
         """For tool results that are not the first in their row: their index in it."""
-        self.calls = ToolNames()
+        self.calls: dict[str, str] = {}
+        """The calls of the last answer: id to tool name."""
+        self._answers = EarlierRows("assistant")
         self.calls_open = False
         """Whether the last message of the file is an answer, so that results of its calls may follow."""
         self.message_rows = 0
@@ -47,6 +50,16 @@ class ZotLogIndex(LogIndex):
         if not self.metas:
             return {}
         return self.metas[max(0, bisect_right(self.metas, position, key=_position_of) - 1)].fields
+
+    def tool_of(self, position: int, call: str) -> str:
+        """Return the tool of a result, as named by the last answer before it, or ""."""
+        row = self._answers.before(position, self.tree.roles, self)
+        return "" if row is None else calls_in(row.message).get(call, "")
+
+    def totals_before(self, position: int) -> CumulativeUsage:
+        """Return the totals of the last usage entry before this entry."""
+        row = self.usage_rows.before(position, self.tree.types, self)
+        return row.cumulative if isinstance(row, UsageRow) else CumulativeUsage()
 
     def add_meta(self, fields: dict[str, Any]) -> None:
         """Apply a meta row; its empty fields leave earlier values unchanged."""

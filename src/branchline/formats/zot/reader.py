@@ -25,11 +25,11 @@ from branchline.formats.zot.rows import (
     Row,
     ToolResultsRow,
     UsageRow,
+    calls_in,
     decode_rows,
     is_meta,
     row_from,
 )
-from branchline.formats.zot.tool_names import calls_in
 
 __all__ = ["ZotReader"]
 
@@ -87,7 +87,7 @@ class ZotReader(LineReader):
                 position += len(results) - 1
             position += 1
         if answer is not None:
-            reading.calls.last = calls_in(answer)
+            reading.calls = calls_in(answer)
         self._find_own(first, messages, shared)
         reading.message_rows += len(roles) - roles.count(None)
         self._note_last(rows, roles, times)
@@ -161,7 +161,7 @@ class ZotReader(LineReader):
         reading = self.reading
         usage = next((row for row in reversed(rows) if type(row) is UsageRow), None)
         if usage is not None:
-            reading.totals.last = usage.cumulative
+            reading.totals = usage.cumulative
         role = next((role for role in reversed(roles) if role is not None), None)
         if role is not None:
             reading.calls_open = role == "assistant"

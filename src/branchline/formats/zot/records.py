@@ -39,10 +39,10 @@ from branchline.entries import (
 )
 from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields, typed_message
 from branchline.formats.go_json import dumps, time_text, utc_time
-from branchline.formats.json_values import text_of
+from branchline.formats.json_values import dict_of, text_of
+from branchline.formats.log_index import entry_fields
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.rows import UsageRow, is_summary, row_of
-from branchline.tree import ROOT
 
 __all__ = [
     "SUMMARY_HEADING",
@@ -75,13 +75,7 @@ class CurrentModel:
 
 def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
     """Return the entry at a position; id and parent come from the tree."""
-    tree = reading.tree
-    above = tree.parent_position(position)
-    common: Fields = {
-        "id": tree.keys[position],
-        "parent": None if above == ROOT else tree.keys[above],
-        "timestamp": tree.times[position],
-    }
+    tree, common = reading.tree, entry_fields(reading.tree, position)
     kind = tree.types[position]
     if kind == "usage":
         return _usage(line, reading, position, common)
@@ -91,7 +85,7 @@ def record_of(line: bytes, reading: ZotLogIndex, position: int) -> Entry:
             raw, number = fields["message"], reading.numbers.get(position, 0)
             tool = ""
             if tree.roles[position] == "toolResult":
-                tool = reading.calls.tool_of(position, _call(raw.get("content"), number), reading)
+                tool = reading.tool_of(position, _call(raw.get("content"), number))
             message = decode_message(raw, CurrentModel(reading.meta_at(position)), number, tool)
             return MessageEntry(message=message, **common)
         case "session_info":
@@ -109,8 +103,8 @@ def _usage(line: bytes, reading: ZotLogIndex, position: int, common: Fields) -> 
     row = row_of(line)
     assert isinstance(row, UsageRow)
     totals = row.cumulative
-    before = reading.totals.before(position, reading)
-    reading.totals.remember(position, totals)
+    before = reading.totals_before(position)
+    reading.usage_rows.remember(position, row)
     tokens = {
         "input": totals.input_tokens - before.input_tokens,
         "output": totals.output_tokens - before.output_tokens,
@@ -232,15 +226,8 @@ def _result(content: Any, number: int, tool_name: str, time: int | None) -> Tool
 
 def _rest(meta: Any) -> Fields:
     """Return the extra fields stored with a message, except those that have rows of their own."""
-    text = meta.get(FIELD) if isinstance(meta, dict) else None
-    if not isinstance(text, str):
-        return {}
-    try:
-        rest = json_codec.loads(text.encode("utf-8", "surrogatepass"))
-    except ValueError:
-        return {}
-    if not isinstance(rest, dict):
-        return {}
+    text = text_of(dict_of(meta).get(FIELD))
+    rest = json_codec.loads_object(text.encode("utf-8", "surrogatepass")) or {}
     return {name: value for name, value in rest.items() if name not in _STORED_ELSEWHERE}
 
 
@@ -359,13 +346,10 @@ def _is_base64(data: str) -> bool:
 
 
 def _encode_reasoning(block: Thinking) -> Fields:
-    item: Any = None
-    if (block.thinking_signature or "").startswith("{"):
-        try:
-            item = json_codec.loads((block.thinking_signature or "").encode("utf-8", "surrogatepass"))
-        except ValueError:
-            item = None
-    item = item if isinstance(item, dict) else {}
+    signature = block.thinking_signature or ""
+    item: Fields = {}
+    if signature.startswith("{"):
+        item = json_codec.loads_object(signature.encode("utf-8", "surrogatepass")) or {}
     fields = {
         "reasoning_id": text_of(item.get("id")),
         "summary": block.thinking,

@@ -19,6 +19,7 @@ __all__ = [
     "ToolResultsRow",
     "UsageRow",
     "User",
+    "calls_in",
     "decode_rows",
     "is_meta",
     "is_summary",
@@ -137,6 +138,12 @@ def row_from(fields: dict[str, Any]) -> Row:
             return _OtherRow("model_change")
         case _:
             return _OtherRow("custom")
+
+
+def calls_in(message: object) -> dict[str, str]:
+    """Return the tool calls of an answer: id to tool name; nothing for other messages."""
+    blocks = message.content or () if isinstance(message, Answer) else ()
+    return {block.id: block.name for block in blocks if block.name is not None and block.id is not None}
 
 
 def is_meta(fields: Any) -> TypeGuard[dict[str, Any]]:

@@ -90,8 +90,8 @@ class ZotWriter:
         self._refuse = refuse
         self._meta = dict(reading.metas[-1].fields) if reading.metas else {}
         self._title = reading.title
-        self._sums = reading.totals.last
-        self._calls = dict(reading.calls.last) if reading.calls_open else {}
+        self._sums = reading.totals
+        self._calls = dict(reading.calls) if reading.calls_open else {}
         tree = reading.tree
         tip = tree.nearest_conversation_entry(len(tree) - 1)
         self._tip: set[str | None] = {None, *tree.keys} if tip == ROOT else set(tree.keys[tip:])

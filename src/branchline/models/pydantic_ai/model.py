@@ -53,38 +53,22 @@ class PydanticAIModel:
         self._model = model
         self._key_hint = key_hint
         self._headers = headers
-        self._provider = provider
-        self._id = id
-        self._context_window = context_window
+        self.provider = provider
+        self.id = id
+        self.context_window = model.context_window if context_window is None else context_window
         self._open = False
-        self._api = next(
+        self.api = next(
             (_APIS[kind.__name__] for kind in type(model).__mro__ if kind.__name__ in _APIS),
             "openai-completions" if isinstance(model, OpenAIChatModel) else "pydantic-ai",
         )
-        _disable_client_retries(model)
-
-    @property
-    def provider(self) -> str:
-        return self._provider
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def api(self) -> str:
         """The wire protocol, by the name that pi records in sessions."""
-        return self._api
-
-    @property
-    def context_window(self) -> int | None:
-        return self._model.context_window if self._context_window is None else self._context_window
+        _disable_client_retries(model)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield the answer as it arrives."""
-        name = f"{self._provider}:{self._id}"
+        name = f"{self.provider}:{self.id}"
         writer = MessageEncoder(
-            provider=self._provider, model=self._id, api=self._api, system=self._model.system
+            provider=self.provider, model=self.id, api=self.api, system=self._model.system
         )
         try:
             if not self._open:
@@ -102,7 +86,7 @@ class PydanticAIModel:
                     if (shown := delta(event)) is not None:
                         yield shown
                 response = events.get()
-            message = answer(response, name=name, provider=self._provider, model=self._id, api=self._api)
+            message = answer(response, name=name, provider=self.provider, model=self.id, api=self.api)
         except Exception as problem:  # noqa: BLE001 - whatever a client library raises becomes a ModelError
             failure = request_error(name, problem, key_hint=self._key_hint)
             raise failure from (None if failure is problem else problem)
