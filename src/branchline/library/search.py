@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -245,6 +246,8 @@ class _Run:
 
     def _load_rows(self, numbers: Collection[int]) -> None:
         assert self.catalog is not None
+        if not numbers:
+            return
         records = self.catalog.records(numbers)
         for number in numbers:
             record, file = records.get(number), self.covered[number]
@@ -285,25 +288,27 @@ class _Run:
         scope: Collection[int] = covered if allowed is None else allowed
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
         total = answer.total
-        taken: dict[int, int] = {}
         later: list[RankedEntry] = []
-        for one in answer.groups:
-            if len(self.found) >= self.limit:
-                break
-            if taken.get(one.file, 0) >= _PER_SESSION:
-                later.append(one)
-                continue
-            taken[one.file] = taken.get(one.file, 0) + 1
-            self._take(one.score, documents_numbered(catalog, one.documents))
-        for one in later[: max(0, self.limit - len(self.found))]:
-            self._take(one.score, documents_numbered(catalog, one.documents))
+        first = _few_per_session(answer.groups, later)
+        while some := list(islice(first, self.limit - len(self.found))):
+            self._take_all(catalog, some)
+        self._take_all(catalog, later[: self.limit - len(self.found)])
         named = [
             match for match in titles(catalog, self.query) if match.file in covered and match.file in scope
         ]
         total += len(named)
-        for match in named[: self.limit]:  # the latest first, as they are ranked
+        latest = named[: self.limit]  # as they are ranked
+        self._load_rows({match.file for match in latest} - self.rows.keys())
+        for match in latest:
             self._take_title(match)
         return total, answer.at_least, answer.total > 0
+
+    def _take_all(self, catalog: Catalog, groups: Sequence[RankedEntry]) -> None:
+        numbers = [number for one in groups for number in one.documents]
+        documents = {one.id: one for one in documents_numbered(catalog, numbers)}
+        self._load_rows({one.file for one in documents.values()} & (self.covered.keys() - self.rows.keys()))
+        for one in groups:
+            self._take(one.score, [documents[number] for number in one.documents if number in documents])
 
     def _take(self, score: float, group: list[Candidate]) -> None:
         places = []
@@ -589,6 +594,17 @@ class _worker:  # noqa: N801  used like a function
     def __exit__(self, *raised: object) -> None:
         if self._worker is not None:
             self._worker.__exit__(*raised)
+
+
+def _few_per_session(groups: Iterable[RankedEntry], later: list[RankedEntry]) -> Iterator[RankedEntry]:
+    """Yield the first few entries of each session; the others go to ``later``."""
+    taken: dict[int, int] = {}
+    for one in groups:
+        count = taken[one.file] = taken.get(one.file, 0) + 1
+        if count <= _PER_SESSION:
+            yield one
+        else:
+            later.append(one)
 
 
 def _documents_with(

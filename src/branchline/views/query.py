@@ -59,7 +59,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
 }
 _ALIASES: dict[str, Field] = {"path": "file"}
-_AMOUNT = re.compile(r"([<>]=?)(\d+(?:\.\d+)?)([km]?)")
+_AMOUNT = r"([<>]=?)(\d+(?:\.\d+)?)([km]?)"
 _SCALE = {"": 1.0, "k": 1e3, "m": 1e6}
 _MEANT: dict[str, str] = {
     "dir": "cwd",
@@ -284,7 +284,7 @@ def parse_query(text: str, *, now: datetime) -> Query:
             choices = ", ".join(f"{field}:{one}" for one in _CHOICES[field])
             return Query(terms=tuple(terms), problem=f"there is no {field}:{value}; there are {choices}")
         if field in ("cost", "tokens"):
-            amount = _AMOUNT.fullmatch(value)
+            amount = re.fullmatch(_AMOUNT, value)
             if amount is None:
                 example = "cost:>1 or cost:<0.5" if field == "cost" else "tokens:>100k or tokens:<5000"
                 return Query(terms=tuple(terms), problem=f"{field}:{value} compares nothing; write {example}")
