@@ -37,7 +37,7 @@ from branchline.library.scanner import Scanner, SeenFile
 from branchline.library.text_index import index_text, stale_files
 from branchline.stores import SkippedFile, snapshot_of
 from branchline.views.hits import Hit, HitPlace, Hits, Snippet, find_ranges, make_snippet, matches_all
-from branchline.views.query import Query, Term, role_name
+from branchline.views.query import Query, Term, role_name, unknown_fields
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ class _Run:
         compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         left, missing = self._catch_up(catalog, compared.changed)
+        self._leave_out_unlisted(catalog)
         allowed = self._allowed(catalog)
         total, at_least, found = 0, False, False
         if self.pattern is None and is_indexable(self.query):
@@ -214,6 +215,8 @@ class _Run:
             one = known.get(self._path(file))
             if one is not None and one.is_indexed and one.stamp == self.scanner.stored_log(file).stamp:
                 self.covered[one.id] = file
+        waiting = len(compared.files) - len(self.covered)
+        self._leave_out_unlisted(catalog)
         groups: dict[int, list[Candidate]] = {}
         for found in documents_marked(catalog, scores):
             if found.file in self.covered:
@@ -226,7 +229,7 @@ class _Run:
             len(self.covered),
             at_least=False,
             total=len(self.found),
-            unindexed=len(compared.files) - len(self.covered),
+            unindexed=waiting,
         )
 
     def _begin(self) -> None:
@@ -260,8 +263,20 @@ class _Run:
     def _annotated(self, row: SessionRow) -> SessionRow:
         return row if self.annotations is None else self.annotations.applied(row)
 
+    def _leave_out_unlisted(self, catalog: Catalog) -> None:
+        """Leave out indexed files that are not listed: of sub-agents, or of other directories."""
+        if not self.scanner.restricts:
+            return
+        if self.scanner.cwd is None:
+            unlisted = subagent_files(catalog)
+        else:
+            self._load_rows(self.covered.keys())
+            unlisted = {number for number, row in self.rows.items() if row is None}
+        if unlisted:
+            self.covered = {number: file for number, file in self.covered.items() if number not in unlisted}
+
     def _allowed(self, catalog: Catalog) -> set[int] | None:
-        """The files that match the scope and the terms about whole sessions; None for all."""
+        """The files that match the terms about whole sessions; None for all."""
         allowed: set[int] | None = None
         for term in self.query.terms:
             if term.field in ("model", "branch", "cost", "tokens", "label") or (
@@ -269,16 +284,14 @@ class _Run:
             ):
                 some = files_matching(catalog, term)
                 allowed = some if allowed is None else allowed & some
-        named = [term for term in self.query.terms if _is_about_row(term)]
-        if self.scanner.restricts and self.scanner.cwd is None and not named:  # only sub-agents are left out
-            if started := subagent_files(catalog):
-                return (self.covered.keys() if allowed is None else allowed & self.covered.keys()) - started
-        elif named or self.scanner.restricts:
-            inside = self.covered.keys() if allowed is None else allowed & self.covered.keys()
+        if allowed is not None:
+            allowed &= self.covered.keys()
+        if named := [term for term in self.query.terms if _is_about_row(term)]:
+            inside = self.covered.keys() if allowed is None else allowed
             self._load_rows(inside)
             rows = ((number, self.rows[number]) for number in inside)
             allowed = {number for number, row in rows if row is not None and _is_named(named, row)}
-        return allowed if allowed is None else allowed & self.covered.keys()
+        return allowed
 
     # -- the index ------------------------------------------------------------------------------------
 
@@ -566,6 +579,8 @@ class _Run:
         ]
         if self.ended:
             self.notes.append(self.ended)
+        if not hits:
+            self.notes += unknown_fields(self.query)
         return Hits(
             hits,
             total=max(total, len(hits)),

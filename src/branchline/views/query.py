@@ -29,6 +29,7 @@ __all__ = [
     "Term",
     "parse_query",
     "role_name",
+    "unknown_fields",
 ]
 
 Field = Literal[
@@ -312,6 +313,16 @@ def _unknown_field(name: str) -> str:
     return (
         f'there is no field {name}: {hint}There are {known} Write "{name}:…" in quotes to look for the text.'
     )
+
+
+def unknown_fields(query: Query) -> list[str]:
+    """Describe the words that look like a field, for a search that found nothing."""
+    known = " ".join(f"{field}:" for field in FIELDS)
+    return [
+        f"{term.text} was searched as text, because there is no field {found[1]}: There are {known}"
+        for term in query.terms
+        if term.field is None and term.kind == "word" and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
+    ]
 
 
 def _pattern(pattern: str) -> Query:
