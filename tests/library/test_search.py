@@ -16,6 +16,7 @@ from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog
 from branchline.demo import prepare
 from branchline.library import search_text
+from branchline.library.line_text import line_texts
 from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
 from library.kit import talk
@@ -456,3 +457,24 @@ def test_only_listed_sessions_count_as_searched(tmp_path: Path) -> None:
     assert (hits.searched, hits.sessions) == (listed, listed)
     here = SessionLibrary.everywhere(tmp_path / "elsewhere", home=tmp_path).search("the")
     assert (here.searched, len(here)) == (0, 0)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_query_has_a_limit_of_words_and_repeats_none(library: SessionLibrary, indexed: bool) -> None:
+    if indexed:
+        library.update_index()
+
+    assert entries(library.search("parseQuery " * 3000)) == entries(library.search("parseQuery"))
+    nothing = library.search(" ".join(f"word{number}" for number in range(200)))
+    assert (len(nothing), nothing.notes) == (0, ())
+    with pytest.raises(ValueError, match="a query of 201 words is too long; use at most 200"):
+        library.search(" ".join(f"word{number}" for number in range(201)))
+
+
+def test_a_snippet_shows_no_names_of_tiers() -> None:
+    line = (
+        b'{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls",'
+        b'"usage":{"text":"an argument"}}}],"usage":{"input_tokens":1,"service_tier":"standard"}}}'
+    )
+
+    assert line_texts(line) == ["Bash", "ls", "an argument"]

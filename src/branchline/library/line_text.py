@@ -59,6 +59,9 @@ _SAID = frozenset({"text", "thinking", "summary"})
 """Fields with the text of a model, as opposed to tool arguments."""
 
 
+_COUNTS = frozenset({"input", "input_tokens", "totalTokens", "total_tokens"})
+
+
 def line_texts(line: bytes, column: str | None = None) -> list[str]:
     """Return all texts on a line, in order, without ids, times and encoded data.
 
@@ -79,11 +82,20 @@ def line_texts(line: bytes, column: str | None = None) -> list[str]:
             found.append(one)
         elif isinstance(one, dict):
             waiting += reversed(
-                [inner for name, inner in one.items() if not isinstance(inner, str) or _counts(name, column)]
+                [
+                    inner
+                    for name, inner in one.items()
+                    if (_counts(name, column) if isinstance(inner, str) else not _is_usage(name, inner))
+                ]
             )
         elif isinstance(one, list):
             waiting += reversed(one)
     return found
+
+
+def _is_usage(name: str, value: Any) -> bool:
+    """Whether these are token counts, which some agents store with names of tiers and regions."""
+    return name == "usage" and isinstance(value, dict) and not _COUNTS.isdisjoint(value)
 
 
 def _counts(name: str, column: str | None) -> bool:

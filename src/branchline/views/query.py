@@ -55,6 +55,7 @@ _TOKEN = re.compile(
     r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
 _RANK = 1_000_000.0
+_MOST_TERMS = 200
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
@@ -303,7 +304,10 @@ def parse_query(text: str, *, now: datetime) -> Query:
         else:
             kind: Literal["word", "phrase"] = "word" if phrase is None else "phrase"
             terms.append(Term(kind=kind, field=field, text=value))
-    return Query(terms=tuple(terms))
+    different = tuple(dict.fromkeys(terms))
+    if len(different) > _MOST_TERMS:
+        return Query(problem=f"a query of {len(different)} words is too long; use at most {_MOST_TERMS}")
+    return Query(terms=different)
 
 
 def _unknown_field(name: str) -> str:
