@@ -36,6 +36,7 @@ from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, DocumentFiles,
 from branchline.formats.detect import builtin_format
 from branchline.formats.suffixes import has_suffix
 from branchline.log import Durability, Log, Writer
+from branchline.log.system import opening
 from branchline.plugins.formats import installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, shared_store
 from branchline.stores.files import FilesStore, snapshot_of_file
@@ -355,7 +356,8 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
         return database.open(_only_key(database))
     log = logs.FileLog(path, durability=durability)
     try:
-        documents = _document_in(log)
+        with opening(path):
+            documents = _document_in(log)
     except BaseException:
         log.close()
         raise
