@@ -152,7 +152,7 @@ def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: flo
         assert restored.entries(every) == whole.entries(every), path
         saved_formats.add(format_.name)
     assert saved_files > 20
-    assert saved_formats >= {"pi", "oh-my-pi", "claude-code", "codex"}
+    assert saved_formats >= {"pi", "oh-my-pi", "claude-code", "codex", "piglet"}
 
 
 def test_skeletons_are_private_and_hold_no_text(place: Path) -> None:
