@@ -139,6 +139,19 @@ def test_a_list_warns_of_sessions_that_their_agent_deletes_soon(run: Run, transc
     assert "branchline archive --expiring" in said
 
 
+def test_a_list_does_not_warn_of_sessions_that_are_archived(run: Run, transcript: Path) -> None:
+    run("archive", "--expiring")
+    archived = run("ls", "--all").stderr
+    with transcript.open("ab") as file:
+        file.write(b"\n")
+    days = time.time() - 28 * 86_400
+    os.utime(transcript, (days, days))
+    changed = run("ls", "--all").stderr
+
+    assert "will be deleted" not in archived
+    assert "1 session will be deleted by claude-code within 7 days" in changed
+
+
 def test_the_settings_of_the_agent_decide_when_it_deletes(run: Run, transcript: Path) -> None:
     (transcript.parents[2] / "settings.json").write_text('{"cleanupPeriodDays": 365}')
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +107,38 @@ def test_settings_cost_no_parser_where_there_is_no_file(tmp_path, monkeypatch) -
     modules = loaded("from branchline.settings import load; load()")
 
     assert modules & {"tomllib", "difflib", "click", "branchline.settings.toml_edit"} == set()
+
+
+def test_a_search_of_the_index_loads_no_reader_and_no_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = tmp_path / ".claude" / "projects" / "-work"
+    sessions.mkdir(parents=True)
+    message = {"role": "user", "content": "the needle"}
+    line = {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "cwd": "/work"}
+    line |= {"message": message, "timestamp": "2026-01-01T00:00:00.000Z"}
+    (sessions / "s.jsonl").write_text(json.dumps(line) + "\n")
+    os.utime(sessions / "s.jsonl", (1, 1))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "ours"))
+    run = "import sys; sys.argv = ['branchline', *{}]\nfrom branchline.cli import main\ntry: main()\nexcept SystemExit: pass"
+    raced = "import branchline.catalog.record\nbranchline.catalog.record._RACE_NS = -10**12\n"
+    loaded(raced + run.format(["index"]))
+
+    modules = loaded(run.format(["search", "needle"]))
+
+    assert "branchline.catalog.candidates" in modules
+    assert (
+        modules
+        & {
+            "branchline.formats.entry_log",
+            "branchline.formats.lines",
+            "branchline.formats.claude_code.reader",
+            "branchline.formats.claude_code.records",
+            "branchline.formats.common.native_reader",
+            "branchline.log.file",
+            "branchline.session",
+            "branchline.tree.linker",
+        }
+        == set()
+    )

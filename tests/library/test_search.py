@@ -433,3 +433,61 @@ def test_words_are_found_in_a_file_whose_pieces_part_them(monkeypatch: pytest.Mo
     assert search_text.file_may_hold(["needle", "cafe"], read)
     assert not search_text.file_may_hold(["needle", "thread"], read)
     assert search_text.file_may_hold(["n" * 100], read)  # too long for pieces: the file is read
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_word_like_an_unknown_field_is_searched_as_text_and_explained(
+    library: SessionLibrary, indexed: bool
+) -> None:
+    if indexed:
+        library.update_index()
+
+    nothing = library.search("ticket:42")
+    found = library.search("connectionrefusederror: errno")
+
+    assert len(nothing) == 0
+    assert nothing.notes[-1].startswith(
+        "ticket:42 was searched as text, because there is no field ticket: There are agent: cwd:"
+    )
+    assert len(found) == 1
+    assert found.notes == ()
+    assert library.search("std::string http://example.com c:\\temp").notes == ()
+
+
+def test_only_listed_sessions_count_as_searched(tmp_path: Path) -> None:
+    project = tmp_path / ".claude" / "projects" / "-home-u-demo"
+    project.mkdir(parents=True)
+    for shape in ("sub-agents", "parallel-tools"):
+        for path in (CORPUS / "claude-code" / "synthetic" / shape).rglob("*.jsonl"):
+            shutil.copy(path, project / path.name)
+    everywhere = SessionLibrary.everywhere(home=tmp_path)
+    listed = len(everywhere.list(deep=True))
+    everywhere.update_index()
+
+    hits = everywhere.search("the")
+
+    assert len(list(project.iterdir())) > listed > 1
+    assert (hits.searched, hits.sessions) == (listed, listed)
+    here = SessionLibrary.everywhere(tmp_path / "elsewhere", home=tmp_path).search("the")
+    assert (here.searched, len(here)) == (0, 0)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_query_has_a_limit_of_words_and_repeats_none(library: SessionLibrary, indexed: bool) -> None:
+    if indexed:
+        library.update_index()
+
+    assert entries(library.search("parseQuery " * 3000)) == entries(library.search("parseQuery"))
+    nothing = library.search(" ".join(f"word{number}" for number in range(200)))
+    assert (len(nothing), nothing.notes) == (0, ())
+    with pytest.raises(ValueError, match="a query of 201 words is too long; use at most 200"):
+        library.search(" ".join(f"word{number}" for number in range(201)))
+
+
+def test_a_snippet_shows_no_names_of_tiers() -> None:
+    line = (
+        b'{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"ls",'
+        b'"usage":{"text":"an argument"}}}],"usage":{"input_tokens":1,"service_tier":"standard"}}}'
+    )
+
+    assert line_texts(line) == ["Bash", "ls", "an argument"]

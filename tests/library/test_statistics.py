@@ -326,6 +326,22 @@ def test_a_statement_that_never_ends_is_stopped(library: SessionLibrary) -> None
         library.sql(endless, seconds=0.2)
 
 
+def test_a_value_that_fills_the_memory_is_refused(library: SessionLibrary) -> None:
+    with pytest.raises(SqlProblem, match="too big"):
+        library.sql("select zeroblob(100000000)")
+
+    library.update_index(rebuild=True)
+    assert library.sql("select length(hex(zeroblob(1000)))").rows == [(2000,)]
+
+
+@pytest.mark.parametrize("table", ["text", "file"])
+def test_tables_behind_the_views_are_refused_with_the_names_of_the_views(
+    library: SessionLibrary, table: str
+) -> None:
+    with pytest.raises(SqlProblem, match="only SELECT over sessions, messages, spending, tools is allowed"):
+        library.sql(f"select * from {table}")
+
+
 def test_the_index_is_read_by_its_owner_alone_after_all_this(library: SessionLibrary, tmp_path: Path) -> None:
     library.sql("select 1")
 

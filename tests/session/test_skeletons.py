@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from branchline import Session, places
 from branchline.errors import BranchlineError, LogReplaced
-from branchline.formats import EntryLog, detect
+from branchline.formats import CODEX, EntryLog, detect
 from branchline.session import skeletons
 from readings import facts
 from session.kit import assistant, talked, user
@@ -151,7 +152,7 @@ def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: flo
         assert restored.entries(every) == whole.entries(every), path
         saved_formats.add(format_.name)
     assert saved_files > 20
-    assert saved_formats >= {"pi", "oh-my-pi", "claude-code"}
+    assert saved_formats >= {"pi", "oh-my-pi", "claude-code", "codex", "piglet"}
 
 
 def test_skeletons_are_private_and_hold_no_text(place: Path) -> None:
@@ -345,6 +346,114 @@ def claude_code(place: Path) -> Path:
     return path
 
 
+def codex(place: Path) -> Path:
+    """A rollout with prompts twice, turns that were rolled back, a compaction with a history, and usage."""
+    path = place / "rollout-2026-01-01T10-00-00-019f1000-0000-7000-8000-0000000000aa.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[tuple[str, dict[str, object]]] = [
+        (
+            "session_meta",
+            {
+                "id": "019f1000-0000-7000-8000-0000000000aa",
+                "timestamp": "2026-01-01T10:00:00.000Z",
+                "cwd": "/work",
+                "cli_version": "0.147.0",
+                "model_provider": "openai",
+                "instructions": "secret standing orders",
+            },
+        ),
+        ("response_item", _codex_item("user", "<environment_context>secret place</environment_context>")),
+    ]
+    for turn in range(9):
+        prompt, answer = f"secret question {turn}", f"secret answer {turn}"
+        lines += [
+            ("event_msg", {"type": "task_started", "turn_id": f"t{turn}"}),
+            ("turn_context", {"turn_id": f"t{turn}", "model": f"gpt-5.{turn // 4}", "effort": "high"}),
+        ]
+        twice: list[tuple[str, dict[str, object]]] = [
+            ("response_item", _codex_item("user", prompt + (" and more" if turn % 2 else ""))),
+            ("event_msg", {"type": "user_message", "message": prompt}),
+        ]
+        lines += twice if turn % 3 else twice[::-1]
+        call = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": f"c{turn}"}
+        lines += [
+            ("response_item", call),
+            ("response_item", {"type": "function_call_output", "call_id": f"c{turn}", "output": "secret out"}),
+            ("response_item", _codex_item("assistant", answer)),
+        ]
+        spent = {"input_tokens": 10 * turn + 10, "output_tokens": turn + 1, "total_tokens": 11 * turn + 11}
+        lines.append(("event_msg", {"type": "token_count", "info": {"total_token_usage": spent}}))
+        if turn == 3:
+            kept = [_codex_item("user", f"secret question {number}") for number in range(3)]
+            summary = _codex_item("user", answer)
+            lines.append(("compacted", {"message": answer, "replacement_history": [*kept, summary]}))
+        if turn == 5:
+            lines.append(("event_msg", {"type": "thread_rolled_back", "num_turns": 2}))
+        lines.append(("event_msg", {"type": "task_complete", "turn_id": f"t{turn}"}))
+    written = []
+    for number, (kind, payload) in enumerate(lines):
+        time_ = f"2026-01-01T10:{number // 60:02}:{number % 60:02}.000Z"
+        written.append(json.dumps({"timestamp": time_, "type": kind, "payload": payload}) + "\n")
+    path.write_text("".join(written))
+    return path
+
+
+def _codex_item(role: str, text: str) -> dict[str, object]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+_CODEX_FACTS = (
+    *("thread", "rollout", "meta", "base", "copied", "turns", "prompts", "kept", "spent", "totals"),
+    *("tool_names", "models", "providers", "open_turn", "last_answer", "converted_from"),
+)
+
+
+def test_a_rollout_continues_from_a_part_saved_after_any_line(place: Path) -> None:
+    data = codex(place).read_bytes()
+    name = str(codex(place))
+    whole = EntryLog(CODEX, lambda offset, size: data[offset : offset + size], name)
+    wanted = facts(whole), {fact: getattr(whole.reading, fact) for fact in _CODEX_FACTS}
+    ends = [at + 1 for at in range(len(data)) if data[at] == ord("\n")]
+
+    for end in ends:
+        part = EntryLog(CODEX, lambda offset, size, end=end: data[offset : min(end, offset + size)], name)
+        saved = part.save()
+        assert saved is not None
+        restored = EntryLog(CODEX, lambda offset, size: data[offset : offset + size], name, saved=saved)
+
+        assert restored.is_restored
+        assert (facts(restored), {fact: getattr(restored.reading, fact) for fact in _CODEX_FACTS}) == wanted
+        assert restored.entries(range(len(whole.tree))) == whole.entries(range(len(whole.tree)))
+        if end == len(data):
+            assert restored.save() == saved
+
+
+def test_the_skeleton_of_a_rollout_holds_no_text_but_its_title(place: Path) -> None:
+    path = codex(place)
+    settle(path)
+
+    title = opened_facts(path)[0]["title"]
+
+    (skeleton,) = skeleton_files()
+    assert title == "secret question 0"
+    assert skeleton.read_bytes().replace(b"secret question 0", b"").count(b"secret") == 0
+    assert opened_facts(path) == (cold_facts(path), True)
+
+
+def test_a_rollout_whose_compaction_kept_prompts_is_read_each_time(place: Path) -> None:
+    path = codex(place)
+    data = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(b'{"timestamp":"2026-01-01T11:00:00.000Z","type":"compacted","payload":{"message":"done"}}\n')
+    settle(path)
+    opened_facts(path)
+
+    assert skeleton_files() == []
+    assert opened_facts(path) == (cold_facts(path), False)
+    assert path.read_bytes().startswith(data)
+
+
 def campaign(path: Path, count: int, seed: int) -> int:
     """How many of these openings used a skeleton; an answer that a normal read does not give fails."""
     draw = random.Random(seed)
@@ -368,7 +477,7 @@ def campaign(path: Path, count: int, seed: int) -> int:
     return restored
 
 
-@pytest.mark.parametrize("made", [branchy, claude_code])
+@pytest.mark.parametrize("made", [branchy, claude_code, codex])
 def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(
     place: Path, made: Callable[[Path], Path]
 ) -> None:
@@ -376,6 +485,6 @@ def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [branchy, claude_code])
+@pytest.mark.parametrize("made", [branchy, claude_code, codex])
 def test_five_hundred_mutations_give_no_stale_answer(place: Path, made: Callable[[Path], Path]) -> None:
     assert campaign(made(place), 500, seed=int(time.time())) > 30

@@ -19,9 +19,11 @@ from branchline.stores.companion_folders import companion_folder, copy_folder
 from branchline.stores.sources import address_in
 from branchline.views.session_row import SessionRow
 
-__all__ = ["ArchiveResult", "archive_sessions"]
+__all__ = ["ArchiveResult", "archive_sessions", "unarchived"]
 
 _CHUNK = 1 << 20
+_Roots = dict[str, list[str]]
+"""The session directories of each agent, looked up once."""
 
 
 class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,13 +40,28 @@ class ArchiveResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def archive_sessions(rows: Iterable[SessionRow]) -> list[ArchiveResult]:
     """Copy sessions into the archive; a copy that is older than its session is replaced."""
-    return [_archived(row) for row in rows]
+    roots: _Roots = {}
+    return [_archived(row, roots) for row in rows]
 
 
-def _archived(row: SessionRow) -> ArchiveResult:
+def unarchived(rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """Return the sessions of which the archive has no copy, or an older one."""
+    roots: _Roots = {}
+    return [row for row in rows if not _has_copy(row, roots)]
+
+
+def _has_copy(row: SessionRow, roots: _Roots) -> bool:
     try:
         path = _file_of(row)
-        target = _place_for(row, path)
+        return _is_copied(_place_for(row, path, roots), os.stat(path))
+    except (OSError, NotSupported, SessionNotFound):
+        return False
+
+
+def _archived(row: SessionRow, roots: _Roots) -> ArchiveResult:
+    try:
+        path = _file_of(row)
+        target = _place_for(row, path, roots)
         status = os.stat(path)
         if _is_copied(target, status):
             return ArchiveResult(session=row.id, path=path, copy=target, unchanged=True)
@@ -84,16 +101,18 @@ def _content(path: str) -> Iterator[bytes]:
             yield data
 
 
-def _place_for(row: SessionRow, path: str) -> str:
+def _place_for(row: SessionRow, path: str, roots: _Roots) -> str:
     """Return the path of the copy: below the archive as the original is below the agent's own root."""
     agent = row.agent or row.format or "pi"
-    inside = [
-        place
-        for place in places.known_places(agents=[agent]).places
-        if path.startswith(place.root + os.sep) and not place.is_archive
-    ]
-    root = max((place.root for place in inside), key=len, default=None)
-    below = os.path.join("other", os.path.basename(path)) if root is None else os.path.relpath(path, root)
+    if agent not in roots:
+        found = places.known_places(agents=[agent]).places
+        roots[agent] = [place.root for place in found if not place.is_archive]
+    inside = [root for root in roots[agent] if path.startswith(root + os.sep)]
+    below = (
+        os.path.relpath(path, max(inside, key=len))
+        if inside
+        else os.path.join("other", os.path.basename(path))
+    )
     return os.path.join(places.archive_root(agent), below)
 
 

@@ -111,10 +111,9 @@ def candidates(catalog: Catalog, query: Query, files: Collection[int], *, now_ms
             return _ranked(found, frozenset(), found, now_ms)
         column = next((term.text for term in query.terms if term.field == "in"), None)
         exact = _found(run, words, column, conditions, values, prefix=False)
-        every = exact
-        if len(exact) < _ENOUGH:
-            every = _found(run, words, column, conditions, values, prefix=True)
-        said = _said(run, words, every)
+        prefix = len(exact) < _ENOUGH
+        every = _found(run, words, column, conditions, values, prefix=True) if prefix else exact
+        said = _said(run, words, every, prefix=prefix)
         return _ranked(every, said, exact, now_ms)
 
 
@@ -275,12 +274,12 @@ def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order
     return found
 
 
-def _said(run: Any, words: list[Term], found: list[_Row]) -> frozenset[int]:
+def _said(run: Any, words: list[Term], found: list[_Row], *, prefix: bool) -> frozenset[int]:
     """Which of these match by what was said, and not only by what tools were given or printed."""
     if not found:
         return frozenset()
     query = "SELECT rowid FROM text WHERE text MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?"
-    values = (_match(words, "said", prefix=True), found[-1][0], _NEWEST)
+    values = (_match(words, "said", prefix=prefix), found[-1][0], _NEWEST)
     return frozenset(rowid for (rowid,) in run(query, values))
 
 

@@ -17,6 +17,8 @@ __all__ = ["VIEWS", "SqlProblem", "SqlResult", "ask"]
 VIEWS = ("sessions", "messages", "spending", "tools")
 _STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock
 _MOST = 100_000
+_LONGEST = 1 << 24  # bytes of one value
+_REFUSED = ("prohibited", "not authorized", "vtable constructor failed")
 
 
 class SqlProblem(ValueError):
@@ -40,6 +42,7 @@ def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
     connection = catalog.connection
     end = time.monotonic() + seconds
     connection.execute("PRAGMA query_only = ON")
+    longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
     connection.set_authorizer(_authorize)
     connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
     try:
@@ -48,12 +51,13 @@ def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError) as problem:
         if "interrupted" in str(problem):
             raise SqlProblem(f"the statement took longer than {seconds:g} s and was stopped") from None
-        if "prohibited" in str(problem) or "not authorized" in str(problem):
+        if any(sign in str(problem) for sign in _REFUSED):
             raise SqlProblem(f"only SELECT over {', '.join(VIEWS)} is allowed: {problem}") from None
         raise SqlProblem(str(problem)) from None
     finally:
         connection.set_progress_handler(None, 0)
         connection.set_authorizer(None)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
         connection.execute("PRAGMA query_only = OFF")
     columns = tuple(name for name, *_rest in cursor.description or ())
     if not columns:

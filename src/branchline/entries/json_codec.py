@@ -29,7 +29,7 @@ DEEPEST = 100
 
 _T = TypeVar("_T")
 
-_HOPELESS = re.compile(r"Input data was truncated$|JSON is malformed: .* \(byte 0\)$")
+_HOPELESS = r"Input data was truncated$|JSON is malformed: .* \(byte 0\)$"
 _NUMBERS = (b"N", b"I", b"-")  # how the numbers begin that only the standard library knows
 
 _encode = msgspec.json.Encoder().encode
@@ -74,7 +74,7 @@ def is_hopeless(text: bytes, reason: str) -> bool:
     It reads a few numbers that msgspec does not know, and half a character, after which msgspec may find the
     end of the text too early.
     """
-    return _HOPELESS.match(reason) is not None and text[:1] not in _NUMBERS and b"\\u" not in text[-24:]
+    return re.match(_HOPELESS, reason) is not None and text[:1] not in _NUMBERS and b"\\u" not in text[-24:]
 
 
 def convert(value: Any, shape: type[_T]) -> _T:

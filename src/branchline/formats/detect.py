@@ -16,7 +16,6 @@ import msgspec
 
 from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, json_codec
 from branchline.errors import NotASession
-from branchline.formats.lines import head_lines
 from branchline.formats.pi import PI
 from branchline.formats.pi.format import is_damaged_session
 from branchline.formats.protocol import Format
@@ -274,6 +273,8 @@ def unsupported_program(head: bytes) -> str | None:
 
     The first line with a type decides: an unknown type belongs to another agent.
     """
+    from branchline.formats.lines import head_lines  # noqa: PLC0415  not needed for known files
+
     for line in head_lines(head, _FIRST_LINES):
         fields = json_codec.loads_object(line)
         kind = None if fields is None else fields.get("type")

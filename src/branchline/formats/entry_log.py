@@ -56,6 +56,7 @@ class EntryLog(Generic[IndexT_co]):
         """Reads many ranges at once, for logs that can find them in one step."""
         self._mark = (0, b"")  # where reading stopped, and the bytes before it
         reader = format.reader.log_reader(name)
+        reader.reading.read = read
         self.is_restored = saved is not None and load(reader, memoryview(saved))
         """Whether a part of the index was restored instead of read from the log."""
         self.on_stale: Callable[[], None] = _nothing

@@ -16,8 +16,6 @@ import msgspec
 from branchline.context import ContextRules
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
-from branchline.formats.entry_text import EntryText
-from branchline.formats.log_index import LineChunk, LogIndex
 from branchline.formats.suffixes import JSONL
 from branchline.tree import ROOT
 
@@ -25,12 +23,14 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
 
     from branchline.formats.entry_log import EntryLog
+    from branchline.formats.entry_text import EntryText
+    from branchline.formats.log_index import LineChunk, LogIndex
 
     IndexT = DefaultTypeVar("IndexT", bound=LogIndex, default=Any)
 else:
-    IndexT = TypeVar("IndexT", bound=LogIndex)  # type variable defaults need Python 3.13
-IndexT_co = TypeVar("IndexT_co", bound=LogIndex, covariant=True)
-IndexT_contra = TypeVar("IndexT_contra", bound=LogIndex, contravariant=True)
+    IndexT = TypeVar("IndexT", bound="LogIndex")  # type variable defaults need Python 3.13
+IndexT_co = TypeVar("IndexT_co", bound="LogIndex", covariant=True)
+IndexT_contra = TypeVar("IndexT_contra", bound="LogIndex", contravariant=True)
 
 __all__ = [
     "CompressedFiles",

@@ -28,7 +28,7 @@ from branchline.tree import Finding
 
 __all__ = ["dump", "load"]
 
-_VERSION = f"{__version__}/3/{sys.byteorder}"
+_VERSION = f"{__version__}/5/{sys.byteorder}"
 """Increase the number when a reader or this form changes: data saved by another version is ignored."""
 _WORDS = 8  # number columns are aligned to this
 _FEW = 16  # keys that are looked up before all keys are loaded
@@ -51,7 +51,7 @@ class _Saved(msgspec.Struct, kw_only=True, array_like=True):
     withheld: list[int]
     other_objects: list[int]
     header: Header | None
-    header_line: bytes
+    header_size: int
     header_end: int
     file_version: int
     current_version: int
@@ -122,7 +122,7 @@ def dump(reader: LogReader[LogIndex]) -> bytes | None:
                 withheld=sorted(index.withheld),
                 other_objects=index.other_objects,
                 header=index.header,
-                header_line=index.header_line,
+                header_size=len(index.header_line),
                 header_end=index.header_end,
                 file_version=index.version,
                 current_version=index.current_version,
@@ -148,7 +148,10 @@ def dump(reader: LogReader[LogIndex]) -> bytes | None:
 
 
 def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
-    """Fill the index of a new reader; False, with nothing done, if another version saved these bytes."""
+    """Fill the index of a new reader; False, with nothing done, if another version saved these bytes.
+
+    The index must be able to read its log: texts are not saved, but where they are.
+    """
     if not isinstance(reader, LineReader):
         return False
     end = _WORDS + int.from_bytes(data[:_WORDS], "little")
@@ -170,7 +173,9 @@ def load(reader: LogReader[LogIndex], data: memoryview) -> bool:
     index.blocks = list(_chunks(_numbers(blocks), _numbers(ends), _numbers(shared)))
     index.withheld = set(saved.withheld)
     index.other_objects = saved.other_objects
-    index.header, index.header_line, index.header_end = saved.header, saved.header_line, saved.header_end
+    index.header, index.header_end = saved.header, saved.header_end
+    if saved.header_size:
+        index.header_line = index.read(saved.header_end - saved.header_size, saved.header_size)
     index.version, index.current_version = saved.file_version, saved.current_version
     index.labels, index.title = saved.labels, saved.title
     index.leaf, index.leaf_ambiguous = saved.leaf, saved.leaf_ambiguous

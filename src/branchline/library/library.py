@@ -37,7 +37,6 @@ from branchline.stores import (
     TrashStore,
     check_key,
     close_store,
-    key_for,
     open_store,
     trash_of,
 )
@@ -341,6 +340,8 @@ class SessionLibrary(LibraryShortcuts):
         The key is derived from the parts (:func:`branchline.stores.key_for`), so the lookup does not depend
         on the number of sessions. Raises NotSupported in a library of more than one store.
         """
+        from branchline.stores import key_for  # noqa: PLC0415  lists need none of it
+
         return self._get(self._one_store("get"), key_for(*parts), parts, on_conflict)
 
     def get_or_create(
@@ -361,6 +362,8 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.session import Session  # noqa: PLC0415  lists open none
 
         store = self._one_store("get_or_create")
+        from branchline.stores import key_for  # noqa: PLC0415  as above
+
         key = key_for(*parts)
         found = self._get(store, key, parts, on_conflict)
         if found is not None:

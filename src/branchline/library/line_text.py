@@ -82,6 +82,9 @@ def entry_texts(format_: Format, line: bytes, column: str | None = None) -> list
     return [column_text(one.said, one.tools, column) for one in documents_of(transcript)]
 
 
+_COUNTS = frozenset({"input", "input_tokens", "totalTokens", "total_tokens"})
+
+
 def line_texts(line: bytes, column: str | None = None) -> list[str]:
     """Return all texts on a line, in order, without ids, times and encoded data.
 
@@ -104,7 +107,11 @@ def line_texts(line: bytes, column: str | None = None) -> list[str]:
                 found.append(_unwrapped(one))
         elif isinstance(one, dict):
             waiting += reversed(
-                [inner for name, inner in one.items() if not isinstance(inner, str) or _counts(name, column)]
+                [
+                    inner
+                    for name, inner in one.items()
+                    if (_counts(name, column) if isinstance(inner, str) else not _is_usage(name, inner))
+                ]
             )
         elif isinstance(one, list):
             waiting += reversed(one)
@@ -114,6 +121,11 @@ def line_texts(line: bytes, column: str | None = None) -> list[str]:
 def _unwrapped(text: str) -> str:
     wrapped = re.fullmatch(_WRAPPED, text, re.DOTALL) if text.lstrip()[:1] == "<" else None
     return text if wrapped is None or f"</{wrapped[1]}>" in wrapped[2] else wrapped[2]
+
+
+def _is_usage(name: str, value: Any) -> bool:
+    """Whether these are token counts, which some agents store with names of tiers and regions."""
+    return name == "usage" and isinstance(value, dict) and not _COUNTS.isdisjoint(value)
 
 
 def _counts(name: str, column: str | None) -> bool:

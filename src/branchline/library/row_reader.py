@@ -7,7 +7,7 @@ writes, locks or caches.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,14 +15,17 @@ from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import CompressedFiles, EntryLog, Format
+from branchline.formats import CompressedFiles, Format
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
 from branchline.plugins.formats import detect, format_named
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
-from branchline.tree import Tree
 from branchline.views.session_row import SessionRow
+
+if TYPE_CHECKING:
+    from branchline.formats import EntryLog
+    from branchline.tree import Tree
 
 __all__ = [
     "ReadLog",
@@ -124,6 +127,8 @@ def read_row(
 
 def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) -> ReadLog | None:
     """Return the row of a log that grew since its index was saved; None if the index cannot be used."""
+    from branchline.formats import EntryLog  # noqa: PLC0415  a list from the catalog reads no file
+
     format_ = format_named(format_name)
     if format_.companion is not None or format_.splitting is not None or format_.documents is not None:
         return None  # other files may have changed too
@@ -206,6 +211,8 @@ def _look_unpacked(log: _Log, stored: StoredLog, listed: Listed, *, draft: bool)
 
 
 def _transcript(log: _Log) -> EntryLog:
+    from branchline.formats import EntryLog  # noqa: PLC0415  as above
+
     transcript = EntryLog(log.format, log.read, log.name)
     if log.format.companion is not None:
         from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it

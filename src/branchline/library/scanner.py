@@ -26,7 +26,7 @@ from branchline.errors import (
     NotSupported,
     SessionNotFound,
 )
-from branchline.formats import EntryLog, Format, Peek
+from branchline.formats import Format, Peek
 from branchline.formats.suffixes import has_suffix, suffix_of, without_suffix
 from branchline.library.lookup import current_of_thread
 from branchline.library.real_path import real_path
@@ -61,10 +61,10 @@ from branchline.stores import (
 )
 from branchline.stores.protocol import PACKED_IDENTITY
 from branchline.stores.walker import WalkResult, walk
-from branchline.tree import severity
 from branchline.views.session_row import ELSEWHERE, OTHER_AGENT, SessionRow
 
 if TYPE_CHECKING:
+    from branchline.formats import EntryLog
     from branchline.session import Session
 
 __all__ = [
@@ -379,6 +379,8 @@ class StoreScanner:
         return None if places.resolve_cwd(header.cwd) == self.cwd else ELSEWHERE
 
     def _is_empty(self, transcript: EntryLog) -> bool:
+        from branchline.tree import severity  # noqa: PLC0415  only asked before pruning
+
         reading = transcript.reading
         return (
             reading.header is not None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -36,7 +37,7 @@ from branchline.library.scanner import Scanner, SeenFile
 from branchline.library.text_index import index_text, stale_files
 from branchline.stores import SkippedFile, snapshot_of
 from branchline.views.hits import Hit, HitPlace, Hits, Snippet, find_ranges, make_snippet, matches_all
-from branchline.views.query import Query, Term, role_name
+from branchline.views.query import Query, Term, role_name, unknown_fields
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ class _Run:
         compared = self.scanner.compare(partial(catalog.states, with_text=True))
         self.covered = compared.unchanged
         left, missing = self._catch_up(catalog, compared.changed)
+        self._leave_out_unlisted(catalog)
         allowed = self._allowed(catalog)
         total, at_least, found = 0, False, False
         if self.pattern is None and is_indexable(self.query):
@@ -213,6 +215,8 @@ class _Run:
             one = known.get(self._path(file))
             if one is not None and one.is_indexed and one.stamp == self.scanner.stored_log(file).stamp:
                 self.covered[one.id] = file
+        waiting = len(compared.files) - len(self.covered)
+        self._leave_out_unlisted(catalog)
         groups: dict[int, list[Candidate]] = {}
         for found in documents_marked(catalog, scores):
             if found.file in self.covered:
@@ -225,7 +229,7 @@ class _Run:
             len(self.covered),
             at_least=False,
             total=len(self.found),
-            unindexed=len(compared.files) - len(self.covered),
+            unindexed=waiting,
         )
 
     def _begin(self) -> None:
@@ -245,6 +249,8 @@ class _Run:
 
     def _load_rows(self, numbers: Collection[int]) -> None:
         assert self.catalog is not None
+        if not numbers:
+            return
         records = self.catalog.records(numbers)
         for number in numbers:
             record, file = records.get(number), self.covered[number]
@@ -257,8 +263,20 @@ class _Run:
     def _annotated(self, row: SessionRow) -> SessionRow:
         return row if self.annotations is None else self.annotations.applied(row)
 
+    def _leave_out_unlisted(self, catalog: Catalog) -> None:
+        """Leave out indexed files that are not listed: of sub-agents, or of other directories."""
+        if not self.scanner.restricts:
+            return
+        if self.scanner.cwd is None:
+            unlisted = subagent_files(catalog)
+        else:
+            self._load_rows(self.covered.keys())
+            unlisted = {number for number, row in self.rows.items() if row is None}
+        if unlisted:
+            self.covered = {number: file for number, file in self.covered.items() if number not in unlisted}
+
     def _allowed(self, catalog: Catalog) -> set[int] | None:
-        """The files that match the scope and the terms about whole sessions; None for all."""
+        """The files that match the terms about whole sessions; None for all."""
         allowed: set[int] | None = None
         for term in self.query.terms:
             if term.field in ("model", "branch", "cost", "tokens", "label") or (
@@ -266,16 +284,14 @@ class _Run:
             ):
                 some = files_matching(catalog, term)
                 allowed = some if allowed is None else allowed & some
-        named = [term for term in self.query.terms if _is_about_row(term)]
-        if self.scanner.restricts and self.scanner.cwd is None and not named:  # only sub-agents are left out
-            if started := subagent_files(catalog):
-                return (self.covered.keys() if allowed is None else allowed & self.covered.keys()) - started
-        elif named or self.scanner.restricts:
-            inside = self.covered.keys() if allowed is None else allowed & self.covered.keys()
+        if allowed is not None:
+            allowed &= self.covered.keys()
+        if named := [term for term in self.query.terms if _is_about_row(term)]:
+            inside = self.covered.keys() if allowed is None else allowed
             self._load_rows(inside)
             rows = ((number, self.rows[number]) for number in inside)
             allowed = {number for number, row in rows if row is not None and _is_named(named, row)}
-        return allowed if allowed is None else allowed & self.covered.keys()
+        return allowed
 
     # -- the index ------------------------------------------------------------------------------------
 
@@ -285,25 +301,27 @@ class _Run:
         scope: Collection[int] = covered if allowed is None else allowed
         answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
         total = answer.total
-        taken: dict[int, int] = {}
         later: list[RankedEntry] = []
-        for one in answer.groups:
-            if len(self.found) >= self.limit:
-                break
-            if taken.get(one.file, 0) >= _PER_SESSION:
-                later.append(one)
-                continue
-            taken[one.file] = taken.get(one.file, 0) + 1
-            self._take(one.score, documents_numbered(catalog, one.documents))
-        for one in later[: max(0, self.limit - len(self.found))]:
-            self._take(one.score, documents_numbered(catalog, one.documents))
+        first = _few_per_session(answer.groups, later)
+        while some := list(islice(first, self.limit - len(self.found))):
+            self._take_all(catalog, some)
+        self._take_all(catalog, later[: self.limit - len(self.found)])
         named = [
             match for match in titles(catalog, self.query) if match.file in covered and match.file in scope
         ]
         total += len(named)
-        for match in named[: self.limit]:  # the latest first, as they are ranked
+        latest = named[: self.limit]  # as they are ranked
+        self._load_rows({match.file for match in latest} - self.rows.keys())
+        for match in latest:
             self._take_title(match)
         return total, answer.at_least, answer.total > 0
+
+    def _take_all(self, catalog: Catalog, groups: Sequence[RankedEntry]) -> None:
+        numbers = [number for one in groups for number in one.documents]
+        documents = {one.id: one for one in documents_numbered(catalog, numbers)}
+        self._load_rows({one.file for one in documents.values()} & (self.covered.keys() - self.rows.keys()))
+        for one in groups:
+            self._take(one.score, [documents[number] for number in one.documents if number in documents])
 
     def _take(self, score: float, group: list[Candidate]) -> None:
         places = []
@@ -585,6 +603,8 @@ class _Run:
         ]
         if self.ended:
             self.notes.append(self.ended)
+        if not hits:
+            self.notes += unknown_fields(self.query)
         return Hits(
             hits,
             total=max(total, len(hits)),
@@ -613,6 +633,17 @@ class _worker:  # noqa: N801  used like a function
     def __exit__(self, *raised: object) -> None:
         if self._worker is not None:
             self._worker.__exit__(*raised)
+
+
+def _few_per_session(groups: Iterable[RankedEntry], later: list[RankedEntry]) -> Iterator[RankedEntry]:
+    """Yield the first few entries of each session; the others go to ``later``."""
+    taken: dict[int, int] = {}
+    for one in groups:
+        count = taken[one.file] = taken.get(one.file, 0) + 1
+        if count <= _PER_SESSION:
+            yield one
+        else:
+            later.append(one)
 
 
 def _documents_with(

@@ -8,12 +8,9 @@ The package knows bytes, offsets and newlines; it does not know what a line mean
 - a torn tail never swallows the next line, and reading never writes.
 """
 
-from branchline.log.decompressed import DecompressedLog
-from branchline.log.directories import create_directory, sync_directory
-from branchline.log.file import FileLog
-from branchline.log.filesystems import filesystem_warning
-from branchline.log.locks import is_locked
-from branchline.log.memory import MemoryLog
+from typing import TYPE_CHECKING, Any
+
+from branchline import _lazy
 from branchline.log.protocol import (
     CompareAndAppendLog,
     Durability,
@@ -26,9 +23,17 @@ from branchline.log.protocol import (
     Writer,
     follow,
 )
-from branchline.log.replace import publish_file, replace_file, write_file
-from branchline.log.spool import Spool
 from branchline.log.system import SYSTEM, System
+
+if TYPE_CHECKING:
+    from branchline.log.decompressed import DecompressedLog
+    from branchline.log.directories import create_directory, sync_directory
+    from branchline.log.file import FileLog
+    from branchline.log.filesystems import filesystem_warning
+    from branchline.log.locks import is_locked
+    from branchline.log.memory import MemoryLog
+    from branchline.log.replace import publish_file, replace_file, write_file
+    from branchline.log.spool import Spool
 
 __all__ = [
     "SYSTEM",
@@ -55,3 +60,19 @@ __all__ = [
     "sync_directory",
     "write_file",
 ]
+
+_OPENED = {
+    "decompressed": ("DecompressedLog",),
+    "directories": ("create_directory", "sync_directory"),
+    "file": ("FileLog",),
+    "filesystems": ("filesystem_warning",),
+    "locks": ("is_locked",),
+    "memory": ("MemoryLog",),
+    "replace": ("publish_file", "replace_file", "write_file"),
+    "spool": ("Spool",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name on first access: a search opens no log."""
+    return _lazy.lazy_attribute(__name__, _OPENED, name)

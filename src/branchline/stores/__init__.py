@@ -1,9 +1,10 @@
 """Keyed logs behind one small protocol: files, memory, SQLite, PostgreSQL, and other agents' databases."""
 
+from typing import TYPE_CHECKING, Any
+
+from branchline import _lazy
 from branchline.stores.address import absolute_path, is_address, is_server_address, shared_store
 from branchline.stores.files import FilesStore
-from branchline.stores.keys import key_for, parts_of
-from branchline.stores.memory import MemoryStore
 from branchline.stores.packed import Allowance, Listed, unpacked, unpacked_for_listing
 from branchline.stores.protocol import (
     AddressedStore,
@@ -37,6 +38,10 @@ from branchline.stores.sources import (
     snapshot_of,
     stored_at,
 )
+
+if TYPE_CHECKING:
+    from branchline.stores.keys import key_for, parts_of
+    from branchline.stores.memory import MemoryStore
 
 __all__ = [
     "AddressedStore",
@@ -80,3 +85,10 @@ __all__ = [
     "unpacked",
     "unpacked_for_listing",
 ]
+
+_LATER = {"keys": ("key_for", "parts_of"), "memory": ("MemoryStore",)}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name on first access: neither lists nor searches need these."""
+    return _lazy.lazy_attribute(__name__, _LATER, name)

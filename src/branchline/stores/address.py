@@ -19,7 +19,6 @@ import threading
 from branchline.errors import NotSupported
 from branchline.log.system import read_beginning
 from branchline.stores.protocol import ClosableStore
-from branchline.stores.rows import APPLICATION
 
 __all__ = [
     "DATABASE_SUFFIXES",
@@ -32,8 +31,8 @@ __all__ = [
 
 DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """File suffixes of SQLite databases."""
-_SERVER = re.compile(r"postgres(?:ql)?://", re.IGNORECASE).match
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://").match
+_SERVERS = ("postgres://", "postgresql://")
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+://"
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_OFFSET = 68
 
@@ -45,7 +44,7 @@ _guard = threading.Lock()
 
 def is_server_address(where: str) -> bool:
     """Return whether a text is the address of a database server."""
-    return _SERVER(where) is not None
+    return where[:16].lower().startswith(_SERVERS)
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
@@ -59,9 +58,11 @@ def is_address(where: str) -> bool:
 
     Raises NotSupported for the address of another kind of server.
     """
+    from branchline.stores.rows import APPLICATION  # noqa: PLC0415  most paths are files
+
     if is_server_address(where):
         return True
-    if (scheme := _SCHEME(where)) is not None and not os.path.exists(where):
+    if (scheme := re.match(_SCHEME, where)) is not None and not os.path.exists(where):
         # Not the address itself, which may hold a password.
         raise NotSupported(
             f"{scheme[0]}… is not a store: a store is a directory, a SQLite file such as sessions.db, or "

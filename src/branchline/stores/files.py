@@ -13,22 +13,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
+from branchline import log
 from branchline.errors import LogError, NotASession, SessionNotFound
 from branchline.formats.suffixes import JSONL, SUFFIXES, suffix_of, without_suffix
-from branchline.log import (
-    SYSTEM,
-    Durability,
-    FileLog,
-    System,
-    is_locked,
-    publish_file,
-    sync_directory,
-    write_file,
-)
-from branchline.log.open_files import open_files
+from branchline.log import SYSTEM, Durability, System
 from branchline.log.system import describe_oserror
-from branchline.stores.companion_folders import companion_folder, move_folder
 from branchline.stores.protocol import (
     FileStamp,
     Read,
@@ -41,7 +32,10 @@ from branchline.stores.protocol import (
     page_of,
 )
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
-from branchline.stores.trash import Trash
+
+if TYPE_CHECKING:
+    from branchline.log import FileLog
+    from branchline.stores.trash import Trash
 
 __all__ = ["SIDE_FOLDER", "FilesStore", "draft_at", "snapshot_of_file", "store_at", "why_hidden"]
 
@@ -144,6 +138,8 @@ class FilesStore:
 
     def in_use(self, keys: Iterable[str]) -> set[str]:
         """Return the keys of files that a writer has locked or, on Linux, that any process has open."""
+        from branchline.log.open_files import open_files  # noqa: PLC0415  not needed for listing
+
         used = set()
         keys = tuple(keys)
         opened = {found.identity for found in open_files(SUFFIXES)} if keys else set()
@@ -154,7 +150,7 @@ class FilesStore:
                 except OSError:
                     continue
                 identity = (status.st_dev, status.st_ino)
-                if identity in opened or is_locked(os.path.realpath(path), identity):
+                if identity in opened or log.is_locked(os.path.realpath(path), identity):
                     used.add(key)
         return used
 
@@ -178,7 +174,7 @@ class FilesStore:
         if os.path.lexists(other):
             raise self._taken("create", key)
         try:
-            return FileLog.create(
+            return log.FileLog.create(
                 path, data, durability=durability, lock_timeout=self._lock_timeout, system=self._system
             )
         except FileExistsError:
@@ -190,7 +186,7 @@ class FilesStore:
         if os.path.lexists(path) or os.path.lexists(self.draft_path(key)):
             raise self._taken("create", key)
         try:
-            write_file(path, pieces, system=self._system)
+            log.write_file(path, pieces, system=self._system)
         except FileExistsError:
             raise self._taken("create", key) from None
         found = self.stat(key)
@@ -201,7 +197,7 @@ class FilesStore:
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
         path = self.path_of(key)
         try:
-            publish_file(self.draft_path(key), path, system=self._system)
+            log.publish_file(self.draft_path(key), path, system=self._system)
         except FileNotFoundError:
             raise SessionNotFound(f"no draft named {key!r} in {self.directory}") from None
         except FileExistsError:
@@ -213,7 +209,7 @@ class FilesStore:
             self._system.unlink(self.draft_path(key))
         except FileNotFoundError:
             return False
-        sync_directory(self._draft_directory, self._system)
+        log.sync_directory(self._draft_directory, self._system)
         return True
 
     def drop_empty_folders(self) -> None:
@@ -235,14 +231,15 @@ class FilesStore:
             raise self._taken(f"rename {key!r}", new_key)
         self._require_free_folder(f"rename {key!r}", source, target)
         try:
-            publish_file(source, target, system=self._system)
+            log.publish_file(source, target, system=self._system)
         except FileNotFoundError:
             raise self._no_session(key) from None
         except FileExistsError:
             raise self._taken(f"rename {key!r}", new_key) from None
-        move_folder(source, target, self._system)
-        from branchline.log.seals import move_seal  # noqa: PLC0415  not needed for listing
+        from branchline.log.seals import move_seal  # noqa: PLC0415  as above
+        from branchline.stores.companion_folders import move_folder  # noqa: PLC0415  as above
 
+        move_folder(source, target, self._system)
         move_seal(source, target, self._system)
         found = self.stat(new_key)
         if found is None:
@@ -284,7 +281,7 @@ class FilesStore:
     # -- inside ---------------------------------------------------------------------------------------
 
     def _log(self, path: str, durability: Durability) -> FileLog:
-        return FileLog(path, durability=durability, lock_timeout=self._lock_timeout, system=self._system)
+        return log.FileLog(path, durability=durability, lock_timeout=self._lock_timeout, system=self._system)
 
     def _no_session(self, key: str) -> SessionNotFound:
         return SessionNotFound(f"no session named {key!r} in {self.directory}")
@@ -296,6 +293,8 @@ class FilesStore:
 
     def _require_free_folder(self, doing: str, source: str, target: str) -> None:
         """Raise FileExistsError if the companion folder of a file cannot be moved with it."""
+        from branchline.stores.companion_folders import companion_folder  # noqa: PLC0415  as above
+
         taken = without_suffix(target)
         if companion_folder(source) is not None and os.path.lexists(taken):
             raise FileExistsError(f"cannot {doing}: its folder belongs to it, and {taken} already exists")
@@ -315,6 +314,8 @@ class FilesStore:
 
     @property
     def _trash(self) -> Trash:
+        from branchline.stores.trash import Trash  # noqa: PLC0415  as above
+
         return Trash(os.path.join(self.directory, SIDE_FOLDER, "trash"), self._system)
 
     @property

@@ -16,14 +16,18 @@ gigabyte of ordinary content in 20 seconds and 1.5 GB; only a file larger than 1
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from branchline import log
 from branchline.errors import BranchlineError, TooLarge
 from branchline.formats import CompressedFiles, Content, unpacked_head
-from branchline.log import Spool
 from branchline.stores.protocol import Read
 from branchline.views.humanize import format_size
+
+if TYPE_CHECKING:
+    from branchline.log import Spool
 
 __all__ = ["Allowance", "Listed", "unpacked", "unpacked_for_listing"]
 
@@ -100,7 +104,7 @@ def unpacked(
     Raises TooLarge if a limit is exceeded, and NotSupported like :meth:`CompressedFiles.decompress`.
     """
     allowance = Allowance() if allowance is None else allowance
-    return Spool(allowance.check(compression.decompress(read), size))
+    return log.Spool(allowance.check(compression.decompress(read), size))
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -120,11 +124,11 @@ def unpacked_for_listing(compression: CompressedFiles, read: Read, size: int) ->
     allowance = Allowance()
     chunks = allowance.check(compression.decompress(read), size)
     try:
-        return Listed(Spool(_limited(chunks, allowance.limit // _LISTED)), whole=True)
+        return Listed(log.Spool(_limited(chunks, allowance.limit // _LISTED)), whole=True)
     except _TooLong:
-        return Listed(Spool([unpacked_head(compression, read)]), whole=False)
+        return Listed(log.Spool([unpacked_head(compression, read)]), whole=False)
     except BranchlineError as problem:
-        return Listed(Spool([unpacked_head(compression, read)]), whole=False, problem=problem)
+        return Listed(log.Spool([unpacked_head(compression, read)]), whole=False, problem=problem)
 
 
 class _TooLong(Exception):

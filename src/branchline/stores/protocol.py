@@ -278,8 +278,8 @@ def trash_of(store: Store) -> TrashStore:
 
 _MAX_KEY_BYTES = 249
 """Maximum bytes of a key: a file name can have 255, and ``.jsonl`` takes six of them."""
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}").fullmatch
-_FORBIDDEN = re.compile(r"[/\\\x00-\x1f\x7f]").search
+_PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}"
+_FORBIDDEN = r"[/\\\x00-\x1f\x7f]"
 
 
 def check_key(key: str) -> str:
@@ -291,9 +291,9 @@ def check_key(key: str) -> str:
 
 def is_key(key: str) -> bool:
     """Return whether a text is a valid key."""
-    if _PLAIN(key) is not None:
+    if re.fullmatch(_PLAIN, key) is not None:
         return True
-    if not key or key[0] == "." or _FORBIDDEN(key) is not None or key != key.strip():
+    if not key or key[0] == "." or re.search(_FORBIDDEN, key) is not None or key != key.strip():
         return False
     try:
         return len(key.encode("utf-8", "surrogateescape")) <= _MAX_KEY_BYTES

@@ -17,9 +17,11 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from branchline import log as logs
 from branchline.errors import (
     Ambiguous,
     BranchlineError,
@@ -33,7 +35,8 @@ from branchline.errors import (
 from branchline.formats import BUILTIN_FORMATS, DatabaseSessions, DocumentFiles, Format, SessionVersion
 from branchline.formats.detect import builtin_format
 from branchline.formats.suffixes import has_suffix
-from branchline.log import Durability, FileLog, Log, Spool, Writer
+from branchline.log import Durability, Log, Writer
+from branchline.log.system import opening
 from branchline.plugins.formats import installed_formats
 from branchline.stores.address import is_address, is_server_address, own_store, shared_store
 from branchline.stores.files import FilesStore, snapshot_of_file
@@ -56,6 +59,9 @@ from branchline.stores.protocol import (
     is_key,
     page_of,
 )
+
+if TYPE_CHECKING:
+    from branchline.log import FileLog, Spool
 
 __all__ = [
     "DatabaseStore",
@@ -81,7 +87,7 @@ _IN_MEMORY = 1 << 26
 _LARGEST_COMPANION = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _KEY_BYTES = 64
-_FIRST_KEY = re.compile(rb'(?:%b)?\s*\{\s*"(\w+)"\s*:' % _BOM)
+_FIRST_KEY = rb'(?:%b)?\s*\{\s*"(\w+)"\s*:' % _BOM
 
 
 class SessionAddress(msgspec.Struct, frozen=True):
@@ -237,7 +243,7 @@ class DatabaseStore:
 
     def _content(self, key: str) -> Spool:
         database = self._database
-        content = read_database(self.path, lambda query: Spool(database.lines(query, key), _IN_MEMORY))
+        content = read_database(self.path, lambda query: logs.Spool(database.lines(query, key), _IN_MEMORY))
         if not content.size():
             raise self._no_session(key)
         return content
@@ -348,9 +354,10 @@ def open_log(path: str, *, durability: Durability = "fsync") -> Log:
         return DerivedLog(path, key, lambda: _page_content(path), lambda: FileStamp.of(os.stat(path)))
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.open(_only_key(database))
-    log = FileLog(path, durability=durability)
+    log = logs.FileLog(path, durability=durability)
     try:
-        documents = _document_in(log)
+        with opening(path):
+            documents = _document_in(log)
     except BaseException:
         log.close()
         raise
@@ -474,7 +481,7 @@ class _LazyContent:
             known += len(chunk)
         self._head = b"".join(made)
         if known < end:
-            self._rest = Spool(chain((self._head,), self._pieces))
+            self._rest = logs.Spool(chain((self._head,), self._pieces))
 
     def close(self) -> None:
         if self._rest is not None:
@@ -499,7 +506,7 @@ def _documents_at(path: str) -> Format | None:
 
 def _document_in(log: FileLog) -> Format | None:
     """Return the format whose document a file is, although its path does not tell."""
-    first_key = _FIRST_KEY.match(log.read(0, _KEY_BYTES))
+    first_key = re.match(_FIRST_KEY, log.read(0, _KEY_BYTES))
     key = b"" if first_key is None else first_key[1]
     formats = [builtin_format(program.name) for program in BUILTIN_FORMATS if key in program.document_keys]
     formats += [one for one in installed_formats().formats if one.documents]
@@ -561,7 +568,7 @@ def _document_content(path: str, format_: Format) -> Spool:
     assert documents is not None
     with snapshot_of_file(path) as read:
         content = _FileContent(path, read)
-        return Spool(documents.lines(content, path, companion_reader(path, documents)), _IN_MEMORY)
+        return logs.Spool(documents.lines(content, path, companion_reader(path, documents)), _IN_MEMORY)
 
 
 class _FileContent:
@@ -607,7 +614,7 @@ def _page_content(path: str) -> Spool:
     """Return the lines of the session in a page. Raises NotASession if they are missing or altered."""
     with _page_reader(path) as (pages, read):
         size = os.path.getsize(path)
-        return Spool(Allowance().check(pages.packed_lines(read), size))
+        return logs.Spool(Allowance().check(pages.packed_lines(read), size))
 
 
 def page_files(path: str) -> dict[str, bytes]:
@@ -629,7 +636,7 @@ def _page_key(path: str) -> str:
 def _page_reader(path: str) -> Iterator[tuple[ModuleType, Read]]:
     from branchline.views.html import single_page  # noqa: PLC0415  only pages need it
 
-    with FileLog(path, writable=False) as log:
+    with logs.FileLog(path, writable=False) as log:
         try:
             single_page.require_single_page(log.read(0, 4096))
             yield single_page, log.read

@@ -51,6 +51,10 @@ class BackwardLinker(Linker):
         """Register pending keys; nothing else is deferred."""
         self._claim()
 
+    @property
+    def is_plain(self) -> bool:
+        return super().is_plain and not self._lost
+
     def findings(self) -> list[LinkFinding]:
         return sorted([*self._oddities, *self._lost], key=lambda oddity: oddity.position)
 

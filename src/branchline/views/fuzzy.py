@@ -7,7 +7,7 @@ import re
 __all__ = ["fuzzy_score"]
 
 _BREAKS = frozenset(" -_./:\t\n")
-_SWAPPED = re.compile(r"([a-z]+)([0-9]+)|([0-9]+)([a-z]+)")
+_SWAPPED = r"([a-z]+)([0-9]+)|([0-9]+)([a-z]+)"
 _GAP, _RUN, _START, _PLACE, _WHOLE, _SWAP = 2.0, 5.0, 10.0, 0.1, 100.0, 5.0
 
 
@@ -21,7 +21,7 @@ def fuzzy_score(letters: str, text: str) -> float | None:
     if not letters:
         return 0.0
     found = _best(letters, text)
-    if found is None and (swapped := _SWAPPED.fullmatch(letters)) is not None:
+    if found is None and (swapped := re.fullmatch(_SWAPPED, letters)) is not None:
         first, second = (swapped[1], swapped[2]) if swapped[1] else (swapped[3], swapped[4])
         found = _best(second + first, text)
         return None if found is None else found + _SWAP

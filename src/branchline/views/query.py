@@ -29,6 +29,7 @@ __all__ = [
     "Term",
     "parse_query",
     "role_name",
+    "unknown_fields",
 ]
 
 Field = Literal[
@@ -54,12 +55,13 @@ _TOKEN = re.compile(
     r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
 _RANK = 1_000_000.0
+_MOST_TERMS = 200
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
 }
 _ALIASES: dict[str, Field] = {"path": "file"}
-_AMOUNT = re.compile(r"([<>]=?)(\d+(?:\.\d+)?)([km]?)")
+_AMOUNT = r"([<>]=?)(\d+(?:\.\d+)?)([km]?)"
 _SCALE = {"": 1.0, "k": 1e3, "m": 1e6}
 _MEANT: dict[str, str] = {
     "dir": "cwd",
@@ -284,7 +286,7 @@ def parse_query(text: str, *, now: datetime) -> Query:
             choices = ", ".join(f"{field}:{one}" for one in _CHOICES[field])
             return Query(terms=tuple(terms), problem=f"there is no {field}:{value}; there are {choices}")
         if field in ("cost", "tokens"):
-            amount = _AMOUNT.fullmatch(value)
+            amount = re.fullmatch(_AMOUNT, value)
             if amount is None:
                 example = "cost:>1 or cost:<0.5" if field == "cost" else "tokens:>100k or tokens:<5000"
                 return Query(terms=tuple(terms), problem=f"{field}:{value} compares nothing; write {example}")
@@ -302,7 +304,10 @@ def parse_query(text: str, *, now: datetime) -> Query:
         else:
             kind: Literal["word", "phrase"] = "word" if phrase is None else "phrase"
             terms.append(Term(kind=kind, field=field, text=value))
-    return Query(terms=tuple(terms))
+    different = tuple(dict.fromkeys(terms))
+    if len(different) > _MOST_TERMS:
+        return Query(problem=f"a query of {len(different)} words is too long; use at most {_MOST_TERMS}")
+    return Query(terms=different)
 
 
 def _unknown_field(name: str) -> str:
@@ -312,6 +317,16 @@ def _unknown_field(name: str) -> str:
     return (
         f'there is no field {name}: {hint}There are {known} Write "{name}:…" in quotes to look for the text.'
     )
+
+
+def unknown_fields(query: Query) -> list[str]:
+    """Describe the words that look like a field, for a search that found nothing."""
+    known = " ".join(f"{field}:" for field in FIELDS)
+    return [
+        f"{term.text} was searched as text, because there is no field {found[1]}: There are {known}"
+        for term in query.terms
+        if term.field is None and term.kind == "word" and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
+    ]
 
 
 def _pattern(pattern: str) -> Query:

@@ -35,7 +35,7 @@ def label_time(time: str, now: datetime) -> str:
     return day if moment.year == now.year else f"{moment.year % 100:02d}/{day}"
 
 
-_AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w|mo|y)")
+_AGO = r"(\d{1,6})\s*(m|h|d|w|mo|y)"
 _MINUTES = {"m": 1, "h": 60, "d": 1440, "w": 7 * 1440, "mo": 30 * 1440, "y": 365 * 1440}
 WRITTEN_AS = "2026-11-01, 2026-11, today, yesterday, 12h, 7d, 2w, 3mo or 1y"
 """The notation of times in options and queries. Units are those of lists: ``3m`` is minutes."""
@@ -51,7 +51,7 @@ def time_of(words: str, now: datetime) -> datetime | None:
     try:
         if text in ("today", "yesterday"):
             return midnight - timedelta(days=text == "yesterday")
-        if ago := _AGO.fullmatch(text):
+        if ago := re.fullmatch(_AGO, text):
             return now - timedelta(minutes=int(ago[1]) * _MINUTES[ago[2]])
         moment = datetime.fromisoformat(f"{text}-01" if re.fullmatch(r"\d{4}-\d\d", text) else text)
     except (ValueError, OverflowError):

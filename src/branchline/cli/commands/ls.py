@@ -92,10 +92,14 @@ def ls_command(
 
 
 def _warn_of_deletion(listing: Listing) -> None:
-    """Print which sessions their agents will delete soon."""
+    """Print which sessions their agents will delete soon, unless the archive has them."""
     from branchline.views.session_row import expires_within
 
     soon = [row for row in listing if expires_within(row, _SOON_DAYS, now=time.time())]
+    if soon:
+        from branchline.actions.archive import unarchived
+
+        soon = unarchived(soon)
     if soon:
         agents = ", ".join(sorted({row.agent or row.format or "" for row in soon}))
         remark(

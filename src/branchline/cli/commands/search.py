@@ -23,7 +23,7 @@ __all__ = ["search_command"]
 
 _SEVERAL_WORDS = frozenset({"cwd", "file", "path", "model", "tool", "label", "branch"})
 """The fields whose value may be several words; what follows any other is the rest of the query."""
-_FIELD = re.compile(r"\s[A-Za-z]+:")
+_FIELD = r"\s[A-Za-z]+:"
 _behind: list[subprocess.Popen[bytes]] = []
 """Background processes, which outlive this one."""
 
@@ -104,7 +104,7 @@ def _quoted(word: str) -> str:
     if " " not in word or '"' in word or word.lower().startswith("re:"):
         return word
     field, _colon, rest = word.partition(":")
-    if field.lower() in _SEVERAL_WORDS and _FIELD.search(rest) is None:
+    if field.lower() in _SEVERAL_WORDS and re.search(_FIELD, rest) is None:
         return f'{field}:"{rest}"'
     return word
 

@@ -13,18 +13,16 @@ from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
-from branchline.formats.claude_code.records import decode_record
 from branchline.formats.claude_code.rows import CLEARED, PROVENANCE
-from branchline.formats.claude_code.texts import ClaudeCodeTexts
 from branchline.formats.claude_code.unsupported import CANNOT
-from branchline.formats.derived_ids import is_uuid, uuid4_from
-from branchline.formats.entry_log import EntryLog
-from branchline.formats.lines import head_lines
-from branchline.formats.protocol import Format, FormatReader, FormatTraits, FormatWriter
+from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits, FormatWriter
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
     from branchline.formats.claude_code.reader import ClaudeCodeReader
+    from branchline.formats.entry_log import EntryLog
+    from branchline.formats.entry_text import EntryText
+    from branchline.formats.log_index import LineChunk
 
 __all__ = ["CLAUDE_CODE"]
 
@@ -119,6 +117,8 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
 
         Every release adds kinds: an unknown one is not conclusive if records of the tree follow.
         """
+        from branchline.formats.lines import head_lines  # noqa: PLC0415  searches read no file
+
         strange = False
         for line in head_lines(head):
             if not line.strip():
@@ -138,7 +138,7 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
         return not head and re.search(_PLACE, path) is not None
 
     def log_reader(self, path: str = "") -> ClaudeCodeReader:
-        from branchline.formats.claude_code.reader import ClaudeCodeReader  # noqa: PLC0415  searches read no file
+        from branchline.formats.claude_code.reader import ClaudeCodeReader  # noqa: PLC0415  as above
 
         return ClaudeCodeReader(path)
 
@@ -151,6 +151,8 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
         return header
 
     def decode(self, line: bytes, index: ClaudeCodeLogIndex, position: int) -> Entry:
+        from branchline.formats.claude_code.records import decode_record  # noqa: PLC0415  as above
+
         return decode_record(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
@@ -175,11 +177,14 @@ class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeLogIndex"]):
     """Writes new transcripts that Claude Code 2.1 can resume; never changes existing ones."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
+        from branchline.formats.derived_ids import uuid4_from  # noqa: PLC0415  searches write nothing
+
         del timestamp
         return uuid4_from(fresh)
 
     def encode_header(self, header: Header) -> bytes:
         from branchline.formats.claude_code.writer import provenance_line  # noqa: PLC0415
+        from branchline.formats.derived_ids import is_uuid  # noqa: PLC0415
 
         if not is_uuid(header.id):
             raise NotSupported(f"cannot write a Claude Code session with the id {header.id!r}: not a UUID")
@@ -201,6 +206,17 @@ class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeLogIndex"]):
 
         lines = copied_lines(transcript, range(len(transcript.tree)), header)
         return self.encode_header(header) + b"".join(lines)
+
+
+class ClaudeCodeTexts(EntryTexts["ClaudeCodeLogIndex"]):
+    """Extracts the text of prompts, answers and results in bulk."""
+
+    def texts(
+        self, data: bytes, index: ClaudeCodeLogIndex, block: LineChunk
+    ) -> Sequence[EntryText | None] | None:
+        from branchline.formats.claude_code.texts import record_texts  # noqa: PLC0415  only indexing needs it
+
+        return record_texts(data, index, block)
 
 
 CLAUDE_CODE = Format(

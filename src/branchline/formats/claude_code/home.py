@@ -11,7 +11,7 @@ from branchline.formats.protocol import FormatHome
 
 __all__ = ["ClaudeCodeHome", "agent_of"]
 
-_AGENT_FILE = re.compile(r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$")
+_AGENT_FILE = r"(?:^|[/\\])agent-([^/\\]+)\.jsonl$"
 _LONGEST = 200  # longer directory names are abbreviated by Claude Code
 
 
@@ -21,7 +21,7 @@ def _slug(cwd: str) -> str:
 
 def agent_of(path: str) -> str | None:
     """The id of the sub-agent whose file this is, as its name says; None for other files."""
-    found = _AGENT_FILE.search(path)
+    found = re.search(_AGENT_FILE, path)
     return None if found is None else found[1]
 
 

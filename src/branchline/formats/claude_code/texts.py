@@ -18,12 +18,11 @@ from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS
 from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT
 from branchline.formats.entry_text import EntryText, files_in, strings_in
 from branchline.formats.log_index import LineChunk
-from branchline.formats.protocol import EntryTexts
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
 
-__all__ = ["ClaudeCodeTexts"]
+__all__ = ["record_texts"]
 
 
 class _Part(msgspec.Struct, gc=False):
@@ -78,32 +77,30 @@ _CALLS = frozenset({"tool_use", "server_tool_use"})
 _SILENT = frozenset({"image", "redacted_thinking"})
 
 
-class ClaudeCodeTexts(EntryTexts["ClaudeCodeLogIndex"]):
-    """Reads prompts, answers and results; everything else is left to the entry decoder."""
-
-    def texts(
-        self, data: bytes, index: ClaudeCodeLogIndex, block: LineChunk
-    ) -> Sequence[EntryText | None] | None:
-        try:
-            records = _decoder().decode_lines(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        if len(records) != len(block.ends):
-            return None
-        types, kinds, first = index.tree.types, index.kinds, block.first
-        found: list[EntryText | None] = []
-        for position, record in enumerate(records, first):
-            text = None
-            if record.message is not None and types[position] == "message":
-                kind = kinds[position]
-                if kind == ANSWER:
-                    text = _answer(record, record.message, index, position)
-                elif kind == RESULT:
-                    text = _result(record.message, index, position)
-                elif kind == HUMAN:
-                    text = _prompt(record.message)
-            found.append(text)
-        return found
+def record_texts(
+    data: bytes, index: ClaudeCodeLogIndex, block: LineChunk
+) -> Sequence[EntryText | None] | None:
+    """Return the texts of prompts, answers and results; everything else is left to the entry decoder."""
+    try:
+        records = _decoder().decode_lines(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if len(records) != len(block.ends):
+        return None
+    types, kinds, first = index.tree.types, index.kinds, block.first
+    found: list[EntryText | None] = []
+    for position, record in enumerate(records, first):
+        text = None
+        if record.message is not None and types[position] == "message":
+            kind = kinds[position]
+            if kind == ANSWER:
+                text = _answer(record, record.message, index, position)
+            elif kind == RESULT:
+                text = _result(record.message, index, position)
+            elif kind == HUMAN:
+                text = _prompt(record.message)
+        found.append(text)
+    return found
 
 
 def _prompt(message: _Message) -> EntryText | None:

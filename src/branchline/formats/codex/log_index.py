@@ -6,7 +6,9 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from branchline.entries import json_codec
 from branchline.formats.codex.replay import TokenTotals
+from branchline.formats.codex.rows import Row, item_text, row_from
 from branchline.formats.log_index import LogIndex
 
 __all__ = ["CodexLogIndex", "HistoryBase", "base_of"]
@@ -48,8 +50,8 @@ class CodexLogIndex(LogIndex):
         """The number of entries copied from the parent, as far as this file shows."""
         self.turns: list[tuple[int, str]] = []
         """The start positions and ids of turns."""
-        self.prompts: dict[int, str] = {}
-        """What the user typed, from events."""
+        self.prompts: set[int] = set()
+        """The entries with what the user typed, from events."""
         self.kept: dict[int, tuple[str, ...]] = {}
         """The prompts kept by a compaction that stores no history."""
         self.spent: dict[int, TokenTotals] = {}
@@ -62,10 +64,32 @@ class CodexLogIndex(LogIndex):
         """Their providers, if branchline recorded them."""
         self.open_turn = ""
         """The turn that has not ended."""
-        self.last_answer: tuple[int, str] | None = None
-        """Position and text of the last answer."""
+        self._last_answer: tuple[int, str | None] | None = None
         self.converted_from: str | None = None
         """The session that this one was converted from, by path or id."""
+
+    @property
+    def last_answer(self) -> tuple[int, str] | None:
+        """Position and text of the last answer."""
+        if self._last_answer is None:
+            return None
+        position, text = self._last_answer
+        if text is None:  # restored without its text
+            payload = self.row_at(position).payload
+            text = "" if payload is None else item_text(payload)
+            self._last_answer = (position, text)
+        return position, text
+
+    @last_answer.setter
+    def last_answer(self, found: tuple[int, str | None] | None) -> None:
+        self._last_answer = found
+
+    def row_at(self, position: int) -> Row:
+        """Read the line of an entry again. Raises ValueError if it no longer is a line of JSON."""
+        fields = json_codec.loads(self.read(*self.span(position)))
+        if not isinstance(fields, dict):
+            raise ValueError(f"the line of entry {position} is not an object")
+        return row_from(fields)
 
     def model_at(self, position: int) -> str | None:
         """Return the model of the turn that an entry belongs to."""

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.entries import SIDE_TYPES, Header, json_codec
 from branchline.formats.codex.log_index import CodexLogIndex, base_of
@@ -35,10 +37,12 @@ from branchline.formats.codex.rows import (
     item_class,
     item_text,
     item_type,
+    prompt_text,
     row_from,
 )
 from branchline.formats.lines import LineReader, Lines, holders
 from branchline.formats.log_index import first_after_fork
+from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT, Tree
 
 __all__ = ["CodexReader"]
@@ -74,6 +78,63 @@ _REGULAR = _LINES - {"session_meta"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _NEIGHBOURS = 4  # number of consecutive prompts searched for the matching event or item
 _MODES = frozenset({"legacy", "paginated", "default"})
+
+
+_SAVED = SavedAttributes(
+    _parent=int,
+    _size=int,
+    _history=list[int],
+    _classes=list[int],
+    _turn_places=list[int],
+    _model=str,
+    _effort=str,
+    _second_time=str,
+    _last_activity=str,
+    _provider=str,
+    _title=str,
+    _written_settings=set[int],
+    _answering=bool,
+    _paginated=bool,
+    _copying=bool,
+    _awaits_totals=bool,
+    _answered=bool,
+    _continues_totals=bool,
+    _heads=int,
+    _missing=str,
+)
+_SAVED_FACTS = SavedAttributes(
+    thread=str,
+    rollout=str,
+    copied=int,
+    totals=TokenTotals,
+    models=list[tuple[int, str]],
+    providers=list[tuple[int, str]],
+    open_turn=str,
+    converted_from=str | None,
+)
+_SAVED_COLUMNS = SavedAttributes(
+    turns=list[tuple[int, str]],
+    spent=dict[int, TokenTotals],
+    tool_names=dict[str, str],
+    prompts=set[int],
+)
+
+
+class _SavedState(msgspec.Struct, array_like=True, frozen=True):
+    """The state of a reader. It has no texts, only the entries that hold them, which are read again."""
+
+    attributes: bytes
+    facts: bytes
+    columns: bytes
+    user_texts: list[int]
+    """The items in the history of which a text is kept."""
+    unpaired: list[tuple[int, str, bool]]
+    first_texts: dict[int, int]
+    last_answer: int | None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_SavedState).decode
 
 
 class _Prompt(NamedTuple):
@@ -135,7 +196,7 @@ class CodexReader(LineReader):
         self._written_settings: set[int] = set()  # written by branchline; they do not start a turn
         self._unpaired: dict[int, _Prompt] = {}  # since the last answer
         self._answering = False  # the last item is the model's, and its usage is not counted yet
-        self._first_texts: dict[int, str] = {}
+        self._first_texts: dict[int, tuple[int, str]] = {}  # with the entries that hold them
         self._paginated = False
         self._copying = False
         self._before_revert: _State | None = None
@@ -145,10 +206,12 @@ class CodexReader(LineReader):
         self._heads = 1
         # the missing rollout that this one begins with, according to the last of the first records
         self._missing = ""
+        self._saved: bytes | None = None  # the state to continue from, until more is read
 
     # -- lines ----------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, end: int) -> None:
+        self._continue()
         if not self.reading.consumed and data.startswith(ZSTD):
             self._compressed = True
         if self._compressed:
@@ -157,6 +220,7 @@ class CodexReader(LineReader):
         super().feed(data, end)
 
     def finish(self, tail: bytes) -> None:
+        self._continue()
         if self._compressed or (not self.reading.consumed and tail.startswith(ZSTD)):
             self._compressed = True
             self.reading.read_only = COMPRESSED
@@ -337,7 +401,7 @@ class CodexReader(LineReader):
         """Note user text from an event (0) or an item (1); the first may become the title."""
         self._last_activity = max(self._last_activity, time)
         if text.strip():
-            self._first_texts.setdefault(2 * self._copying + source, text)
+            self._first_texts.setdefault(2 * self._copying + source, (self._size, text))
 
     def _note_event(self, event: Payload, time: str) -> str:
         """Apply an event; return the type of its entry."""
@@ -363,17 +427,17 @@ class CodexReader(LineReader):
             case "task_complete" | "turn_complete" | "turn_aborted":
                 reading.open_turn = ""
             case "user_message" if event.message is not None:
-                return self._take_prompt(event.message, time)
+                return self._take_prompt(prompt_text(event), time)
             case "item_completed" if self._paginated and event.item is not None:
                 if event.item.type == "UserMessage":
-                    return self._take_prompt(item_text(event.item), time)
+                    return self._take_prompt(prompt_text(event), time)
             case _:
                 pass
         return "custom"
 
     def _take_prompt(self, text: str, time: str) -> str:
         """Apply a prompt from an event; it becomes a message unless an item repeats it."""
-        self.reading.prompts[self._size] = text
+        self.reading.prompts.add(self._size)
         self._note_user_text(text, time, 0)
         if not text.strip():
             return "custom"
@@ -557,6 +621,77 @@ class CodexReader(LineReader):
         self._copying = False
         self.reading.copied = self._size
 
+    # -- continuing a reading that was saved ----------------------------------------------------------
+
+    def saved_state(self) -> bytes | None:
+        reading = self.reading
+        if self._saved is not None:
+            return self._saved
+        if self._compressed or self._before_revert is not None or self._reverted or reading.kept:
+            return None  # texts that one line does not hold, or several files
+        last = reading.last_answer
+        return _encode(
+            _SavedState(
+                _SAVED.dump(self),
+                _SAVED_FACTS.dump(reading),
+                _SAVED_COLUMNS.dump(reading),
+                [place for place, text in enumerate(self._user_texts) if text],
+                [(place, prompt.time, prompt.from_event) for place, prompt in self._unpaired.items()],
+                {source: place for source, (place, _text) in self._first_texts.items()},
+                None if last is None else last[0],
+            )
+        )
+
+    def restore_state(self, state: bytes) -> None:
+        self._saved = state
+        saved, reading = _decode(state), self.reading
+        fields = json_codec.loads_object(reading.header_line) or {}
+        payload = fields.get("payload")
+        reading.meta = payload if isinstance(payload, dict) else fields
+        reading.base = base_of(reading.meta)
+        reading.last_answer = None if saved.last_answer is None else (saved.last_answer, None)
+        _SAVED_FACTS.load(reading, saved.facts)
+        _SAVED_COLUMNS.defer(reading, saved.columns)
+
+    def _continue(self) -> None:
+        """Restore the rest of a saved state, before more lines are read."""
+        if self._saved is None:
+            return
+        saved = _decode(self._saved)
+        self._saved = None
+        _SAVED.load(self, saved.attributes)
+        self._user_texts = [""] * len(self._history)
+        held = range(0)  # the part of the history that one line holds
+        texts: list[str] = []
+        for place in saved.user_texts:
+            if place not in held:
+                texts = self._history_texts(self._history[place])
+                start = place
+                while start and self._history[start - 1] == self._history[place]:
+                    start -= 1
+                held = range(start, start + len(texts))
+            self._user_texts[place] = texts[place - held.start]
+        for place, time, from_event in saved.unpaired:
+            self._unpaired[place] = _Prompt(self._text_at(place), time, from_event)
+        self._first_texts = {source: (at, self._text_at(at)) for source, at in saved.first_texts.items()}
+
+    def _history_texts(self, position: int) -> list[str]:
+        """Read the texts of an entry's items in the history again; a compaction holds several."""
+        row = self.reading.row_at(position)
+        if row.type != "compacted":
+            return [self._text_of(row)]
+        items = None if row.payload is None else row.payload.replacement_history
+        return [item_text(item) for item in items or ()]
+
+    def _text_at(self, position: int) -> str:
+        return self._text_of(self.reading.row_at(position))
+
+    @staticmethod
+    def _text_of(row: Row) -> str:
+        if row.payload is None:
+            return ""
+        return prompt_text(row.payload) if row.type == "event_msg" else item_text(row.payload)
+
     # -- the end --------------------------------------------------------------------------------------
 
     def is_record(self, data: bytes) -> bool:
@@ -586,7 +721,7 @@ class CodexReader(LineReader):
         # A fork is titled by its own first prompt, a reverted thread by its very first one.
         copied_first = -1 if reading.is_revert else 1
         order = sorted(self._first_texts, key=lambda source: (source // 2 * copied_first, source))
-        lines = self._first_texts[order[0]].split("\n") if order else []
+        lines = self._first_texts[order[0]][1].split("\n") if order else []
         reading.title = self._title or next(
             (line.strip() for line in lines if line.strip() and not is_image_tag(line)), None
         )

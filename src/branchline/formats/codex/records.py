@@ -34,7 +34,7 @@ from branchline.entries import (
 )
 from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.replay import TokenTotals
-from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag
+from branchline.formats.codex.rows import ITEMS, is_context, is_image_tag, prompt_text, row_from
 from branchline.formats.json_values import list_of, optional_text
 from branchline.formats.log_index import entry_fields
 
@@ -62,7 +62,9 @@ def decode_line(line: bytes, reading: CodexLogIndex, position: int) -> Entry:
     model = reading.model_at(position)
     match tree.types[position]:
         case "message" if fields.get("type") == "event_msg":
-            return MessageEntry(**common, message=_typed(payload, reading.prompts[position], time))
+            event = row_from(fields).payload
+            text = "" if event is None else prompt_text(event)
+            return MessageEntry(**common, message=_typed(payload, text, time))
         case "message":
             message = item_message(payload, reading.tool_names, milliseconds(time), provider, model)
             return MessageEntry(**common, message=message)

@@ -30,6 +30,7 @@ __all__ = [
     "item_class",
     "item_text",
     "item_type",
+    "prompt_text",
     "row_from",
 ]
 
@@ -173,6 +174,13 @@ def item_text(item: ResponseItem) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join([part.text for part in content if part.text])
+
+
+def prompt_text(event: Payload) -> str:
+    """Return what the user typed, from the event that repeats it."""
+    if event.type == "user_message":
+        return event.message or ""
+    return "" if event.item is None else item_text(event.item)
 
 
 def item_class(item: ResponseItem, text: str) -> int:

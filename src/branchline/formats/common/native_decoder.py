@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from branchline.entries import Damaged, Entry, Header, codec, decode_entry, json_codec
 from branchline.formats.common.native_upgrade import CURRENT_VERSION, upgraded
-from branchline.formats.log_index import LineChunk
 from branchline.formats.protocol import FormatReader, IndexT
+
+if TYPE_CHECKING:
+    from branchline.formats.log_index import LineChunk
 
 __all__ = ["BOM", "NativeFormatReader"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from branchline._sha256 import sha256
 from branchline.entries import Entry, entry_from_fields, json_codec
-from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
+
+if TYPE_CHECKING:
+    from branchline.formats.log_index import LogIndex
 
 __all__ = ["CURRENT_VERSION", "FIRST_TYPES", "assign_position_id", "upgraded"]
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from operator import ne
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, Entry, Header, codec, json_codec
-from branchline.formats.common.native_copies import path_lines, tree_lines, upgrade_lines
 from branchline.formats.common.native_decoder import BOM, NativeFormatReader
-from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import FIRST_TYPES
-from branchline.formats.entry_log import EntryLog
-from branchline.formats.log_index import LogIndex
 from branchline.formats.pi.home import PiHome
 from branchline.formats.protocol import Format, FormatTraits, FormatWriter
+
+if TYPE_CHECKING:
+    from branchline.formats.common.native_reader import NativeReader
+    from branchline.formats.entry_log import EntryLog
+    from branchline.formats.log_index import LogIndex
 
 __all__ = ["PI", "is_damaged_session"]
 
@@ -29,7 +30,7 @@ _ENTRY_BEGINNING = (
 )
 
 
-class PiFormatReader(NativeFormatReader[LogIndex]):
+class PiFormatReader(NativeFormatReader["LogIndex"]):
     """Reads pi sessions, which are also branchline's own."""
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -71,11 +72,13 @@ class PiFormatReader(NativeFormatReader[LogIndex]):
         return header and is_pi and not foreign
 
     def log_reader(self, path: str = "") -> NativeReader:
+        from branchline.formats.common.native_reader import NativeReader  # noqa: PLC0415  searches read no file
+
         del path
         return NativeReader()
 
 
-class PiFormatWriter(FormatWriter[LogIndex]):
+class PiFormatWriter(FormatWriter["LogIndex"]):
     """Writes native entries; existing lines are copied byte for byte."""
 
     def encode(self, entries: Sequence[Entry], index: LogIndex) -> bytes:
@@ -86,12 +89,18 @@ class PiFormatWriter(FormatWriter[LogIndex]):
         return codec.encode_header(header)
 
     def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
+        from branchline.formats.common.native_copies import path_lines  # noqa: PLC0415
+
         return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
 
     def copy(self, transcript: EntryLog, header: Header) -> bytes:
+        from branchline.formats.common.native_copies import tree_lines  # noqa: PLC0415
+
         return b"".join([codec.encode_header(header), *tree_lines(transcript)])
 
     def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
+        from branchline.formats.common.native_copies import upgrade_lines  # noqa: PLC0415
+
         return upgrade_lines(transcript)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
@@ -31,6 +33,8 @@ _FRAGMENT = re.compile(
 )
 _META = b'{"type":"meta"'
 _NO_META = "no row in it names the session"
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[int, bool, str, dict[str, Any] | None]).decode
 
 
 class _PendingRow(NamedTuple):
@@ -220,6 +224,16 @@ class PigletReader(LineReader):
             elif counted:
                 counted -= 1
                 self._add(one)
+
+    # -- continuing a reading that was saved ----------------------------------------------------------
+
+    def saved_state(self) -> bytes | None:
+        if self._pending:
+            return None
+        return _encode((self._legacy, self._has_ids, self._last_activity, self.reading.meta))
+
+    def restore_state(self, state: bytes) -> None:
+        self._legacy, self._has_ids, self._last_activity, self.reading.meta = _decode(state)
 
     # -- the end --------------------------------------------------------------------------------------
 
