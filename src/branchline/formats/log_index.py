@@ -6,7 +6,7 @@ Payloads stay in the log and are decoded on demand.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import compress, count
 from typing import Any, NamedTuple
@@ -139,6 +139,11 @@ class LogIndex:
         block = self.block_of(position)
         number = position - block.first
         return block.line + (number if block.lines is None else block.lines[number])
+
+    def place_in_line(self, position: int) -> int:
+        """Return how many entries of the same line precede an entry."""
+        offset = self.span(position).offset
+        return position - bisect_left(range(position), offset, key=lambda other: self.span(other).offset)
 
     def add_range(self, position: int, offset: int, size: int, line: int) -> None:
         """Record the byte range of the entry that was just added."""

@@ -8,7 +8,7 @@ are dropped, everything else is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress, count
+from itertools import chain, compress, count
 from types import UnionType
 from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin
 
@@ -16,11 +16,19 @@ import msgspec
 
 from branchline.entries import json_codec
 from branchline.formats.json_values import iso_time
-from branchline.formats.lines import LineReader, Lines
+from branchline.formats.lines import LineReader, Lines, holders
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
-__all__ = ["LinkedReader", "ReplayReader", "RowPlace", "TypedReader", "row_from"]
+__all__ = [
+    "ChainEntry",
+    "ChainReader",
+    "LinkedReader",
+    "ReplayReader",
+    "RowPlace",
+    "TypedReader",
+    "row_from",
+]
 
 RowT = TypeVar("RowT", bound=msgspec.Struct)
 _MISFIT: Any = object()
@@ -33,6 +41,10 @@ class TypedReader(LineReader, Generic[RowT]):
     row_type: ClassVar[type[Any]]
     begins_with_header = False
 
+    def __init__(self, reading: LogIndex) -> None:
+        super().__init__(reading)
+        self._repeats: dict[str, int] = {}  # how often keys were taken, of those that were taken twice
+
     def decode_rows(self, data: memoryview) -> Sequence[RowT]:
         found = _DECODERS.get(self.row_type)
         if found is None:
@@ -41,6 +53,52 @@ class TypedReader(LineReader, Generic[RowT]):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         self.take_one(row_from(fields, self.row_type), line, offset)
+
+    def free_key(self, key: str) -> str:
+        """Return a key that is in use with a number appended."""
+        positions, number = self.reading.tree.positions, self._repeats.get(key, 1)
+        while (name := f"{key}#{(number := number + 1)}") in positions:
+            pass
+        self._repeats[key] = number
+        return name
+
+
+ChainEntry = tuple[str, str, str | float | None, str | None, bool]
+"""One entry of a row: key, type, time, role, and whether it is a textless answer.
+
+A time in milliseconds is converted to text when it is first needed. A plain tuple, because there is one for
+each row.
+"""
+
+
+class ChainReader(TypedReader[RowT]):
+    """Reads rows that follow each other: each becomes any number of entries, usually one.
+
+    A format derives from it and implements :meth:`entries` and :meth:`are_regular`.
+    """
+
+    def entries(self, row: RowT, number: int) -> Sequence[ChainEntry]:
+        """Return the entries of the row on the line with this number. A key in use gets a number appended."""
+        raise NotImplementedError
+
+    def are_regular(self, rows: Sequence[RowT]) -> bool:
+        """Return whether rows are of the usual kinds, so that their objects need no further check."""
+        raise NotImplementedError
+
+    def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
+        if not lines.alone and not self.are_regular(rows):
+            return False
+        found = list(map(self.entries, rows, count(lines.number)))
+        if any(found):
+            tree = self.reading.tree
+            first = len(tree.keys)
+            keys, types, times, roles, quiet = map(list, zip(*chain.from_iterable(found), strict=True))
+            if not tree.register_keys(keys):
+                for key in keys:
+                    tree.register_keys([self.free_key(key) if key in tree.positions else key])
+            tree.extend_columns(None, types, map(_time_text, times), roles, compress(count(first), quiet))
+            self.locate(first, lines, holders(list(map(len, found))))
+        return True
 
 
 class ReplayReader(TypedReader[RowT]):
@@ -96,7 +154,7 @@ class ReplayReader(TypedReader[RowT]):
         tree = self.reading.tree  # filled here, and linked for all rows at once: half the cost of Tree.add
         position = len(tree.keys)
         if tree.positions.setdefault(key, position) != position:
-            key = next(name for number in count(2) if (name := f"{key}#{number}") not in tree.positions)
+            key = self.free_key(key)
             tree.positions[key] = position
         tree.keys.append(key)
         tree.types.append(type)

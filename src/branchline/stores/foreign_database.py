@@ -227,9 +227,9 @@ class _Reading:
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     import sqlite3  # noqa: PLC0415  only for databases
-    from urllib.parse import quote  # noqa: PLC0415  rarely needed
 
-    uri = f"file:{quote(os.path.abspath(path))}?{mode}"
+    quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    uri = f"file:{quoted}?{mode}"
     connection = sqlite3.connect(
         uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
     )

@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from branchline.entries import json_codec
 from branchline.errors import NotASession
+from branchline.formats.common.item_lines import BytesContent, item_lines
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.protocol import Content, DocumentFiles
 
@@ -25,16 +24,6 @@ _PATH = re.compile(
     r"|[/\\]tasks[/\\]([^/\\]+)[/\\]api_conversation_history\.json$"
 )
 _WORKSPACE = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\)")
-_LARGEST = 1 << 31
-_TOGETHER = 64  # lines joined in one call
-
-
-class _Messages(msgspec.Struct):
-    messages: tuple[msgspec.Raw, ...] = ()
-
-
-_decode_messages = msgspec.json.Decoder(_Messages).decode
-_decode_list = msgspec.json.Decoder(tuple[msgspec.Raw, ...]).decode
 
 
 def session_of(path: str) -> str | None:
@@ -59,7 +48,6 @@ class ClineDocuments(DocumentFiles):
         return [posixpath.join(folder, one) for one in names if one != name]
 
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
-        data = content.read(0, min(content.size(), _LARGEST))
         folder, name = posixpath.split(path)
         session = session_of(path) or ""
 
@@ -67,15 +55,20 @@ class ClineDocuments(DocumentFiles):
             return companion(posixpath.join(folder, one))
 
         if name == "api_conversation_history.json":
-            return _task_lines(data, session, path, beside)
-        manifest = data if name == f"{session}.json" else beside(f"{session}.json")
-        messages = beside(f"{session}.messages.json") if name == f"{session}.json" else data
+            return _task_lines(content, session, path, beside)
+        manifest: bytes | None
+        messages: Content | None
+        if name == f"{session}.json":
+            manifest, beside_it = content.read(0, content.size()), beside(f"{session}.messages.json")
+            messages = None if beside_it is None else BytesContent(beside_it)
+        else:
+            manifest, messages = beside(f"{session}.json"), content
         agent = name.removesuffix(".messages.json") if name.startswith("agent_") else ""
         return _session_lines(manifest, messages, session, agent, path)
 
 
 def _session_lines(
-    manifest: bytes | None, messages: bytes | None, session: str, agent: str, path: str
+    manifest: bytes | None, messages: Content | None, session: str, agent: str, path: str
 ) -> Iterator[bytes]:
     about = dict_of(None if manifest is None else _document(manifest, path))
     facts = dict_of(about.get("metadata"))
@@ -91,16 +84,19 @@ def _session_lines(
         }
     )
     if messages is not None:
-        yield from _message_lines(_raw_messages(_decode_messages, messages, path))
+        yield from item_lines(messages, path, "messages")
     cost = facts.get("totalCost")
     if not agent and isinstance(cost, int | float) and cost > 0:
         yield _line({"spent": {"cost": cost}})
 
 
-def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes | None]) -> Iterator[bytes]:
+def _task_lines(
+    content: Content, task: str, path: str, beside: Callable[[str], bytes | None]
+) -> Iterator[bytes]:
     item = dict_of(_companion(beside("history_item.json")))
-    messages = _raw_messages(_decode_list, data, path)
-    told = _WORKSPACE.search(bytes(messages[0]).decode("utf-8", "replace")) if messages else None
+    messages = item_lines(content, path)
+    first = next(messages, b"")
+    told = _WORKSPACE.search(first.partition(b"\n")[0].decode("utf-8", "replace"))
     yield _line(
         {
             "cline": "task",
@@ -111,7 +107,8 @@ def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes
             "title": item.get("task"),
         }
     )
-    yield from _message_lines(messages)
+    yield first
+    yield from messages
     for shown in map(dict_of, list_of(_companion(beside("ui_messages.json")))):
         if shown.get("say") == "api_req_started":
             spent = json_codec.loads_object(text_of(shown.get("text")).encode("utf-8", "surrogatepass")) or {}
@@ -119,26 +116,6 @@ def _task_lines(data: bytes, task: str, path: str, beside: Callable[[str], bytes
             numbers = {name: value for name, value in spent.items() if name in names}
             if numbers:
                 yield _line({"spent": numbers, "ts": shown.get("ts")})
-
-
-def _raw_messages(
-    decode: Callable[[bytes], _Messages | tuple[msgspec.Raw, ...]], data: bytes, path: str
-) -> Sequence[Any]:
-    """Return the messages of a document as raw JSON; any that the fast decoder rejects are re-encoded."""
-    try:
-        found = decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        value = _document(data, path)
-        items = value if isinstance(value, list) else list_of(dict_of(value).get("messages"))
-        return [json_codec.dumps(item) for item in items]
-    return found.messages if isinstance(found, _Messages) else found
-
-
-def _message_lines(messages: Sequence[Any]) -> Iterator[bytes]:
-    """Yield messages as lines, in batches. In JSON, newlines occur only between values, and NUL never."""
-    for start in range(0, len(messages), _TOGETHER):
-        joined = b"\0".join((*messages[start : start + _TOGETHER], b""))
-        yield joined.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\0", b"\n")
 
 
 def _document(data: bytes, path: str) -> Any:

@@ -7,32 +7,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchline.entries import Header
-from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.prompts import is_context, is_tool_output, typed_words
-from branchline.formats.cline.rows import Row
+from branchline.formats.cline.rows import Content, Row
 from branchline.formats.json_values import LAST_INSTANT, iso_time
-from branchline.formats.lines import Lines
-from branchline.formats.typed_rows import ReplayReader
+from branchline.formats.log_index import LinkedLogIndex
+from branchline.formats.typed_rows import ChainEntry, ChainReader
 
 __all__ = ["ClineReader"]
 
 READ_ONLY = "Cline sessions are read-only; fork this one into a native session to continue"
 
 
-class ClineReader(ReplayReader[Row]):
+class ClineReader(ChainReader[Row]):
     """Reads one session from the lines that its documents are joined to."""
 
     format_name = "cline"
     row_type = Row
     markers = (b'{"cline":', b'{"id":', b'{"role":', b'{"spent":')
-    reading: ClineLogIndex
+    reading: LinkedLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(ClineLogIndex())
+        super().__init__(LinkedLogIndex("cline"))
         self._path = path
         self._head = Row()
         self._prompt = ""
-        self._spoken: float | None = None
+        self._spoken: float = 0  # the latest time of a prompt or an answer
+        self._tool_names = self.reading.tool_names
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         if not {"cline", "role", "content", "spent"} & fields.keys():
@@ -43,68 +43,64 @@ class ClineReader(ReplayReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.role or row.cline or row.spent for row in rows)
 
-    def replay(self, row: Row, lines: Lines, index: int) -> None:
-        key = row.id or f"line-{lines.number + index}"
-        if row.cline:
+    def entries(self, row: Row, number: int) -> Sequence[ChainEntry]:
+        key, time, role = row.id or f"line-{number}", row.ts, row.role
+        if row.is_summary:
+            return ((key, "compaction", time, None, False),)
+        if row.metadata is not None and row.metadata.display_only:
+            return ((key, "custom_message", time, None, False),)
+        if role == "user":
+            return self._prompt_entries(row.content, key, time)
+        if role == "assistant":
+            if time is not None and self._spoken < time <= LAST_INSTANT:
+                self._spoken = time
+            return ((key, "message", time, "assistant", self._is_textless(row.content)),)
+        if row.cline and not role:
             self._head = row
-        elif row.spent is not None and not row.role:
-            self.add(key, "usage", row.ts)
-        elif row.is_summary:
-            self.add(key, "compaction", row.ts)
-        elif row.metadata is not None and row.metadata.display_only:
-            self.add(key, "custom_message", row.ts)
-        elif row.role == "assistant":
-            self._take_answer(row, key)
-        elif row.role == "user":
-            self._take_prompt(row, key)
-        else:
-            self.add(key, "custom", row.ts)
+            return ()
+        return ((key, "custom" if role or row.spent is None else "usage", time, None, False),)
 
-    def _take_answer(self, row: Row, key: str) -> None:
-        self._speak(row)
-        position = self.add(key, "message", row.ts, "assistant")
-        content = row.content
-        if isinstance(content, str):
-            says = bool(content.strip())
-        else:
-            says = False
-            for block in content or ():
-                if block.type == "tool_use" and block.id:
-                    self.reading.tool_names[block.id] = block.name or ""
-                elif block.text and block.type == "text" and not block.text.isspace():
-                    says = True
-        if not says:
-            self.reading.tree.textless.add(position)
+    def _is_textless(self, content: Content) -> bool:
+        """Return whether an answer contains no text, and remember the tools that it calls."""
+        if content is None or isinstance(content, str):
+            return not content or content.isspace()
+        is_textless = True
+        for block in content:
+            kind = block.type
+            if kind == "tool_use":
+                if block.id:
+                    self._tool_names[block.id] = block.name or ""
+            elif kind == "text" and block.text and not block.text.isspace():
+                is_textless = False
+        return is_textless
 
-    def _take_prompt(self, row: Row, key: str) -> None:
-        """Add a user message: tool results, each an entry, and the prompt."""
-        blocks = row.blocks
+    def _prompt_entries(self, content: Content, key: str, time: float | None) -> Sequence[ChainEntry]:
+        """Return the entries of a user message: tool results, and the prompt."""
+        blocks = () if content is None or isinstance(content, str) else content
         if len(blocks) == 1 and blocks[0].type == "tool_result":
-            position = self.add(key, "message", row.ts, "toolResult")
-            self.reading.results[position] = blocks[0].tool_use_id or ""
-            return
-        calls = [block.tool_use_id or "" for block in blocks if block.type == "tool_result"]
-        for number, call in enumerate(calls):
-            name = key if not number else f"{key}.{number + 1}"
-            self.reading.results[self.add(name, "message", row.ts, "toolResult")] = call
-        texts = [text for text in row.texts if not is_context(text)]
-        images = any(block.type == "image" for block in blocks)
-        if calls and not texts and not images:
-            return
-        name = f"{key}.said" if calls else key
-        if not texts and not images:
-            self.add(name, "custom" if row.texts else "message", row.ts, None if row.texts else "user")
-        elif texts and is_tool_output(texts[0]):
-            self.add(name, "custom_message", row.ts)
+            return ((key, "message", time, "toolResult", False),)
+        kinds = [block.type for block in blocks]
+        results = kinds.count("tool_result")
+        found: list[ChainEntry] = [
+            (f"{key}.{number + 1}" if number else key, "message", time, "toolResult", False)
+            for number in range(results)
+        ]
+        texts = [content] if isinstance(content, str) else [one.text for one in blocks if one.type == "text"]
+        given = list(filter(None, texts))
+        said = [text for text in given if not is_context(text)]
+        name = f"{key}.said" if results else key
+        if not said and "image" not in kinds:
+            if not results:
+                kind, role = ("custom", None) if given else ("message", "user")
+                found.append((name, kind, time, role, False))
+        elif said and is_tool_output(said[0]):
+            found.append((name, "custom_message", time, None, False))
         else:
-            self._speak(row)
-            self._prompt = self._prompt or "".join(map(typed_words, texts)).strip()
-            self.add(name, "message", row.ts, "user")
-
-    def _speak(self, row: Row) -> None:
-        time = row.ts
-        if time is not None and 0 < time <= LAST_INSTANT and (self._spoken is None or time > self._spoken):
-            self._spoken = time
+            if time is not None and self._spoken < time <= LAST_INSTANT:
+                self._spoken = time
+            self._prompt = self._prompt or "".join(map(typed_words, said)).strip()
+            found.append((name, "message", time, "user", False))
+        return found
 
     def is_record(self, data: bytes) -> bool:
         return b'"role":' in data or data.startswith((b'{"cline":', b'{"spent":'))
@@ -112,7 +108,7 @@ class ClineReader(ReplayReader[Row]):
     def on_finish(self) -> None:
         reading, head = self.reading, self._head
         reading.title = typed_words((head.title or "").strip()) or self._prompt or None
-        reading.last_message_time = self._spoken
+        reading.last_message_time = self._spoken or None
         reading.knows_cost = (
             head.cline == "task" or head.parent is None
         )  # the manifest has it, a sub-agent's file does not

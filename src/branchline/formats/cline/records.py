@@ -27,15 +27,14 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.entries.blocks import UnknownBlock
-from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.prompts import is_context, typed_words
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.formats.log_index import entry_fields
+from branchline.formats.log_index import LinkedLogIndex, entry_fields
 
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: ClineLogIndex, position: int) -> Entry:
+def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = milliseconds(tree.times[position])
@@ -75,22 +74,21 @@ def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
     )
 
 
-def _result(fields: dict[str, Any], reading: ClineLogIndex, position: int, time: int | None) -> ToolResult:
-    call = reading.results.get(position, "")
-    for block in map(dict_of, list_of(fields.get("content"))):
-        if block.get("type") == "tool_result" and text_of(block.get("tool_use_id")) == call:
-            content = block.get("content")
-            failed = block.get("is_error") is True or any(
-                dict_of(one).get("success") is False for one in list_of(content)
-            )
-            return ToolResult(
-                tool_call_id=call,
-                tool_name=text_of(block.get("name")) or reading.tool_names.get(call, ""),
-                content=tuple(_output(content)),
-                is_error=failed,
-                timestamp=time,
-            )
-    return ToolResult(tool_call_id=call, tool_name="", content=(), timestamp=time)
+def _result(fields: dict[str, Any], reading: LinkedLogIndex, position: int, time: int | None) -> ToolResult:
+    blocks = map(dict_of, list_of(fields.get("content")))
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    result = results[reading.place_in_line(position)]
+    call, content = text_of(result.get("tool_use_id")), result.get("content")
+    failed = result.get("is_error") is True or any(
+        dict_of(one).get("success") is False for one in list_of(content)
+    )
+    return ToolResult(
+        tool_call_id=call,
+        tool_name=text_of(result.get("name")) or reading.tool_names.get(call, ""),
+        content=tuple(_output(content)),
+        is_error=failed,
+        timestamp=time,
+    )
 
 
 def _output(content: Any) -> Iterator[Block]:

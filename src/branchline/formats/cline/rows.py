@@ -2,11 +2,9 @@
 
 # Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
 
-from collections.abc import Sequence
-
 import msgspec
 
-__all__ = ["Row"]
+__all__ = ["Content", "Row"]
 
 
 class _Block(msgspec.Struct, gc=False):
@@ -15,6 +13,9 @@ class _Block(msgspec.Struct, gc=False):
     tool_use_id: str | None = None
     id: str | None = None
     name: str | None = None
+
+
+Content = str | list[_Block] | None
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -36,19 +37,8 @@ class Row(msgspec.Struct, gc=False):
     title: str | None = None
     branch: str | None = None
     role: str = ""
-    content: str | list[_Block] | None = None
+    content: Content = None
     ts: int | float | None = None
     metadata: _Metadata | None = None
     is_summary: bool = msgspec.field(name="isSummary", default=False)
     spent: _Presence | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        content = self.content
-        if content is None or isinstance(content, str):
-            return [content] if content else []
-        return [block.text for block in content if block.type == "text" and block.text]
-
-    @property
-    def blocks(self) -> Sequence[_Block]:
-        return () if self.content is None or isinstance(self.content, str) else self.content

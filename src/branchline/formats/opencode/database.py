@@ -7,9 +7,9 @@ reverted and opencode deleted.
 
 from __future__ import annotations
 
-import string
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice, repeat
+from operator import contains
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,9 +24,11 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 __all__ = ["OpencodeDatabase", "end_line", "header_of", "message_line"]
 
 _TOGETHER = 64  # messages that are joined by one call
-_PLAIN = (string.ascii_letters + string.digits + '_-",').encode()
-"""The characters of ids as they are joined; a quote in an id makes the line unreadable, and is refused."""
+_PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-,"
+"""The characters of ids, and the comma between them."""
 _DELETED = "+deleted"
+_NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
+_DIGITS = 19  # of the largest integer
 _VERSIONS = """
 SELECT session.id, session.parent_id, session.directory, session.title, session.version, session.revert,
     session.time_created, session.time_updated,
@@ -50,8 +52,8 @@ _SESSION = """
 SELECT id, parent_id, directory, title, version, revert, time_created, time_updated FROM session WHERE id = ?
 """
 _MESSAGES = """
-SELECT message.id, message.time_created, message.data,
-    group_concat(part.id, '","'), group_concat(part.data, ',\t')
+SELECT message.id, CAST(message.time_created AS TEXT), message.data,
+    ifnull(group_concat(part.id), ''), ifnull(group_concat(part.data, ',\t'), '')
 FROM message LEFT JOIN part ON part.message_id = message.id
 WHERE message.session_id = ?
 GROUP BY message.time_created, message.id ORDER BY message.time_created, message.id
@@ -133,34 +135,30 @@ def _message_lines(query: Query, session_id: str) -> Iterator[bytes]:
     while chunk := list(islice(rows, _TOGETHER)):
         try:
             yield _joined_lines(chunk)
-        except (TypeError, ValueError, OverflowError):
-            for message_id, created, info, _, _ in chunk:
-                name = _text(message_id) if isinstance(message_id, bytes) else message_id
-                yield message_line(message_id, created, info, list(query(_PARTS, name)))
+        except (TypeError, ValueError):
+            for message_id, created, info, *_ in chunk:
+                yield message_line(message_id, created, info, list(query(_PARTS, _name(message_id))))
 
 
 def _joined_lines(rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Messages as lines. TypeError, ValueError or OverflowError if a value is unusual."""
-    pieces: list[bytes] = []
-    names: list[bytes] = []
-    for message_id, created, info, ids, parts in rows:
-        pieces += (b'{"message":"', message_id, b'","created":%d,"info":\t' % created, info)
-        if parts is None:
-            pieces.append(b',\t"ids":[],\t"parts":[\t]}\n')
-        else:
-            names.append(ids)
-            pieces += (b',\t"ids":["', ids, b'"],\t"parts":[\t', parts, b"]}\n")
-    lines = b"".join(pieces)
-    plain = b"".join([*names, *[row[0] for row in rows]])
-    if lines.count(b"\n") != len(rows) or plain.translate(None, _PLAIN):
-        raise ValueError("a newline in a value, or an unusual id")
-    if _is_unordered(b'","'.join(names)) and any(map(_is_unordered, names)):  # mostly all of them ascend
+    """Messages as lines. TypeError or ValueError if a value is unusual."""
+    names, created, infos, ids, parts = zip(*rows, strict=True)
+    if any(map(contains, chain(infos, parts), repeat(_NEWLINE))):
+        raise ValueError("a newline in a value")
+    if b"".join(chain(names, ids)).translate(None, _PLAIN) or not b"".join(created).isdigit():
+        raise ValueError("an unusual id or time")
+    if _is_unordered(b",".join(ids)) and any(map(_is_unordered, ids)):  # mostly all of them ascend
         raise ValueError("parts out of order")
-    return lines
+    columns = (
+        *(repeat(b'{"message":"'), names, repeat(b'","created":'), created),
+        *(repeat(b',"info":\t'), infos, repeat(b',\t"ids":"'), ids),
+        *(repeat(b'",\t"parts":[\t'), parts, repeat(b"]}\n")),
+    )
+    return b"".join(chain.from_iterable(zip(*columns, strict=False)))
 
 
 def _is_unordered(ids: bytes) -> bool:
-    names = ids.split(b'","')
+    names = ids.split(b",")
     return names != sorted(names)
 
 
@@ -172,13 +170,13 @@ def message_line(
     branch: int | None = None,
 ) -> bytes:
     """One message as a line, whatever its values are."""
-    head: dict[str, Any] = {"message": _text(message_id), "created": _whole(created)}
+    head: dict[str, Any] = {"message": _text(message_id), "created": _number(created)}
     if branch is not None:
         head["branch"] = branch
     return b'%b,"info":\t%b,\t"ids":%b,\t"parts":[\t%b]}\n' % (
         json_codec.dumps(head)[:-1],
         _json(info),
-        json_codec.dumps([_text(name) for name, _ in parts]),
+        json_codec.dumps(",".join([_text(name) for name, _ in parts])),
         b",\t".join(_json(part) for _, part in parts),
     )
 
@@ -206,12 +204,12 @@ def _lines_with_deleted(query: Query, session_id: str) -> Iterator[bytes]:
     live = list(query(_MESSAGES, session_id))
     waiting = _deleted_messages(query, session_id, {_text(message_id) for message_id, *_ in live})
     waiting.sort(key=lambda one: (one.created, one.id), reverse=True)
-    for message_id, created, info, _, _ in live:
+    for message_id, created, info, *_ in live:
         row = decode_message(one_line(info))
-        time = _whole(created) if row is None else row.time.created
+        time = _number(created) if row is None else row.time.created
         while waiting and waiting[-1].created < time:
             yield _deleted_line(waiting.pop())
-        yield message_line(message_id, created, info, list(query(_PARTS, _text(message_id))))
+        yield message_line(message_id, created, info, list(query(_PARTS, _name(message_id))))
     yield from map(_deleted_line, reversed(waiting))
 
 
@@ -257,5 +255,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
+def _name(value: object) -> object:
+    """An id as it is compared in a statement: text is not a blob."""
+    return _text(value) if isinstance(value, bytes) else value
+
+
 def _whole(value: object) -> int:
     return value if isinstance(value, int) else 0
+
+
+def _number(value: object) -> int:
+    """A whole number, perhaps as text; 0 for anything else."""
+    if isinstance(value, bytes):
+        return int(value) if value.isdigit() and len(value) <= _DIGITS else 0
+    return _whole(value)

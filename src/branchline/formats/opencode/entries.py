@@ -147,19 +147,18 @@ def _is_summarized(info: _Info, parts: Sequence[_Part]) -> bool:
 
 def is_silent(info: MessageShape, parts: Sequence[PartShape], planned: PlannedEntry) -> bool:
     """Whether an answer has no text and completed normally."""
-    has_calls, finished = False, None
+    is_last = planned.is_last
+    reason = info.finish if is_last else None
     for part in parts[planned.start : planned.end]:
-        if part.type == "text":
+        kind = part.type
+        if kind == "text":
             if part.text and not part.text.isspace():
                 return False
-        elif part.type == "tool":
-            has_calls = True
-        elif part.type == "step-finish":
-            finished = finished or part
-    if planned.is_last and info.error is not None:
+        elif kind == "step-finish" and not is_last:
+            reason = reason or part.reason
+    if is_last and info.error is not None:
         return False
-    reason = info.finish if planned.is_last else None if finished is None else finished.reason
-    return reason is None or _stop_reason(reason, has_calls=has_calls) in _ENDED_WELL
+    return _stop_reason(reason, has_calls=False) in _ENDED_WELL
 
 
 def _stop_reason(reason: str | None, *, has_calls: bool) -> str:

@@ -33,11 +33,13 @@ _decode_lines = msgspec.json.Decoder(LineShape).decode_lines
 class _Entries:
     """The entries of some lines."""
 
-    __slots__ = ("before", "last", "latest", "odd_parents", "planned", "quiet", "times")
+    __slots__ = ("before", "first", "last", "latest", "odd_parents", "planned", "quiet", "times")
 
-    def __init__(self, last: str | None) -> None:
+    def __init__(self, last: str | None, first: int) -> None:
         self.before = self.last = last
         """The entry before the next one."""
+        self.first = first
+        """The position of the first one."""
         self.latest = 0
         """The time of the latest message."""
         self.planned: list[PlannedEntry] = []
@@ -85,16 +87,9 @@ class OpencodeReader(DerivedReader):
             return False
         reading.is_native = False
         before = self._tip, dict(self._tips), self._kept_from
-        found = _Entries(self._tip)
-        planned, counts = found.planned, []
-        known = 0
-        for row in rows:
-            if row.message is not None:
-                self._take_message(row, found)
-            elif row.end is not None:
-                self._take_end(row.end, found)
-            counts.append(len(planned) - known)
-            known = len(planned)
+        found = _Entries(self._tip, len(reading.tree))
+        counts = [self._add_row(row, found) for row in rows]
+        planned = found.planned
         ids = [one.id for one in planned]
         types = [one.type for one in planned]
         roles = [one.role for one in planned]
@@ -109,34 +104,28 @@ class OpencodeReader(DerivedReader):
         self._tip, self._tips, self._kept_from = before
         return False
 
-    def _take_message(self, row: LineShape, found: _Entries) -> None:
-        info, parts = row.info, row.parts
-        message_id = row.message or ""
-        ids = row.ids if len(row.ids) == len(parts) else part_ids(row)
+    def _add_row(self, row: LineShape, found: _Entries) -> int:
+        """Add the entries of a row to those that were found; return how many there are."""
+        message_id, info, parts = row.message, row.info, row.parts
+        if message_id is None:
+            return 0 if row.end is None else self._take_end(row.end, found)
+        ids = part_ids(row)
         planned = planned_entries(message_id, info, ids, parts)
         above = self._tip if row.branch is None else self._tips.get(row.branch, self._tip)
         if not planned:
             self._take_request(row, above)
-            return
-        number = len(found.planned)
+            return 0
+        first, number = planned[0], len(found.planned)
         if above != found.last:
             found.odd_parents[number] = above
-        reading, created = self.reading, info.time.created
         if info.role == "assistant":
-            for place, one in enumerate(planned, number + len(reading.tree.keys)):
-                if one.role == "assistant":
-                    if ids:
-                        reading.aliases[ids[one.start]] = one.id
-                    if is_silent(info, parts, one):
-                        found.quiet.append(place)
-                elif one.type == "compaction" and self._kept_from is not None:
-                    reading.kept_from[place] = self._kept_from
-            self._kept_from = None
+            self._note_answers(planned, ids, row, number + found.first, found)
         elif info.role == "user":
             self._kept_from = None
-        if planned[0].id != message_id:
-            reading.aliases[message_id] = planned[0].id
-        if created > found.latest and planned[0].role is not None:
+        if first.id != message_id:
+            self.reading.aliases[message_id] = first.id
+        created = info.time.created
+        if created > found.latest and first.role is not None:
             found.latest = moment_of(created) or found.latest
         found.planned += planned
         found.times += [created] * len(planned)
@@ -145,6 +134,26 @@ class OpencodeReader(DerivedReader):
             self._tip = found.last
         else:
             self._tips[row.branch] = found.last
+        return len(planned)
+
+    def _note_answers(
+        self,
+        planned: Sequence[PlannedEntry],
+        ids: Sequence[str],
+        row: LineShape,
+        position: int,
+        found: _Entries,
+    ) -> None:
+        reading, first = self.reading, planned[0]
+        if first.type == "compaction" and self._kept_from is not None:
+            reading.kept_from[position] = self._kept_from
+        self._kept_from = None
+        for place, one in enumerate(planned if not first.is_last else (first,), position):
+            if one.role == "assistant":
+                if ids:
+                    reading.aliases[ids[one.start]] = one.id
+                if is_silent(row.info, row.parts, one):
+                    found.quiet.append(place)
 
     def _take_request(self, row: LineShape, above: str | None) -> None:
         """A prompt that asks for a compaction is no entry; it stands for the entry above it."""
@@ -155,7 +164,7 @@ class OpencodeReader(DerivedReader):
         if above is not None:
             self.reading.aliases[message_id] = above
 
-    def _take_end(self, end: EndRow, found: _Entries) -> None:
+    def _take_end(self, end: EndRow, found: _Entries) -> int:
         target: str | msgspec.UnsetType | None = msgspec.UNSET
         if end.revert is not None:
             target = self._above(end.revert.partID, found)
@@ -172,6 +181,7 @@ class OpencodeReader(DerivedReader):
             key = f"{end.id}/{'leaf' if kind == 'leaf' else 'title'}"
             found.planned.append(PlannedEntry(key, kind, None, 0, 0))
             found.times.append(end.time)
+        return len(kinds)
 
     def _above(self, name: str, found: _Entries) -> str | msgspec.UnsetType | None:
         """The entry above the first one of a message or part; UNSET if it has no entry."""

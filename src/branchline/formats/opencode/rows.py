@@ -217,7 +217,8 @@ class LineShape(msgspec.Struct, gc=False):
 
     message: str | None = None
     info: MessageShape = MessageShape()
-    ids: list[str] = []
+    ids: str = ""
+    """The ids of the parts, with commas between them."""
     parts: list[PartShape] = []
     branch: int | None = None
     """For a message that opencode deleted, the number of the removal that it was part of."""
@@ -227,7 +228,7 @@ class LineShape(msgspec.Struct, gc=False):
 class _Line(msgspec.Struct, gc=False):
     message: str | None = None
     info: MessageRow = MessageRow()
-    ids: list[str] = []
+    ids: str = ""
     parts: list[PartRow] = []
     end: EndRow | None = None
 
@@ -261,11 +262,14 @@ def messages_in_lines(data: bytes) -> list[StoredMessage | EndRow]:
     ]
 
 
-def part_ids(line: LineShape | _Line) -> Sequence[str]:
+def part_ids(line: LineShape | _Line) -> list[str]:
     """The ids of parts; others if the database has ids that cannot be told apart."""
-    if len(line.ids) == len(line.parts):
-        return line.ids
-    return [f"{line.message}/{number}" for number in range(len(line.parts))]
+    return _told_apart(line.ids, line.message, len(line.parts))
+
+
+def _told_apart(joined: str, message: str | None, count: int) -> list[str]:
+    ids = joined.split(",")
+    return ids if len(ids) == count else [f"{message}/{number}" for number in range(count)]
 
 
 def _lenient(line: bytes) -> StoredMessage | EndRow:
@@ -274,7 +278,10 @@ def _lenient(line: bytes) -> StoredMessage | EndRow:
         return EndRow(text_of(end.get("id")), text_of(end.get("time")), text_of(end.get("title")))
     parts = [decode_part(json_codec.dumps(part)) for part in fields["parts"]]
     return StoredMessage(
-        text_of(fields.get("message")), decode_message(json_codec.dumps(fields["info"])), fields["ids"], parts
+        text_of(fields.get("message")),
+        decode_message(json_codec.dumps(fields["info"])),
+        _told_apart(fields["ids"], fields["message"], len(parts)),
+        parts,
     )
 
 
@@ -291,11 +298,10 @@ def fields_of_line(line: bytes) -> dict[str, Any]:
         return dict_of(fields)
     if not isinstance(fields.get("info"), dict):
         fields["info"] = {"role": "damaged", "time": {"created": fields.get("created")}}
-    parts, ids = list_of(fields.get("parts")), list_of(fields.get("ids"))
-    if len(ids) != len(parts):
-        ids = [f"{fields['message']}/{number}" for number in range(len(parts))]
-    kept = [(text_of(name), part) for name, part in zip(ids, parts, strict=True) if isinstance(part, dict)]
-    fields["ids"], fields["parts"] = [name for name, _ in kept], [part for _, part in kept]
+    parts = list_of(fields.get("parts"))
+    ids = _told_apart(text_of(fields.get("ids")), fields["message"], len(parts))
+    kept = [(name, part) for name, part in zip(ids, parts, strict=True) if isinstance(part, dict)]
+    fields["ids"], fields["parts"] = ",".join([name for name, _ in kept]), [part for _, part in kept]
     return fields
 
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from branchline.entries import json_codec
 from branchline.errors import NotASession
+from branchline.formats.common.item_lines import BytesContent, item_lines
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.protocol import Content, DocumentFiles
 
@@ -30,8 +29,6 @@ _GENERATION = re.compile(r"[0-9]{16}", re.ASCII)
 _CHUNK = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]*\.json", re.ASCII)
 _LARGEST_POINTER = 1 << 20
-
-_decode_list = msgspec.json.Decoder(tuple[msgspec.Raw, ...]).decode
 
 
 def session_of(path: str) -> str | None:
@@ -109,15 +106,9 @@ def _chunk_lines(name: str, folder: str, companion: Callable[[str], bytes | None
         yield _line({"missing": name[:64]})
         return
     try:
-        messages: Sequence[Any] = _decode_list(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        try:
-            messages = [json_codec.dumps(item) for item in list_of(json_codec.loads(data))]
-        except ValueError:
-            yield _line({"damaged": name})
-            return
-    for message in messages:
-        yield bytes(message).replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"  # in texts they are escaped
+        yield from item_lines(BytesContent(data), name)
+    except NotASession:
+        yield _line({"damaged": name})
 
 
 def _header_line(session: str, about: dict[str, Any], identity: dict[str, Any]) -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from branchline.entries import Entry
+from branchline.formats.log_index import LogIndex
 from branchline.formats.protocol import Format, FormatReader, FormatTraits
 from branchline.formats.vibe.documents import VibeDocuments, session_of
 from branchline.formats.vibe.home import VibeHome
-from branchline.formats.vibe.log_index import VibeLogIndex
 from branchline.formats.vibe.reader import VibeReader
 from branchline.formats.vibe.records import record_of
 
@@ -28,7 +28,7 @@ TRAITS = VibeTraits(name="vibe", suffix="", file_patterns=("*/CURRENT",), links=
 _MESSAGE = re.compile(rb'^\{"message":\{.*"source":"[a-z]+","turn_index":[0-9]+\}$', re.MULTILINE)
 
 
-class VibeFormatReader(FormatReader[VibeLogIndex]):
+class VibeFormatReader(FormatReader[LogIndex]):
     """Reads sessions of Mistral Vibe 3."""
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -39,7 +39,7 @@ class VibeFormatReader(FormatReader[VibeLogIndex]):
     def log_reader(self, path: str = "") -> VibeReader:
         return VibeReader(path)
 
-    def decode(self, line: bytes, index: VibeLogIndex, position: int) -> Entry:
+    def decode(self, line: bytes, index: LogIndex, position: int) -> Entry:
         return record_of(line, index, position)
 
 

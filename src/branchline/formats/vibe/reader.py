@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from branchline.entries import Header
-from branchline.formats.lines import Lines
-from branchline.formats.typed_rows import ReplayReader
-from branchline.formats.vibe.log_index import VibeLogIndex
+from branchline.formats.log_index import LogIndex
+from branchline.formats.typed_rows import ChainEntry, ChainReader
 from branchline.formats.vibe.rows import Facts, Row
 
 __all__ = ["VibeReader"]
@@ -18,16 +17,15 @@ READ_ONLY = "Mistral Vibe sessions are read-only; fork this one into a native se
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "toolResult"}
 
 
-class VibeReader(ReplayReader[Row]):
+class VibeReader(ChainReader[Row]):
     """Reads one session from the lines that its files are joined to."""
 
     format_name = "vibe"
     row_type = Row
     markers = (b'{"vibe":', b'{"message":', b'{"facts":')
-    reading: VibeLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(VibeLogIndex())
+        super().__init__(LogIndex("vibe"))
         self._path = path
         self._head = Row()
         self._facts = Facts()
@@ -45,28 +43,25 @@ class VibeReader(ReplayReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.message or row.vibe or row.facts for row in rows)
 
-    def replay(self, row: Row, lines: Lines, index: int) -> None:
-        key = f"line-{lines.number + index}"
+    def entries(self, row: Row, number: int) -> Sequence[ChainEntry]:
+        key = f"line-{number}"
         if row.message is None:
             if row.vibe:
                 self._head = row
             elif row.facts is not None:
                 self._facts = row.facts
                 if row.facts.usage is not None:
-                    self.add(key, "usage")
-            return
+                    return ((key, "usage", "", None, False),)
+            return ()
         role = _ROLES.get(row.message.role)
         if role is None:
-            self.add(key, "custom")
-        elif role == "user" and row.source == "injection":
-            self.add(key, "custom_message")
-        else:
-            position = self.add(key, "message", role=role)
-            text = row.message.text.strip()
-            if role == "user":
-                self._prompt = self._prompt or text
-            elif role == "assistant" and not text:
-                self.reading.tree.textless.add(position)
+            return ((key, "custom", "", None, False),)
+        if role == "user" and row.source == "injection":
+            return ((key, "custom_message", "", None, False),)
+        text = row.message.text.strip()
+        if role == "user":
+            self._prompt = self._prompt or text
+        return ((key, "message", "", role, role == "assistant" and not text),)
 
     def is_record(self, data: bytes) -> bool:
         return b'"message":' in data or data.startswith((b'{"vibe":', b'{"facts":'))

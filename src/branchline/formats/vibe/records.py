@@ -23,13 +23,12 @@ from branchline.entries import (
 )
 from branchline.entries.blocks import UnknownBlock
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.formats.log_index import entry_fields
-from branchline.formats.vibe.log_index import VibeLogIndex
+from branchline.formats.log_index import LogIndex, entry_fields
 
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: VibeLogIndex, position: int) -> Entry:
+def record_of(line: bytes, reading: LogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     common = entry_fields(tree, position)

@@ -1,0 +1,120 @@
+"""The items of an array in a JSON document as lines, without decoding them.
+
+A large document is read in windows, so that only its lines are held in memory. A window ends before an item
+that begins like the first one; decoding the items of the window proves that it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from branchline.entries import json_codec
+from branchline.errors import NotASession
+from branchline.formats.json_values import dict_of, list_of
+from branchline.formats.protocol import Content
+
+__all__ = ["BytesContent", "item_lines"]
+
+_WINDOW = 1 << 18
+_SPACES = 64  # the most that may be between two items
+_REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
+_decode_items = msgspec.json.Decoder(tuple[msgspec.Raw, ...]).decode
+
+
+class BytesContent:
+    """Content that is in memory already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def size(self) -> int:
+        return len(self._data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._data[offset : offset + size]
+
+
+def item_lines(content: Content, path: str, field: str = "") -> Iterator[bytes]:
+    """Yield the items of a document as lines of JSON, several at a time.
+
+    The document is an array or, with ``field``, an object that has the array in this field. Raises
+    NotASession if it is incomplete or damaged; items that only a lenient decoder accepts are encoded again.
+    """
+    found = _windows(content, field)
+    yield from (_whole(content, path, field),) if found is None else found
+
+
+def _windows(content: Content, field: str) -> list[bytes] | None:
+    """Return the lines of a document that is read in windows; None if it has to be read as a whole."""
+    begins, decode = _shape(field)
+    size = content.size()
+    if size <= _WINDOW:
+        return None
+    head = _flat(content.read(0, _WINDOW))
+    found = begins.match(head)
+    if found is None:
+        return None
+    opening, at, window = found[1], found.start(1), _WINDOW
+    head = head[:at]
+    lines: list[bytes] = []
+    try:
+        while at + window < size:
+            data = _flat(content.read(at, window))
+            end = _last_comma(data, opening)
+            if end is None:
+                window *= 2
+                continue
+            lines.append(_lines(_decode_items(b"".join((b"[", memoryview(data)[:end], b"]")))))
+            at, window = at + end + 1, _WINDOW
+        return [*lines, _lines(decode(head + _flat(content.read(at, size - at))))]
+    except _REFUSED:
+        return None
+
+
+def _last_comma(data: bytes, opening: bytes) -> int | None:
+    """Return where the last comma is that something follows which begins like an item."""
+    end = len(data)
+    while (end := data.rfind(opening, 0, end)) > 0:
+        before = data[max(end - _SPACES, 0) : end]
+        if (rest := before.rstrip()).endswith(b","):
+            return end - len(before) + len(rest) - 1
+    return None
+
+
+@cache
+def _shape(field: str) -> tuple[re.Pattern[bytes], Any]:
+    """Return how a document begins up to its first item, and what decodes its items."""
+    if not field:
+        return re.compile(rb'\s*\[\s*(\{\s*"[^"\\]*")'), _decode_items
+    kind = msgspec.defstruct("Document", [(field, tuple[msgspec.Raw, ...], ())])
+    decode = msgspec.json.Decoder(kind).decode
+    begins = rb'\s*\{(?:[^{}\[\]]|\{[^{}\[\]]*\})*?"%b"\s*:\s*\[\s*(\{\s*"[^"\\]*")' % field.encode()
+    return re.compile(begins), lambda data: getattr(decode(data), field)
+
+
+def _whole(content: Content, path: str, field: str) -> bytes:
+    data = content.read(0, content.size())
+    try:
+        return _lines(_shape(field)[1](_flat(data)))
+    except _REFUSED:
+        pass
+    try:
+        value = json_codec.loads(data)
+    except ValueError as problem:
+        raise NotASession(f"{path} is not finished or damaged: {problem}") from None
+    items = list_of(value) if not field or isinstance(value, list) else list_of(dict_of(value).get(field))
+    return _lines([json_codec.dumps(item) for item in items])
+
+
+def _flat(data: bytes) -> bytes:
+    """Return JSON on one line: newlines occur only between its values."""
+    return data.replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+def _lines(items: Sequence[Any]) -> bytes:
+    return b"\n".join((*items, b""))

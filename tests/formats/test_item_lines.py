@@ -1,0 +1,102 @@
+"""The items of large documents, which are read in windows, are the same as those of the whole document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from branchline.errors import NotASession
+from branchline.formats.common import item_lines as module
+from branchline.formats.common.item_lines import BytesContent, item_lines
+
+_MESSAGES = [
+    {"id": f"m{number}", "content": [{"id": "x", "text": "a\n\u2028\0 },\n    {\n" * (number % 9)}]}
+    for number in range(300)
+]
+_LAYOUTS: dict[str, dict[str, Any]] = {
+    "compact": {"separators": (",", ":")},
+    "spaced": {},
+    "indented": {"indent": 2},
+    "tabs": {"indent": "\t"},
+}
+
+
+class _Counted(BytesContent):
+    """Content that knows the largest piece that was read of it."""
+
+    largest = 0
+
+    def read(self, offset: int, size: int) -> bytes:
+        self.largest = max(self.largest, size)
+        return super().read(offset, size)
+
+
+@pytest.fixture(autouse=True)
+def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_WINDOW", 1 << 10)
+
+
+def _items(content: BytesContent, field: str = "messages") -> list[Any]:
+    return [json.loads(line) for line in _split(b"".join(item_lines(content, "file", field)))]
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    assert not data or data.endswith(b"\n")
+    yield from data.split(b"\n")[:-1]
+
+
+@pytest.mark.parametrize("layout", _LAYOUTS)
+def test_windows_hold_the_same_items_as_the_document(layout: str) -> None:
+    document = {"version": 1, "origin": {"id": "x"}, "messages": _MESSAGES, "system_prompt": "},{"}
+    data = json.dumps(document, **_LAYOUTS[layout]).encode()
+    content = _Counted(data)
+
+    assert _items(content) == _MESSAGES
+    assert content.largest < len(data) / 8
+
+
+@pytest.mark.parametrize("layout", _LAYOUTS)
+def test_a_document_may_be_an_array(layout: str) -> None:
+    data = json.dumps(_MESSAGES, **_LAYOUTS[layout]).encode()
+
+    assert _items(BytesContent(data), "") == _MESSAGES
+
+
+def test_a_boundary_inside_an_item_is_not_taken_for_one_between_items() -> None:
+    """Nested objects that begin like a message make the document be read as a whole."""
+    nested = [{"id": "a", "input": [{"id": str(number)} for number in range(2000)]}, *_MESSAGES]
+    data = json.dumps({"messages": nested}, separators=(",", ":")).encode()
+
+    assert _items(BytesContent(data)) == nested
+
+
+def test_a_field_of_the_same_name_further_inside_is_another_one() -> None:
+    document = {"origin": {"messages": [{"id": "no"}] * 200}, "messages": _MESSAGES}
+
+    assert _items(BytesContent(json.dumps(document).encode())) == _MESSAGES
+
+
+@pytest.mark.parametrize("end", [-1, -40, -2000, 900])
+def test_an_unfinished_document_is_reported(end: int) -> None:
+    data = json.dumps({"messages": _MESSAGES}, indent=2).encode()[:end]
+
+    with pytest.raises(NotASession, match="not finished or damaged"):
+        list(item_lines(BytesContent(data), "file", "messages"))
+
+
+def test_items_larger_than_a_window_are_read() -> None:
+    messages = [{"id": str(number), "content": "x" * 5000} for number in range(20)]
+
+    assert _items(BytesContent(json.dumps({"messages": messages}).encode())) == messages
+
+
+def test_items_that_only_a_lenient_decoder_accepts_are_read() -> None:
+    data = json.dumps({"messages": [*_MESSAGES, {"id": "last", "cost": float("nan"), "text": "\ud800"}]})
+
+    found = _items(BytesContent(data.encode()))
+
+    assert found[:-1] == _MESSAGES
+    assert found[-1]["text"] == "\ud800"
