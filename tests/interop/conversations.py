@@ -17,7 +17,6 @@ PICTURE = "(a picture)"
 
 OTHERWISE = {
     "badutf8.jsonl": "a block whose type cannot be read becomes text",
-    "branches.jsonl": "oh-my-pi leaves out an answer whose call has no result; here the call gets one",
 }
 
 Item = tuple[Any, ...]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from branchline.context import milliseconds
+from branchline.context import ContextMessage, milliseconds
 from branchline.context.builder import apply_edit, entry_messages
 from branchline.conversion.fidelity import FidelityRecorder
 from branchline.entries import (
@@ -49,6 +49,8 @@ class ConversionPlan(NamedTuple):
     """Answers in several parts: for each part but the first, the one it continues."""
     fresh: frozenset[int]
     """Entries after which the context starts empty."""
+    sent: dict[int, Message | None]
+    """What the source's agent sends to a model in place of a message on the path; None if nothing."""
 
 
 def make_plan(
@@ -94,8 +96,10 @@ def make_plan(
     folded: set[int] = set()
     if "usage" in target.traits.unsupported:
         _fold_usage(source, order, spent, folded)
+    pieces = _pieces(source, order)
+    sent = {} if target.traits.appendable else _sent(source, leaf_position, edits)
     return ConversionPlan(
-        order, leaf_position, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
+        order, leaf_position, not whole, edits, spent, frozenset(folded), pieces, fresh, sent
     )
 
 
@@ -308,9 +312,37 @@ def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage]
             spent[answer] = added(spent[answer], entry.usage) if answer in spent else entry.usage
 
 
+def _sent(source: EntryLog, leaf: int, edits: Mapping[int, ContextEdit]) -> dict[int, Message | None]:
+    """Return the messages on the path that the source's agent changes or leaves out when it sends them."""
+    finish = source.context_rules.finish
+    if finish is None or _splits_answers(source):
+        return {}
+    tree = source.tree
+    path = [position for position in tree.path_positions(leaf) if tree.roles[position] is not None]
+    spoken = {
+        position: message
+        for position, entry in zip(path, source.entries(path), strict=True)
+        for message in apply_edit(entry_messages(entry), edits.get(position))
+        if not isinstance(message, SystemMessage)
+    }
+    messages = [ContextMessage(tree.keys[position], message) for position, message in spoken.items()]
+    finished = {item.entry: item.message for item in finish(messages)}
+    found: dict[int, Message | None] = {}
+    for position, message in spoken.items():
+        sent = finished.get(tree.keys[position])
+        if sent is None or (isinstance(message, AssistantMessage) and sent != message):
+            found[position] = sent
+    return found
+
+
+def _splits_answers(source: EntryLog) -> bool:
+    """Return whether the source's agent writes one answer as several entries, which its context joins."""
+    return type(source.format.reader).merge_answers is not FormatReader.merge_answers
+
+
 def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
     """Return which answers continue which, in a format that writes one answer as several entries."""
-    if type(source.format.reader).merge_answers is FormatReader.merge_answers:
+    if not _splits_answers(source):
         return {}
     tree = source.tree
     children: dict[int, list[int]] = {}

@@ -64,6 +64,7 @@ class EntryWriter(ConversionState):
     def __init__(self, job: ConversionJob) -> None:
         super().__init__(job)
         self._edited: set[int] = set()
+        self._reduced: set[int] = set()  # answers of which the source's agent sends a part
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # entries that only the source's agent understands
         self._enveloped: set[int] = set()  # entries in a framework's form, which no other format keeps
@@ -313,6 +314,8 @@ class EntryWriter(ConversionState):
             self._previous = position
             notes = [_EDITED] if position in self._edited else []
             notes += [how] if how else []
+            if position in self._reduced:
+                notes.append(f"without what {self.source.format.name} does not send to the model")
             if position in self._unthought:
                 notes.append("without its thinking")
             if place is not None and self._is_joined(position, place):
