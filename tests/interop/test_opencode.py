@@ -32,6 +32,7 @@ from branchline.entries import (
     UserMessage,
 )
 from interop import peers
+from interop.api_rules import chat_problems
 from interop.model_server import ModelServer, model_server
 from support import CORPUS, SHARED, load
 
@@ -64,6 +65,7 @@ class Opencode(NamedTuple):
             answer.read()
         sent = [request for request in self.models.requests[before:] if request.get("tools")]
         messages = [message for message in sent[0]["messages"] if message["role"] != "system"]
+        assert chat_problems(messages) == []
         return [_item(message) for message in messages]
 
 
