@@ -87,8 +87,8 @@ def make_plan(
         for position in order[: order.index(starts[-1])]:
             ledger.lost(position, "the conversation was restarted after it, which the format cannot express")
         order = order[order.index(starts[-1]) :]
-    if not whole and "compaction" in target.traits.unsupported:
-        order = _from_the_summary(source, list(order), ledger)
+    if not whole and {"compaction", "summary"} & target.traits.unsupported.keys():
+        order = _from_the_summary(source, target, list(order), ledger)
     if not whole and not target.traits.native_entries:
         order = _results_together(tree, order)
     edits = _edits(source, order, leaf_position) if "context_edit" in target.traits.unsupported else {}
@@ -225,8 +225,13 @@ def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
     return frozenset(marks)
 
 
-def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecorder) -> list[int]:
-    """Return a path from its last compaction on: the summary first, then what it keeps, then the rest."""
+def _from_the_summary(
+    source: EntryLog, target: Format, order: list[int], ledger: FidelityRecorder
+) -> list[int]:
+    """Return a path from its last compaction on: the summary first, then what it keeps, then the rest.
+
+    The path itself, if the target has a compaction for it.
+    """
     tree = source.tree
     places = [number for number, position in enumerate(order) if tree.types[position] == "compaction"]
     if not places:
@@ -234,6 +239,8 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
     last = places[-1]
     entry = source.entry(order[last])
     if not isinstance(entry, Compaction):
+        return order
+    if entry.summary and "compaction" not in target.traits.unsupported:
         return order
     first = tree.positions.get(entry.first_kept or "", ROOT)
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
