@@ -31,6 +31,11 @@ from branchline.library.branch_count import count_branches
 from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
 from support import CORPUS
 
+SUMMARY_LAST = (
+    "codex/synthetic/threads/sessions/2026/09/02/"
+    "rollout-2026-09-02T02-00-00-019f1000-0000-7000-8000-000000000002.jsonl"
+)
+
 
 def opened(make, tmp_path: Path, name: str = "any.db") -> Session:
     session_id = make(tmp_path / name)
@@ -384,8 +389,9 @@ def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_e
     assert sorted(said) == ["One", "Two"]
 
 
-def test_a_compaction_without_a_summary_becomes_the_messages_that_it_keeps_for_opencode(tmp_path):
-    source = CORPUS / "piglet" / "damaged" / "legacy-bad-line.jsonl"
+@pytest.mark.parametrize("name", ["piglet/damaged/legacy-bad-line.jsonl", SUMMARY_LAST])
+def test_opencode_begins_with_what_a_compaction_keeps_where_it_has_no_summary_before_that(tmp_path, name):
+    source = CORPUS / name
     with Session.open(source) as session:
         spoken = [message_text(item.message) for item in session.context().messages]
 

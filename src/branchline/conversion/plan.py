@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from branchline.context import ContextMessage, milliseconds
-from branchline.context.builder import apply_edit, entry_messages
+from branchline.context.builder import apply_edit, entry_messages, opening_messages
 from branchline.conversion.fidelity import FidelityRecorder
 from branchline.entries import (
     SIDE_TYPES,
@@ -22,12 +22,20 @@ from branchline.entries import (
     UnknownMessage,
     Usage,
     UsageEntry,
+    UserMessage,
 )
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format, FormatReader
 from branchline.tree import ROOT, Tree
 
-__all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan", "parents_first"]
+__all__ = [
+    "NOT_ACTIVE",
+    "ConversionPlan",
+    "kept_messages",
+    "make_plan",
+    "parents_first",
+    "summary_follows",
+]
 
 
 class ConversionPlan(NamedTuple):
@@ -240,7 +248,8 @@ def _from_the_summary(
     entry = source.entry(order[last])
     if not isinstance(entry, Compaction):
         return order
-    if entry.summary and "compaction" not in target.traits.unsupported:
+    has_summary = bool(entry.summary) and not summary_follows(source, entry)
+    if has_summary and "compaction" not in target.traits.unsupported:
         return order
     first = tree.positions.get(entry.first_kept or "", ROOT)
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
@@ -250,6 +259,14 @@ def _from_the_summary(
         ledger.lost(order[place], "replaced by a newer summary")
     kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
     return [order[last], *kept, *order[last + 1 :]]
+
+
+def summary_follows(source: EntryLog, entry: Compaction) -> bool:
+    """Return whether the source's agent sends a summary after the messages that the compaction keeps."""
+    if not entry.summary or not entry.retained_tail:
+        return False
+    last = opening_messages(entry, source.context_rules)[-1]
+    return isinstance(last, UserMessage) and last not in entry.retained_tail
 
 
 def _results_together(tree: Tree, order: Sequence[int]) -> list[int]:
