@@ -7,6 +7,7 @@ from typing import Any
 
 from branchline.context import build_context, close_tool_calls, model_messages
 from branchline.context.tool_pairs import told_result
+from branchline.conversion.fallbacks import known_block
 from branchline.entries import (
     AssistantMessage,
     Image,
@@ -30,7 +31,7 @@ Item = tuple[Any, ...]
 def said(source: EntryLog) -> list[Item]:
     """The conversation of a session item by item, as a model sees it without thinking.
 
-    A block whose type cannot be read is text where it has any.
+    A block of an unknown type is text, as far as it has any.
     """
     leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
     messages = model_messages(item.message for item in build_context(source, leaf).messages)
@@ -79,7 +80,7 @@ def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
 
 
 def _parts(content: Any) -> list[str]:
-    blocks = (Text(text=content),) if isinstance(content, str) else content
+    blocks = (Text(text=content),) if isinstance(content, str) else map(known_block, content)
     return [block.text if isinstance(block, Text) else PICTURE for block in blocks if _counts(block)]
 
 
