@@ -62,11 +62,12 @@ def samples(*programs: str) -> list[Path]:
     return [
         path
         for program in programs or PROGRAMS
-        for path in list(_files(CORPUS / program))[:: 3 if program == "pi" else 1]
+        for path in list(session_files(CORPUS / program))[:: 3 if program == "pi" else 1]
     ]
 
 
-def _files(root: Path) -> Iterator[Path]:
+def session_files(root: Path) -> Iterator[Path]:
+    """The session files below a folder that have entries."""
     for path in sorted(root.rglob("*")):
         if path.suffix not in (".jsonl", ".ndjson") or not path.stat().st_size:
             continue
@@ -215,5 +216,6 @@ __all__ = [
     "rich_sessions",
     "said",
     "samples",
+    "session_files",
     "written",
 ]

@@ -200,6 +200,19 @@ def test_half_characters_are_replaced_in_lines_that_codex_reads(session):
     assert told == {"user message", "answer"}
 
 
+def test_the_report_names_results_that_codex_may_shorten(session):
+    session.append_message("read both")
+    session.append_message(answer(call("a"), call("b")))
+    session.append_message(result("a", "x" * 12_000))
+    long = session.append_message(result("b", "ü" * 6_001))
+
+    made = convert(session.transcript, CODEX, HEADER)
+
+    (told,) = (change for change in made.fidelity.approximated if "may shorten" in change.why)
+    assert told.entries == (long,)
+    assert said(written(made.data, CODEX)) == said(session.transcript)
+
+
 def test_branches_that_begin_with_a_prompt_are_turns_that_were_rolled_back(session):
     session.append_message("start")
     fork = session.append_message(answer(text("yes")))

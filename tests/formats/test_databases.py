@@ -29,6 +29,12 @@ from branchline.errors import NotSupported
 from branchline.formats.opencode.documents import document_of
 from branchline.library.branch_count import count_branches
 from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
+from support import CORPUS
+
+SUMMARY_LAST = (
+    "codex/synthetic/threads/sessions/2026/09/02/"
+    "rollout-2026-09-02T02-00-00-019f1000-0000-7000-8000-000000000002.jsonl"
+)
 
 
 def opened(make, tmp_path: Path, name: str = "any.db") -> Session:
@@ -381,6 +387,19 @@ def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_e
     assert len(each) == 2
     said = [json.loads(Path(file.path).read_bytes())["messages"][1]["parts"][1]["text"] for file in each]
     assert sorted(said) == ["One", "Two"]
+
+
+@pytest.mark.parametrize("name", ["piglet/damaged/legacy-bad-line.jsonl", SUMMARY_LAST])
+def test_opencode_begins_with_what_a_compaction_keeps_where_it_has_no_summary_before_that(tmp_path, name):
+    source = CORPUS / name
+    with Session.open(source) as session:
+        spoken = [message_text(item.message) for item in session.context().messages]
+
+        (file,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+
+    with Session.open(file.path) as made:
+        assert [message_text(item.message) for item in made.context().messages] == spoken
+    assert "replaced by a summary" in {note.why.split(";")[0] for note in file.fidelity.lost}
 
 
 def test_a_session_that_is_shown_follows_the_database_and_says_when_it_is_deleted(tmp_path):

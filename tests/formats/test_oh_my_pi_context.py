@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from branchline.context import build_context
+from branchline.conversion import convert
 from branchline.entries import Thinking
+from branchline.formats import CLAUDE_CODE, CODEX, COPILOT, QWEN, Format
 from branchline.formats.oh_my_pi import path_state
+from formats.conversion_kit import HEADER as SESSION
+from formats.conversion_kit import said as spoken
+from formats.conversion_kit import written
 from formats.oh_my_pi_kit import answer, call, message, read, result, role, story, user
 
 
@@ -262,3 +267,28 @@ def test_the_messages_that_a_token_count_holds_for_are_still_counted_after_leavi
 
     assert [role(item.message) for item in context.messages] == ["compactionSummary", "user", "user"]
     assert context.measured_from == 2
+
+
+# -- what other programs are given --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [CLAUDE_CODE, CODEX, QWEN, COPILOT], ids=lambda one: one.name)
+def test_a_program_that_continues_the_session_sends_the_same_messages(target: Format):
+    source = read(
+        story(
+            user("a"),
+            answer("b", call("c1"), call("c2")),
+            result("c1"),
+            user("c"),
+            answer("failed", stopReason="error"),
+            user("d"),
+            answer("e", call("c3")),
+        )
+    )
+
+    made = convert(source, target, SESSION)
+
+    assert spoken(written(made.data, target)) == spoken(source)
+    assert [change.why for change in made.fidelity.lost] == ["oh-my-pi does not send it to the model"]
+    why = "without what oh-my-pi does not send to the model"
+    assert sum(len(change.entries) for change in made.fidelity.approximated if why in change.why) == 2

@@ -7,7 +7,17 @@ from typing import Any
 
 from branchline.context import build_context, close_tool_calls, model_messages
 from branchline.context.tool_pairs import told_result
-from branchline.entries import AssistantMessage, Image, Message, Text, ToolCall, ToolResult, UserMessage
+from branchline.conversion.fallbacks import known_block
+from branchline.entries import (
+    AssistantMessage,
+    Image,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    UnknownBlock,
+    UserMessage,
+)
 from branchline.formats import EntryLog
 from support import CORPUS
 
@@ -15,16 +25,14 @@ GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
 PROMPT = "And now?"
 PICTURE = "(a picture)"
 
-OTHERWISE = {
-    "badutf8.jsonl": "a block whose type cannot be read becomes text",
-    "branches.jsonl": "oh-my-pi leaves out an answer whose call has no result; here the call gets one",
-}
-
 Item = tuple[Any, ...]
 
 
 def said(source: EntryLog) -> list[Item]:
-    """The conversation of a session item by item, as a model sees it without thinking."""
+    """The conversation of a session item by item, as a model sees it without thinking.
+
+    A block of an unknown type is text, as far as it has any.
+    """
     leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
     messages = model_messages(item.message for item in build_context(source, leaf).messages)
     calls: dict[str, int] = {}
@@ -62,15 +70,17 @@ def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
             for block in (
                 (Text(text=message.content),) if isinstance(message.content, str) else message.content
             ):
-                if isinstance(block, Text) and block.text.strip():
-                    yield ("assistant", [block.text])
+                text = block.fields.get("text") if isinstance(block, UnknownBlock) else None
+                text = block.text if isinstance(block, Text) else text
+                if isinstance(text, str) and text.strip():
+                    yield ("assistant", [text])
                 elif isinstance(block, ToolCall):
                     calls[block.id] = len(calls)
                     yield ("call", calls[block.id], block.name, block.arguments)
 
 
 def _parts(content: Any) -> list[str]:
-    blocks = (Text(text=content),) if isinstance(content, str) else content
+    blocks = (Text(text=content),) if isinstance(content, str) else map(known_block, content)
     return [block.text if isinstance(block, Text) else PICTURE for block in blocks if _counts(block)]
 
 
@@ -87,3 +97,33 @@ def joined(items: list[Item]) -> list[Item]:
         else:
             found.append(item)
     return found
+
+
+def texts_first(items: list[Item]) -> list[Item]:
+    """The items with the texts of an answer before its calls, where some APIs and programs put them."""
+    found: list[Item] = []
+    calls: list[Item] = []
+    for item in items:
+        if item[0] == "call":
+            calls.append(item)
+            continue
+        if item[0] != "assistant":
+            found += calls
+            calls = []
+        found.append(item)
+    return joined(found + calls)
+
+
+def rounded(value: Any) -> Any:
+    """A value with whole numbers as JavaScript reads them."""
+    match value:
+        case int() if abs(value) > 2**53:
+            return float(value)
+        case dict():
+            return {name: rounded(inner) for name, inner in value.items()}
+        case list():
+            return [rounded(inner) for inner in value]
+        case tuple():
+            return tuple(rounded(inner) for inner in value)
+        case _:
+            return value

@@ -19,6 +19,7 @@ import pytest
 from branchline.conversion import convert
 from branchline.entries import Header
 from branchline.formats import EntryLog, Format
+from interop.api_rules import chat_problems
 from interop.conversations import PROMPT, Item, joined
 from interop.model_server import ModelServer, model_server
 from interop.sources import opened, sources
@@ -82,6 +83,7 @@ def resumed_agent(
 
 def chat_items(messages: list[dict[str, Any]], parts_of: Callable[[Any], list[str]]) -> list[Item]:
     """The messages of OpenAI's chat API item by item, without the system prompt."""
+    assert chat_problems(messages) == []
     calls: dict[str, int] = {}
     found: list[Item] = []
     for message in messages:
@@ -103,11 +105,11 @@ def chat_items(messages: list[dict[str, Any]], parts_of: Callable[[Any], list[st
     return joined(found)
 
 
-def different_samples(program: str, same: Callable[[str, EntryLog], bool]) -> list[str]:
+def different_samples(program: str, same: Callable[[EntryLog], bool]) -> list[str]:
     """The samples of a program that are not the same after a conversion."""
     different = []
     for address in sources(program):
         with opened(address) as source:
-            if not same(address, source):
+            if not same(source):
                 different.append(address)
     return different

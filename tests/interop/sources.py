@@ -8,7 +8,7 @@ from pathlib import Path
 
 from branchline import Session
 from branchline.formats import EntryLog
-from formats.conversion_kit import read, samples
+from formats.conversion_kit import read, samples, session_files
 from support import SHARED, load
 
 __all__ = ["WRITTEN", "opened", "sources"]
@@ -22,13 +22,20 @@ WRITTEN = (
 
 def sources(program: str) -> list[str]:
     """The addresses of all sessions of a program: those of the corpus and those of the sample sets at hand."""
-    found = [str(path) for path in samples(program)]
-    place = SHARED / program / "more"
-    if (place / "expected.json").exists():
-        for one in load(place / "expected.json"):
-            session = one.get("session")
-            found.append(f"{place / one['file']}#{session}" if session else str(place / one["file"]))
-    return found
+    found = {path.read_bytes(): str(path) for path in session_files(SHARED / program)}
+    found |= {path.read_bytes(): str(path) for path in samples(program)}
+    return [
+        *found.values(),
+        *(address for name in ("first", "more") for address in _stored(SHARED / program / name)),
+    ]
+
+
+def _stored(place: Path) -> Iterator[str]:
+    """The addresses of the sessions of a database."""
+    for database in sorted(place.glob("*.db")):
+        known = load(place / "expected.json")
+        ids = known[database.name] if isinstance(known, dict) else [one["session"] for one in known]
+        yield from (f"{database}#{session}" for session in ids)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from branchline import Session
-from branchline.actions.convert import ConvertRequest, convert
+from branchline.actions.convert import ConvertedFile, ConvertRequest, convert
 from branchline.context.model_input import model_messages
 from branchline.context.tool_pairs import NO_RESULT, close_tool_calls
 from branchline.conversion.fallbacks import as_user_message
@@ -32,14 +32,19 @@ from branchline.entries import (
     UserMessage,
 )
 from interop import peers
+from interop.api_rules import chat_problems
+from interop.conversations import rounded
 from interop.model_server import ModelServer, model_server
-from support import CORPUS, SHARED, load
+from interop.sources import WRITTEN, sources
+from support import CORPUS
 
 GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
 FEW = {"g009", "g012"}  # tools, thoughts and images; an edit, and a compaction that keeps messages
-SAMPLES = SHARED / "opencode" / "more"
 MODEL = {"providerID": "fake", "modelID": "fake-model"}
 ASKED = "What did we do so far?"  # what opencode puts before the summary of a compaction
+ATTACHED = (
+    "Attached media from tool result:"  # what it puts before the images of results, for an API without them
+)
 
 
 class Opencode(NamedTuple):
@@ -64,6 +69,7 @@ class Opencode(NamedTuple):
             answer.read()
         sent = [request for request in self.models.requests[before:] if request.get("tools")]
         messages = [message for message in sent[0]["messages"] if message["role"] != "system"]
+        assert chat_problems(messages) == []
         return [_item(message) for message in messages]
 
 
@@ -160,7 +166,7 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
     heard: list[Any] = []
     for item in session.context().messages:
         message = item.message
-        if isinstance(message, CompactionSummaryMessage):
+        if isinstance(message, CompactionSummaryMessage) and session.entry(item.entry).type == "compaction":
             summary = AssistantMessage(content=(Text(text=message.summary),))
             heard += [UserMessage(content=ASKED), summary]
         elif isinstance(message, ToolResult) and message.tool_call_id not in asked:
@@ -170,7 +176,11 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
         else:
             heard += model_messages([message])
     items: list[tuple[Any, ...]] = []
+    images = 0  # of the results so far
     for message in close_tool_calls(heard):
+        if images and not isinstance(message, ToolResult):
+            items.append(("user", ATTACHED, images))
+            images = 0
         if isinstance(message, SystemMessage):
             continue
         content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
@@ -178,6 +188,7 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
         if isinstance(message, ToolResult):
             said = "[Tool execution was interrupted]" if said == NO_RESULT else said
             items.append(("tool", message.tool_call_id, said))
+            images += sum(isinstance(block, Image) for block in content)
         elif isinstance(message, AssistantMessage):
             calls = [(block.name, block.arguments) for block in content if isinstance(block, ToolCall)]
             has_text = any(isinstance(block, Text) and block.text for block in content)
@@ -186,7 +197,7 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
                 items.append(("assistant", said.strip(), calls))
         else:
             items.append(("user", said, sum(isinstance(block, Image) for block in content)))
-    return items
+    return [*items, ("user", ATTACHED, images)] if images else items
 
 
 def sorted_results(items: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -202,24 +213,36 @@ def _words(block: Any) -> str:
 def _params() -> Iterator[Any]:
     for path in GOLDENS:
         yield pytest.param(path, id=path.stem, marks=() if path.stem in FEW else pytest.mark.slow)
-    if SAMPLES.exists():
-        for record in load(SAMPLES / "expected.json"):
-            address = f"{SAMPLES / record['file']}#{record['session']}"
-            yield pytest.param(address, id=record["session"], marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("source", list(_params()))
-def test_opencode_continues_the_same_conversation(source, installed):
-    with Session.open(source) as session:
-        items = expected(session)
-        request = ConvertRequest(to="opencode", install=True, cwd=installed.project)
-        (made,) = convert(session, request).files
+def test_opencode_continues_the_same_conversation(source: Path, installed: Opencode):
+    made = compare(str(source), installed)
 
-    sent = installed.conversation(made.session)
-
-    assert sorted_results(sent[:-1]) == sorted_results(items)
-    assert sent[-1] == ("user", "go on", 0)
+    assert made is not None
     assert made.path.endswith(f"/opencode.db#{made.session}")
     assert made.resume == f"cd {installed.project} && opencode --session {made.session}"
     with Session.open(made.path) as back:
         assert back.leaf is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", WRITTEN)
+def test_opencode_continues_the_conversation_of_every_sample(program: str, installed: Opencode):
+    for address in sources(program):
+        compare(address, installed)
+
+
+def compare(address: str, opencode: Opencode) -> ConvertedFile | None:
+    """Convert a session and compare what opencode sends; None if there is nothing to send."""
+    with Session.open(address) as session:
+        items = expected(session)
+        if not items:
+            return None
+        (made,) = convert(session, ConvertRequest(to="opencode", install=True, cwd=opencode.project)).files
+
+    sent = opencode.conversation(made.session)
+
+    assert rounded(sorted_results(sent[:-1])) == rounded(sorted_results(items)), address
+    assert sent[-1] == ("user", "go on", 0)
+    return made

@@ -131,6 +131,13 @@ class Converter(EntryWriter):
         if edit is not None and (changed := with_edit(entry, edit)) != entry:
             entry = changed
             self._edited.add(position)
+        if position in self.plan.sent:
+            sent = self.plan.sent[position]
+            if sent is None:
+                self._drop(position, f"{self.source.format.name} does not send it to the model")
+                return
+            entry = msgspec.structs.replace(entry, message=sent)
+            self._reduced.add(position)
         if not self.bare and (model := self._models[position]) is not None:
             entry = with_model(entry, *model)
         if position in self.plan.spent and isinstance(entry, MessageEntry):

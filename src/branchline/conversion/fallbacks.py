@@ -49,6 +49,7 @@ __all__ = [
     "Fallback",
     "as_user_message",
     "fallbacks_for",
+    "known_block",
     "replace_lone_surrogates",
     "to_native",
     "without_lone_surrogates",
@@ -181,7 +182,7 @@ def _simpler_messages(message: Message) -> Iterator[tuple[str, Message]]:
     """Yield a message with fewer and fewer agent-specific fields."""
     if not isinstance(message, UserMessage | AssistantMessage | ToolResult):
         return
-    known = msgspec.structs.replace(message, content=_with(message.content, _known_only))
+    known = msgspec.structs.replace(message, content=_with(message.content, known_block))
     if known != message:
         yield "unknown parts as text", known
     if isinstance(message, AssistantMessage):
@@ -200,7 +201,8 @@ def _with(content: Content, change: Callable[[Block], Block]) -> Content:
     return content if isinstance(content, str) else tuple(map(change, content))
 
 
-def _known_only(block: Block) -> Block:
+def known_block(block: Block) -> Block:
+    """Return a block of an unknown type as text; any other block itself."""
     if not isinstance(block, UnknownBlock):
         return block
     fields = block.fields
@@ -258,7 +260,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     kept_messages: list[Message] = [
         message for message in model_messages(tail) if not isinstance(message, SystemMessage)
     ]
-    for simplify in (_known_only, _common_images_only, _without_images, _text_only):
+    for simplify in (known_block, _common_images_only, _without_images, _text_only):
         kept_messages = [_simplified(message, simplify) for message in kept_messages]
         held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(kept_messages))
         yield Fallback("it holds the kept messages itself, simplified", (held,))

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from branchline.context import milliseconds
-from branchline.context.builder import apply_edit, entry_messages
+from branchline.context import ContextMessage, milliseconds
+from branchline.context.builder import apply_edit, entry_messages, opening_messages
 from branchline.conversion.fidelity import FidelityRecorder
 from branchline.entries import (
     SIDE_TYPES,
@@ -22,12 +22,20 @@ from branchline.entries import (
     UnknownMessage,
     Usage,
     UsageEntry,
+    UserMessage,
 )
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format, FormatReader
 from branchline.tree import ROOT, Tree
 
-__all__ = ["NOT_ACTIVE", "ConversionPlan", "kept_messages", "make_plan", "parents_first"]
+__all__ = [
+    "NOT_ACTIVE",
+    "ConversionPlan",
+    "kept_messages",
+    "make_plan",
+    "parents_first",
+    "summary_follows",
+]
 
 
 class ConversionPlan(NamedTuple):
@@ -49,6 +57,8 @@ class ConversionPlan(NamedTuple):
     """Answers in several parts: for each part but the first, the one it continues."""
     fresh: frozenset[int]
     """Entries after which the context starts empty."""
+    sent: dict[int, Message | None]
+    """What the source's agent sends to a model in place of a message on the path; None if nothing."""
 
 
 def make_plan(
@@ -85,8 +95,8 @@ def make_plan(
         for position in order[: order.index(starts[-1])]:
             ledger.lost(position, "the conversation was restarted after it, which the format cannot express")
         order = order[order.index(starts[-1]) :]
-    if not whole and "compaction" in target.traits.unsupported:
-        order = _from_the_summary(source, list(order), ledger)
+    if not whole and {"compaction", "summary"} & target.traits.unsupported.keys():
+        order = _from_the_summary(source, target, list(order), ledger)
     if not whole and not target.traits.native_entries:
         order = _results_together(tree, order)
     edits = _edits(source, order, leaf_position) if "context_edit" in target.traits.unsupported else {}
@@ -94,8 +104,10 @@ def make_plan(
     folded: set[int] = set()
     if "usage" in target.traits.unsupported:
         _fold_usage(source, order, spent, folded)
+    pieces = _pieces(source, order)
+    sent = {} if target.traits.appendable else _sent(source, leaf_position, edits)
     return ConversionPlan(
-        order, leaf_position, not whole, edits, spent, frozenset(folded), _pieces(source, order), fresh
+        order, leaf_position, not whole, edits, spent, frozenset(folded), pieces, fresh, sent
     )
 
 
@@ -221,8 +233,13 @@ def _fresh_starts(source: EntryLog, order: Sequence[int]) -> frozenset[int]:
     return frozenset(marks)
 
 
-def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecorder) -> list[int]:
-    """Return a path from its last compaction on: the summary first, then what it keeps, then the rest."""
+def _from_the_summary(
+    source: EntryLog, target: Format, order: list[int], ledger: FidelityRecorder
+) -> list[int]:
+    """Return a path from its last compaction on: the summary first, then what it keeps, then the rest.
+
+    The path itself, if the target has a compaction for it.
+    """
     tree = source.tree
     places = [number for number, position in enumerate(order) if tree.types[position] == "compaction"]
     if not places:
@@ -230,6 +247,9 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
     last = places[-1]
     entry = source.entry(order[last])
     if not isinstance(entry, Compaction):
+        return order
+    has_summary = bool(entry.summary) and not summary_follows(source, entry)
+    if has_summary and "compaction" not in target.traits.unsupported:
         return order
     first = tree.positions.get(entry.first_kept or "", ROOT)
     start = order.index(first) if entry.retained_tail is None and first in order[:last] else last
@@ -239,6 +259,14 @@ def _from_the_summary(source: EntryLog, order: list[int], ledger: FidelityRecord
         ledger.lost(order[place], "replaced by a newer summary")
     kept = [position for position in order[start:last] if tree.types[position] != "compaction"]
     return [order[last], *kept, *order[last + 1 :]]
+
+
+def summary_follows(source: EntryLog, entry: Compaction) -> bool:
+    """Return whether the source's agent sends a summary after the messages that the compaction keeps."""
+    if not entry.summary or not entry.retained_tail:
+        return False
+    last = opening_messages(entry, source.context_rules)[-1]
+    return isinstance(last, UserMessage) and last not in entry.retained_tail
 
 
 def _results_together(tree: Tree, order: Sequence[int]) -> list[int]:
@@ -308,9 +336,37 @@ def _spend(source: EntryLog, position: int, answer: int, spent: dict[int, Usage]
             spent[answer] = added(spent[answer], entry.usage) if answer in spent else entry.usage
 
 
+def _sent(source: EntryLog, leaf: int, edits: Mapping[int, ContextEdit]) -> dict[int, Message | None]:
+    """Return the messages on the path that the source's agent changes or leaves out when it sends them."""
+    finish = source.context_rules.finish
+    if finish is None or _splits_answers(source):
+        return {}
+    tree = source.tree
+    path = [position for position in tree.path_positions(leaf) if tree.roles[position] is not None]
+    spoken = {
+        position: message
+        for position, entry in zip(path, source.entries(path), strict=True)
+        for message in apply_edit(entry_messages(entry), edits.get(position))
+        if not isinstance(message, SystemMessage)
+    }
+    messages = [ContextMessage(tree.keys[position], message) for position, message in spoken.items()]
+    finished = {item.entry: item.message for item in finish(messages)}
+    found: dict[int, Message | None] = {}
+    for position, message in spoken.items():
+        sent = finished.get(tree.keys[position])
+        if sent is None or (isinstance(message, AssistantMessage) and sent != message):
+            found[position] = sent
+    return found
+
+
+def _splits_answers(source: EntryLog) -> bool:
+    """Return whether the source's agent writes one answer as several entries, which its context joins."""
+    return type(source.format.reader).merge_answers is not FormatReader.merge_answers
+
+
 def _pieces(source: EntryLog, order: Sequence[int]) -> dict[int, int]:
     """Return which answers continue which, in a format that writes one answer as several entries."""
-    if type(source.format.reader).merge_answers is FormatReader.merge_answers:
+    if not _splits_answers(source):
         return {}
     tree = source.tree
     children: dict[int, list[int]] = {}

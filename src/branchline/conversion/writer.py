@@ -29,7 +29,7 @@ from branchline.conversion.fallbacks import (
 )
 from branchline.conversion.origin import Origin, with_origin
 from branchline.conversion.output_buffer import REFUSALS, names_models
-from branchline.conversion.plan import kept_messages
+from branchline.conversion.plan import kept_messages, summary_follows
 from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.conversion.verify import missing_fields
 from branchline.entries import (
@@ -43,7 +43,6 @@ from branchline.entries import (
     ToolCall,
     ToolResult,
     UsageEntry,
-    UserMessage,
     encode_entry,
 )
 from branchline.formats.pi import PI
@@ -64,6 +63,7 @@ class EntryWriter(ConversionState):
     def __init__(self, job: ConversionJob) -> None:
         super().__init__(job)
         self._edited: set[int] = set()
+        self._reduced: set[int] = set()  # answers of which the source's agent sends a part
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # entries that only the source's agent understands
         self._enveloped: set[int] = set()  # entries in a framework's form, which no other format keeps
@@ -262,14 +262,12 @@ class EntryWriter(ConversionState):
             return kept_messages(source, position, stored, self.plan.edits)
 
         how = ""
-        if isinstance(entry, Compaction) and entry.summary and entry.retained_tail:
-            opening = opening_messages(entry, source.context_rules)
-            if isinstance(opening[-1], UserMessage) and opening[-1] not in entry.retained_tail:
-                how = "its summary precedes the messages that it keeps"
-                traits = self.target.traits
-                if not traits.appendable and "summary" not in traits.unsupported:  # it may be missing
-                    how = "its summary is the last of the messages that it keeps"
-                    entry = msgspec.structs.replace(entry, summary="", retained_tail=tuple(opening))
+        if isinstance(entry, Compaction) and summary_follows(source, entry):
+            how = "its summary precedes the messages that it keeps"
+            if not self.target.traits.appendable:
+                how = "its summary is the last of the messages that it keeps"
+                kept_and_summary = opening_messages(entry, source.context_rules)
+                entry = msgspec.structs.replace(entry, summary="", retained_tail=kept_and_summary)
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         forms = fallbacks_for(entry, kept)
@@ -313,6 +311,8 @@ class EntryWriter(ConversionState):
             self._previous = position
             notes = [_EDITED] if position in self._edited else []
             notes += [how] if how else []
+            if position in self._reduced:
+                notes.append(f"without what {self.source.format.name} does not send to the model")
             if position in self._unthought:
                 notes.append("without its thinking")
             if place is not None and self._is_joined(position, place):

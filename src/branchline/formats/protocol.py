@@ -562,7 +562,8 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
         """Return the format with the writer for the agent's import documents, if it imports any."""
         if self.imports is None:
             return self
-        traits = msgspec.structs.replace(self.traits, unsupported=self.imports.unsupported)
+        unsupported = self.imports.unsupported
+        traits = msgspec.structs.replace(self.traits, unsupported=unsupported, appendable=False)
         return msgspec.structs.replace(self, writer=self.imports.writer, traits=traits)
 
     @property

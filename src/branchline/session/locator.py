@@ -57,7 +57,11 @@ def written_format(name: str | None) -> Format:
     if name is None or agent_name(name) == NATIVE:
         return PI
     format_ = format_named(name)
-    format_.required_writer()
+    if format_.imports is not None:
+        command = " ".join(format_.imports.command)
+        raise NotSupported(f"{format_.name} takes a new session through `{command}`: use convert --install")
+    if format_.writer is None:
+        raise NotSupported(f"sessions of {format_.name} are read-only; choose another agent")
     return format_
 
 

@@ -16,8 +16,11 @@ from branchline.entries import (
     Entry,
     Header,
     Message,
+    MessageEntry,
     Text,
+    ToolResult,
     UserMessage,
+    blocks_text,
     json_codec,
 )
 from branchline.errors import NotSupported
@@ -39,12 +42,14 @@ from branchline.formats.protocol import (
     FormatReader,
     FormatTraits,
     FormatWriter,
+    ReadingLimits,
     SplitFiles,
     header_in,
 )
 
 __all__ = ["CODEX"]
 
+_LONGEST_RESULT = 12_000  # bytes
 _HEAD_LINES = 64  # lines at the start of a file that detection examines
 _LINES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 
@@ -233,6 +238,19 @@ class CodexFormatWriter(FormatWriter[CodexLogIndex]):
         return self.encode_header(header) + b"".join(copied_lines(transcript, range(len(transcript.tree))))
 
 
+class CodexLimits(ReadingLimits):
+    """Codex shortens long results: those above 12,000 bytes for models that it does not know."""
+
+    def unread(self, entry: Entry) -> tuple[str, ...]:
+        message = entry.message if isinstance(entry, MessageEntry) else None
+        if not isinstance(message, ToolResult):
+            return ()
+        text = blocks_text(message.content)
+        if len(text.encode("utf-8", "surrogatepass")) <= _LONGEST_RESULT:
+            return ()
+        return ("with a long result that codex may shorten when it sends it (see tool_output_token_limit)",)
+
+
 _FILES = RolloutFiles()
 CODEX = Format(
     traits=TRAITS,
@@ -242,4 +260,5 @@ CODEX = Format(
     compression=_FILES,
     splitting=_FILES,
     titles=ThreadNames(),
+    limits=CodexLimits(),
 )

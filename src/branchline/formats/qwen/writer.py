@@ -156,8 +156,10 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
             raise self.refuse("block")
         name = "error" if message.is_error is True else "output"
         body = {name: blocks_text(content, "\n")}
-        response = {"id": message.tool_call_id, "name": message.tool_name, "response": body}
-        return [{"functionResponse": response}, *images]
+        response: dict[str, Any] = {"id": message.tool_call_id, "name": message.tool_name, "response": body}
+        if images:  # inside: a part beside it would be a prompt between this result and the next one
+            response["parts"] = images
+        return [{"functionResponse": response}]
 
     def _parts(self, content: Content) -> list[dict[str, Any]]:
         blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
