@@ -118,3 +118,13 @@ def test_an_export_is_named_for_the_session_where_all_files_have_one_name(home, 
     run(home, "export", path, "-o", f"{tmp_path}/", "--format", "md")
 
     assert [found.stem for found in tmp_path.iterdir()] == ["0c0b1107-2222-4a6b-9c3d-000000000002"]
+
+
+def test_answers_of_copilot_and_their_tokens_are_of_one_model(home):
+    report = json.loads(run(home, "stats", "--all", "--by", "agent,model", "--json"))
+
+    (group,) = [group for group in report["groups"] if group["keys"][0] == "copilot"]
+
+    assert group["keys"] == ["copilot", "gpt-5"]
+    assert group["figures"]["input"] > 0
+    assert group["figures"]["messages"] > 0

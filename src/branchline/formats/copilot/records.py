@@ -50,7 +50,7 @@ def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
             return UsageEntry(
                 **common,
                 kind="turn",
-                provider=text_of(spent.get("modelProvider")),
+                provider="",  # as its answers name none; "modelProvider" is "other" for keys of the user
                 model=text_of(spent.get("model")),
                 usage=_usage(spent),
             )
