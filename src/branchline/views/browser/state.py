@@ -350,10 +350,6 @@ class BrowserState(Generic[_Source]):
             ]
         self.place = min(self.place, max(0, len(self.places) - 1))
         group: str | object | None = object()
-        if not (self.grouped or self.two_lines or self.paths or self.hits or self.expanded):
-            self.lines = [ListLine(at, "row") for at in range(len(self.items))]
-            self.stops = list(range(len(self.items)))
-            return
         for at, item in enumerate(self.items):
             if self.grouped and item.row.cwd != group:
                 group = item.row.cwd
