@@ -32,7 +32,6 @@ from branchline.views.browser.list_rows import (
     row_line,
     screen_columns,
     second_line,
-    spread,
 )
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.browser.source import Batch, Scope, SessionRowSource
@@ -40,7 +39,7 @@ from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
-from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line
+from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line, spread
 from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
 

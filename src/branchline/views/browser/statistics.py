@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate, zip_longest
 from typing import Literal, NamedTuple, get_args
@@ -219,13 +219,19 @@ def _round_up(value: float) -> float:
 
 
 def _months(days: Sequence[date]) -> Line:
-    letters = [" "] * len(days)
+    firsts = {place: day for place, day in enumerate(days) if day.day == 1}
+    return make_line(" " * _AXIS, Span(_month_names(firsts, len(days)), "dim"))
+
+
+def _month_names(months: Mapping[int, date], columns: int) -> str:
+    """The names of months at these columns, as far as they fit."""
+    letters = [" "] * columns
     free = 0
-    for place, one in enumerate(days):
-        if one.day == 1 and place >= free and place + 3 <= len(days):
-            letters[place : place + 3] = f"{one:%b}"
+    for place, day in months.items():
+        if place >= free and place + 3 <= columns:
+            letters[place : place + 3] = f"{day:%b}"
             free = place + 4
-    return make_line(" " * _AXIS, Span("".join(letters), "dim"))
+    return "".join(letters)
 
 
 # -- tables -----------------------------------------------------------------------------------------------
@@ -318,14 +324,9 @@ def _calendar(data: StatisticsData, columns: int, today: date) -> list[Line]:
     for letter, role in zip(_HEAT, _HEAT_ROLES, strict=True):
         legend += [Span(letter, role), " "]
     lines = [make_line(*legend, Span("more", "dim"))]
-    names = [" "] * (weeks * 2)
-    free = 0
-    for week in range(weeks):
-        first = monday + timedelta(weeks=week)
-        if first.day <= 7 and week * 2 >= free and week * 2 + 3 <= len(names):
-            names[week * 2 : week * 2 + 3] = f"{first:%b}"
-            free = week * 2 + 4
-    lines.append(make_line("     ", Span("".join(names), "dim")))
+    mondays = {week * 2: monday + timedelta(weeks=week) for week in range(weeks)}
+    firsts = {place: day for place, day in mondays.items() if day.day <= 7}
+    lines.append(make_line("     ", Span(_month_names(firsts, weeks * 2), "dim")))
     for weekday, name in enumerate(("Mon", "", "Wed", "", "Fri", "", "Sun")):
         pieces: list[Piece] = [Span(f" {name:<4}", "dim")]
         for week in range(weeks):
