@@ -13,7 +13,7 @@ from typing import NamedTuple
 from branchline.views.humanize import age, count, format_size
 from branchline.views.session_row import SessionRow
 from branchline.views.short_ids import short_ids
-from branchline.views.spans import Line, Piece, Span, StyleRole, cut_line, line_width, make_line
+from branchline.views.spans import Line, Piece, Span, StyleRole, make_line, pad_line
 from branchline.views.text import cut_start, one_line, width
 from branchline.views.tool_calls import short_path
 
@@ -78,9 +78,7 @@ def session_line(
     pieces: list[Piece] = [Span(f"{columns.ids.get(row.id, row.id[:_SHORT_ID]):<{_SHORT_ID}}  ", "id")]
     for room, text, role, right in cells:
         if room:
-            cell = cut_line((Span(text, role),), room)
-            blanks = " " * (room - line_width(cell))
-            pieces += [blanks, *cell, "  "] if right else [*cell, blanks, "  "]
+            pieces += [*pad_line((Span(text, role),), room, right=right), "  "]
     return make_line(*pieces, Span(branch, "dim"), *_name(row, threaded=threaded or bool(branch)))
 
 

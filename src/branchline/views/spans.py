@@ -25,6 +25,7 @@ __all__ = [
     "marked_line",
     "pad_line",
     "shown_line",
+    "spread",
     "with_cursor",
 ]
 
@@ -139,10 +140,18 @@ def _taken(line: Line, columns: int) -> Line:
     return tuple(taken)
 
 
-def pad_line(line: Iterable[Piece], columns: int) -> Line:
-    """Truncate or pad a line to exactly this width, as a cell of a table."""
+def pad_line(line: Iterable[Piece], columns: int, *, right: bool = False) -> Line:
+    """Truncate or pad a line to exactly this width, as a cell of a table, on its left or ``right`` side."""
     fitting = cut_line(line, columns)
-    return make_line(*fitting, " " * (columns - line_width(fitting)))
+    blanks = " " * (columns - line_width(fitting))
+    return make_line(blanks, *fitting) if right else make_line(*fitting, blanks)
+
+
+def spread(left: Iterable[Piece], right: Line, columns: int) -> Line:
+    """Return a line with a left and a right part; the last column stays free."""
+    taken = line_width(shown_line(right)) + 1
+    fitting = cut_line(left, max(0, columns - taken))
+    return make_line(*fitting, " " * max(0, columns - line_width(fitting) - taken), *right)
 
 
 def with_cursor(line: Line) -> Line:

@@ -24,7 +24,7 @@ from branchline.views.browser.keymap import SCREENS
 from branchline.views.browser.layout import PaneLayout, air_of
 from branchline.views.browser.line_edit import LineEdit
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, TYPE_TO_SEARCH, search_line
-from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line
+from branchline.views.spans import Line, Piece, Span, line_width, make_line, shown_line, spread
 from branchline.views.text import cut, one_line, safe
 from branchline.views.text import width as text_width
 
@@ -223,8 +223,6 @@ class KeyedScreen(Screen[Any]):
 
     def _location_line(self, crumbs: Sequence[str], facts: str, *, cutting: int | None = None) -> Line:
         """Return the first line for the current width; ``cutting`` is the crumb that is cut if needed."""
-        from branchline.views.browser.list_rows import spread  # noqa: PLC0415
-
         width = self.size.width
         demo = Span(" demo " if self.branchline.demo else "", "prompt")
         right = make_line(Span(f"  {facts}" if facts else "", "dim"), "  " if demo.text else "", demo)

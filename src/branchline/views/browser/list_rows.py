@@ -25,7 +25,8 @@ from branchline.views.spans import (
     line_width,
     make_line,
     marked_line,
-    shown_line,
+    pad_line,
+    spread,
 )
 from branchline.views.text import cut, cut_start, one_line, width
 from branchline.views.tool_calls import short_path
@@ -43,7 +44,6 @@ __all__ = [
     "row_line",
     "screen_columns",
     "second_line",
-    "spread",
 ]
 
 NOT_COUNTED = -1.0
@@ -176,17 +176,8 @@ def _cells(
     pieces: list[Piece] = []
     for room, text, role, right in cells:
         if room:
-            cell = cut_line((Span(text, role),), room)
-            blanks = " " * (room - line_width(cell) + _GAP)
-            pieces += [blanks, *cell] if right else ["  ", *cell, blanks[_GAP:]]
+            pieces += [" " * _GAP, *pad_line((Span(text, role),), room, right=right)]
     return make_line(*pieces)
-
-
-def spread(left: Line, right: Line, columns: int) -> Line:
-    """Return a line with a left and a right part; the last column stays free."""
-    fitting = cut_line(left, max(0, columns - line_width(shown_line(right)) - 1))
-    gap = columns - line_width(fitting) - line_width(shown_line(right)) - 1
-    return make_line(*fitting, " " * max(0, gap), *right)
 
 
 def cost_cell(cost: float | None, *, estimated: bool = False) -> str:

@@ -17,7 +17,7 @@ from branchline.views.cards import CLEARED_TYPES
 from branchline.views.entry_rows import RowTexts
 from branchline.views.humanize import count
 from branchline.views.session_source import SessionSource
-from branchline.views.spans import Line, Span, StyleRole, cut_line, line_width, make_line
+from branchline.views.spans import Line, Span, StyleRole, make_line, spread
 from branchline.views.text import one_line
 
 __all__ = ["OverviewRow", "PathOverview"]
@@ -120,10 +120,7 @@ class PathOverview(Generic[_Session]):
         )
         if not row.branch:
             return line
-        size = Span(f"  {self._size(row.position):,}", "dim")
-        short = cut_line(line, max(1, columns - line_width((size,)) - 1))
-        gap = columns - line_width(short) - line_width((size,)) - 1
-        return make_line(*short, " " * max(0, gap), size)
+        return spread(line, make_line(Span(f"  {self._size(row.position):,}", "dim")), columns)
 
     def _words(self, position: int) -> str:
         """The text of an entry, or of the first entry below it with text, without the role."""

@@ -32,7 +32,6 @@ from branchline.views.browser.list_rows import (
     row_line,
     screen_columns,
     second_line,
-    spread,
 )
 from branchline.views.browser.search_line import PRESS_TO_SEARCH, search_line
 from branchline.views.browser.source import Batch, Scope, SessionRowSource
@@ -40,7 +39,7 @@ from branchline.views.hits import Hit, Hits
 from branchline.views.humanize import count
 from branchline.views.query import Match, Query, SearchFields, parse_query
 from branchline.views.session_row import ListItem, SessionRow, SkippedFile, row_name
-from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line
+from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, shown_line, spread
 from branchline.views.text import one_line
 from branchline.views.tool_calls import short_path
 
@@ -350,10 +349,6 @@ class BrowserState(Generic[_Source]):
             ]
         self.place = min(self.place, max(0, len(self.places) - 1))
         group: str | object | None = object()
-        if not (self.grouped or self.two_lines or self.paths or self.hits or self.expanded):
-            self.lines = [ListLine(at, "row") for at in range(len(self.items))]
-            self.stops = list(range(len(self.items)))
-            return
         for at, item in enumerate(self.items):
             if self.grouped and item.row.cwd != group:
                 group = item.row.cwd

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate, zip_longest
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -16,7 +16,7 @@ from branchline.views.humanize import count, tokens
 from branchline.views.plots import sparkline
 from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, pad_line
 from branchline.views.stats import Group, StatsTotals, by_weight
-from branchline.views.text import cut, cut_start, one_line, width
+from branchline.views.text import cut_start, one_line, width
 from branchline.views.tool_calls import short_path
 
 __all__ = ["MEASURES", "Measure", "StatisticsData", "read_statistics", "statistics_lines"]
@@ -97,16 +97,16 @@ def statistics_lines(
     if not data.total.messages and not data.total.tokens:
         return [make_line(Span(" No messages yet.", "dim"))]
     lines = [*_figures(data, columns, today), (), *_chart(data, columns, today, measure, day or today), ()]
-    tables = [
-        _table("Models", data.models, measure, _model_name),
-        _table("Projects", data.directories, measure, lambda name: short_path(name, home)),
-        _table("Agents", data.agents, measure, lambda name: name),
-        _calls(data.tools),
+    tables: list[tuple[str, str, list[_Row]]] = [
+        ("Models", measure, _ranked(data.models, measure, _model_name)),
+        ("Projects", measure, _ranked(data.directories, measure, lambda name: short_path(name, home))),
+        ("Agents", measure, _ranked(data.agents, measure, lambda name: name)),
+        ("Tools", "calls", _calls(data.tools)),
     ]
     across = 3 if columns >= _THREE_TABLES else 2 if columns >= _TWO_TABLES else 1
     room = (columns - 2 - _GAP * (across - 1)) // across
     for start in range(0, len(tables), across):
-        drawn = [make(room) for make in tables[start : start + across]]
+        drawn = [_table(*table, room) for table in tables[start : start + across]]
         for parts in zip_longest(*drawn, fillvalue=()):
             pieces: list[Piece] = [" "]
             for number, part in enumerate(parts):
@@ -219,104 +219,75 @@ def _round_up(value: float) -> float:
 
 
 def _months(days: Sequence[date]) -> Line:
-    letters = [" "] * len(days)
+    firsts = {place: day for place, day in enumerate(days) if day.day == 1}
+    return make_line(" " * _AXIS, Span(_month_names(firsts, len(days)), "dim"))
+
+
+def _month_names(months: Mapping[int, date], columns: int) -> str:
+    """The names of months at these columns, as far as they fit."""
+    letters = [" "] * columns
     free = 0
-    for place, one in enumerate(days):
-        if one.day == 1 and place >= free and place + 3 <= len(days):
-            letters[place : place + 3] = f"{one:%b}"
+    for place, day in months.items():
+        if place >= free and place + 3 <= columns:
+            letters[place : place + 3] = f"{day:%b}"
             free = place + 4
-    return make_line(" " * _AXIS, Span("".join(letters), "dim"))
+    return "".join(letters)
 
 
 # -- tables -----------------------------------------------------------------------------------------------
 
 
-def _table(
-    title: str, groups: Sequence[Group], measure: Measure, shown: Callable[[str], str]
-) -> Callable[[int], list[Line]]:
+class _Row(NamedTuple):
+    """A row of a table; its bar shows ``amount``."""
+
+    name: str
+    amount: float
+    sessions: int
+    words: str
+
+
+def _ranked(groups: Sequence[Group], measure: Measure, shown: Callable[[str], str]) -> list[_Row]:
+    """The largest groups, and one row for all others."""
     value = _value(measure)
+    ranked = sorted(groups, key=lambda group: (-value(group.figures), by_weight(group)))
 
-    def lines(columns: int) -> list[Line]:
-        ranked = sorted(groups, key=lambda group: (-value(group.figures), by_weight(group)))
-        rows = [
-            (shown(group.name) or "(not said)", value(group.figures), group.figures.sessions)
-            for group in ranked[:_TOP]
-        ]
-        if others := ranked[_TOP:]:
-            rows.append(
-                (
-                    count(len(others), "other"),
-                    sum(value(group.figures) for group in others),
-                    sum(group.figures.sessions for group in others),
-                )
-            )
-        return _bars(
-            title,
-            ("sessions", measure),
-            [
-                (
-                    name,
-                    amount,
-                    f"{sessions:,}",
-                    _words(measure, amount) if amount else "no price" if measure == "cost" else "0",
-                )
-                for name, amount, sessions in rows
-            ],
-            columns,
-        )
+    def row(name: str, *some: Group) -> _Row:
+        amount = sum(value(group.figures) for group in some)
+        words = _words(measure, amount) if amount else "no price" if measure == "cost" else "0"
+        return _Row(name, amount, sum(group.figures.sessions for group in some), words)
 
-    return lines
+    rows = [row(shown(group.name), group) for group in ranked[:_TOP]]
+    others = ranked[_TOP:]
+    return [*rows, row(count(len(others), "other"), *others)] if others else rows
 
 
-def _calls(groups: Sequence[Group]) -> Callable[[int], list[Line]]:
-    def lines(columns: int) -> list[Line]:
-        ranked = sorted(groups, key=lambda group: -group.figures.tool_calls)
-        return _bars(
-            "Tools",
-            ("sessions", "calls"),
-            [
-                (
-                    group.name or "(not said)",
-                    float(group.figures.tool_calls),
-                    f"{group.figures.sessions:,}",
-                    f"{group.figures.tool_calls:,}",
-                )
-                for group in ranked[: _TOP + 1]
-            ],
-            columns,
-        )
-
-    return lines
+def _calls(groups: Sequence[Group]) -> list[_Row]:
+    ranked = sorted(groups, key=lambda group: -group.figures.tool_calls)[: _TOP + 1]
+    figures = [(group.name, group.figures.tool_calls, group.figures.sessions) for group in ranked]
+    return [_Row(name, calls, sessions, f"{calls:,}") for name, calls, sessions in figures]
 
 
-def _bars(
-    title: str, heads: tuple[str, str], rows: Sequence[tuple[str, float, str, str]], columns: int
-) -> list[Line]:
+def _table(title: str, head: str, rows: Sequence[_Row], columns: int) -> list[Line]:
     """A table of names, bars and two numbers."""
-    longest = max((width(one_line(name)) for name, *_rest in rows), default=0)
+    names = [one_line(row.name or "(not said)") for row in rows]
+    longest = max(map(width, names), default=0)
     # Names come before bars: a wider screen with three tables cuts no name that a narrow one shows.
     name_room = max(10, min(_NAME, columns - 34), min(longest, _NAME, columns - 24))
     bar_room = max(0, columns - name_room - 24)
-    largest = max((amount for _name, amount, _left, _right in rows), default=0.0)
-    lines = [
-        make_line(
-            *pad_line((Span(title, "title"),), columns - 22),
-            Span(f"{heads[0]:>10}{heads[1]:>11}", "dim"),
-        )
-    ]
-    for name, amount, left, right in rows:
-        words = one_line(name)
-        words = cut(words, name_room) if width(words) <= name_room else cut_start(words, name_room)
+    largest = max((row.amount for row in rows), default=0.0)
+    heads = Span(f"{'sessions':>10}{head:>11}", "dim")
+    lines = [make_line(*pad_line((Span(title, "title"),), columns - 22), heads)]
+    for name, (_name, amount, sessions, words) in zip(names, rows, strict=True):
         halves = max(1, round(amount / largest * bar_room * 2)) if amount > 0 and largest > 0 else 0
         bar = "━" * (halves // 2) + "╸" * (halves % 2)
         lines.append(
             make_line(
-                *pad_line((Span(words),), name_room),
+                *pad_line((Span(cut_start(name, name_room)),), name_room),
                 " ",
                 *pad_line((Span(bar, "bar"),), bar_room),
                 " ",
-                Span(f"{left:>10}", "dim"),
-                Span(f"{right:>11}", "tool"),
+                Span(f"{sessions:>10,}", "dim"),
+                Span(f"{words:>11}", "tool"),
             )
         )
     return lines
@@ -353,14 +324,9 @@ def _calendar(data: StatisticsData, columns: int, today: date) -> list[Line]:
     for letter, role in zip(_HEAT, _HEAT_ROLES, strict=True):
         legend += [Span(letter, role), " "]
     lines = [make_line(*legend, Span("more", "dim"))]
-    names = [" "] * (weeks * 2)
-    free = 0
-    for week in range(weeks):
-        first = monday + timedelta(weeks=week)
-        if first.day <= 7 and week * 2 >= free and week * 2 + 3 <= len(names):
-            names[week * 2 : week * 2 + 3] = f"{first:%b}"
-            free = week * 2 + 4
-    lines.append(make_line("     ", Span("".join(names), "dim")))
+    mondays = {week * 2: monday + timedelta(weeks=week) for week in range(weeks)}
+    firsts = {place: day for place, day in mondays.items() if day.day <= 7}
+    lines.append(make_line("     ", Span(_month_names(firsts, weeks * 2), "dim")))
     for weekday, name in enumerate(("Mon", "", "Wed", "", "Fri", "", "Sun")):
         pieces: list[Piece] = [Span(f" {name:<4}", "dim")]
         for week in range(weeks):

@@ -15,7 +15,6 @@ from branchline.views.text import safe
 
 __all__ = ["EMPTY", "Html", "Value", "escape", "is_visible", "join", "template"]
 
-_PLAIN = bytes([9, 10, *range(32, 127)])
 _is_ordinary = re.compile(r"[\t\n !#-%(-;=?-~]*+").fullmatch
 """Whether a text is visible and needs no escape, as nearly all values do: one call instead of seven."""
 
@@ -39,16 +38,12 @@ def escape(text: str) -> Html:
 
 def is_visible(text: str) -> bool:
     """Return whether :func:`~branchline.views.text.safe` would leave a text unchanged."""
-    if text.isascii():
-        # Deleting all plain characters is several times as fast as searching for another one.
-        return text.isprintable() or not text.encode().translate(None, _PLAIN)
     return safe(text) == text
 
 
 def _escaped(text: str) -> str:
-    if not (text.isascii() and is_visible(text)):
-        text = safe(text)
-    if "&" in text:
+    text = safe(text)
+    if "&" in text:  # finding a character takes a tenth of the time of replacing it
         text = text.replace("&", "&amp;")
     if "<" in text:
         text = text.replace("<", "&lt;").replace(">", "&gt;")

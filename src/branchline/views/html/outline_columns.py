@@ -7,9 +7,7 @@ in them is the beginning of prompts and of the first entries of branches: no oth
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 
 import msgspec
@@ -20,6 +18,7 @@ from branchline.tree import ROOT, EntrySource
 from branchline.views.cards import CLEARED_TYPES
 from branchline.views.entry_rows import RowTexts, copy_text
 from branchline.views.text import one_line
+from branchline.views.times import instant
 
 __all__ = ["KINDS", "SkeletonColumns", "skeleton_columns"]
 
@@ -126,30 +125,14 @@ def skeleton_columns(
 def _seconds_between(times: list[str]) -> list[int | None]:
     found: list[int | None] = []
     last = 0
-    minutes: dict[str, int] = {}
     for time in times:
-        try:
-            if _USUAL_TIME(time):  # many entries share a minute
-                minute = time[:16]
-                if (start := minutes.get(minute)) is None:
-                    start = minutes[minute] = _seconds(minute)
-                seconds = start + int(time[17:19])
-            else:
-                seconds = _seconds(time)
-        except (ValueError, OverflowError):
+        if (moment := instant(time)) is None:
             found.append(None)
-            continue
-        found.append(seconds - last)
-        last = seconds
+        else:
+            seconds = int(moment.timestamp())
+            found.append(seconds - last)
+            last = seconds
     return found
-
-
-_USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(?:\.\d{1,6})?Z", re.ASCII).fullmatch
-
-
-def _seconds(time: str) -> int:
-    moment = datetime.fromisoformat(time)
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 @lru_cache(maxsize=256)

@@ -445,10 +445,10 @@ class PieceRenderer:
 
     def _output(self, position: int, text: str, lines: int, row: int) -> Html:
         left = len(text) - _LONGEST_OUTPUT
-        title = _output_title(lines)
+        title = f"Output, {count(lines, 'line')}"
         if left > 0:
             text = text[:_LONGEST_OUTPUT]
-            title = Html(f"{title}, {left:,} more characters not shown")
+            title = f"{title}, {left:,} more characters not shown"
         return self._text_section(title, position, text, row)
 
     def _thought(self, position: int, text: str) -> Html:
@@ -598,17 +598,7 @@ def _gist(kind: str, sections: Sequence[ToolSection], result: str, lines: int) -
         end = result[-400:]
         if ("passed" in end or "failed" in end) and (found := _TESTS.findall(end)):
             return str(found[-1])
-    return _line_count(lines) if lines else ""
-
-
-@lru_cache(maxsize=1024)
-def _line_count(lines: int) -> Html:
-    return Html(count(lines, "line"))
-
-
-@lru_cache(maxsize=1024)
-def _output_title(lines: int) -> Html:
-    return Html(f"Output, {count(lines, 'line')}")
+    return count(lines, "line") if lines else ""
 
 
 def _lines(text: str) -> int:
@@ -623,7 +613,7 @@ def _margin(answer: AssistantMessage | None) -> Html:
     if answer is None:
         return EMPTY
     model = answer.response_model or answer.model
-    shown = _model(model) if model else ""
+    shown = _MODEL(model) if model else ""
     usage = answer.usage
     if usage is None:
         return Html(shown)
@@ -634,11 +624,6 @@ def _margin(answer: AssistantMessage | None) -> Html:
     if not read and not wrote:
         return Html(f"{shown}{cost}")
     return Html(f'{shown}{cost}<span class="more tok">{_grouped(read)} in, {_grouped(wrote)} out</span>')
-
-
-@lru_cache(maxsize=256)
-def _model(name: str) -> Html:
-    return _MODEL(name)
 
 
 _name = lru_cache(maxsize=256)(escape)
