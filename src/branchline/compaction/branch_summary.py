@@ -89,7 +89,7 @@ def collect_branch(source: EntrySource, old_leaf: int, target: int) -> BranchCol
 
 
 def branch_budget(window: int | None, reserve: int = BRANCH_RESERVE_TOKENS) -> int:
-    """Token budget of a branch summary for a context window of this size; at least a quarter of it."""
+    """Return the token budget of a branch summary for a context window; at least a quarter of it."""
     window = window or DEFAULT_WINDOW
     return max(window - reserve, window // 4)
 

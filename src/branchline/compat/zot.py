@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from branchline import library, session
 from branchline.compat._facade import SessionFacade
-from branchline.compat._zot_records import SessionMeta, SessionSummary, TreeNode
 from branchline.entries import Header, Message, Usage
 from branchline.errors import NotASession
 from branchline.formats import peek
@@ -38,6 +38,42 @@ __all__ = [
 ]
 
 _Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMeta:
+    """The meta row of a session; only forks have ``parent`` and ``fork_point``."""
+
+    id: str
+    cwd: str = ""
+    model: str = ""
+    provider: str = ""
+    started: str = ""
+    version: str = ""
+    parent: str = ""
+    fork_point: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session in a list."""
+
+    path: str
+    started: str
+    model: str
+    provider: str
+    message_count: int
+    first_user_text: str
+    total_cost: float
+
+
+@dataclass(slots=True)
+class TreeNode:
+    """A session and its forks."""
+
+    meta: SessionMeta
+    path: str
+    children: list[TreeNode] = field(default_factory=list)
 
 
 class Session(SessionFacade):

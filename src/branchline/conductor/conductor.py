@@ -10,31 +10,24 @@ the conversation raises. Appends are synchronous: they block for as long as the 
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from branchline.actions.graft import squash_request
 from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.events import Event, MessageAppended, TurnEnded
-from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
-from branchline.conductor.policy import Policy
 from branchline.conductor.run import Run, stream_events, summary_text
 from branchline.conductor.state import ConversationState
 from branchline.conductor.turn_runner import TurnRunner, user_message, write_summary
-from branchline.context import ModelRef
 from branchline.entries import AssistantMessage, Content, Message
 from branchline.errors import FlowError, ModelError
 from branchline.flows import (
-    NO_HOOKS,
     Chooser,
     CompactResult,
     Flow,
     ForkResult,
-    Hooks,
     NavigateResult,
     PluginCommand,
     SwitchResult,
@@ -54,9 +47,7 @@ from branchline.flows.editable_prompt import editable_prompt
 from branchline.models import (
     THINKING_LEVELS,
     Model,
-    Tool,
     model_by_name,
-    model_by_reference,
 )
 from branchline.session import ForkAt, ForkScope, Session
 
@@ -78,29 +69,8 @@ class Conductor(ConversationState):
     tools.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        model: Model | None = None,
-        *,
-        tools: Sequence[Tool] = (),
-        hooks: Hooks = NO_HOOKS,
-        policy: Policy | None = None,
-        permissions: ToolPermissions = ALLOW_ALL,
-        find_model: Callable[[ModelRef], Model] = model_by_reference,
-    ) -> None:
-        super().__init__(
-            session,
-            model,
-            tools=tools,
-            hooks=hooks,
-            policy=policy or Policy(),
-            permissions=permissions,
-            find_model=find_model,
-        )
-        self._run: Run | None = None
-        self._idle = asyncio.Event()
-        self._closed = False
+    _run: Run | None = None
+    _closed = False
 
     @property
     def running(self) -> bool:
@@ -395,12 +365,7 @@ class Conductor(ConversationState):
         await self._arun(start(self._session))
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_exception: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -411,7 +376,7 @@ class Conductor(ConversationState):
         if (run := self._run) is not None:
             await run.stop()
             if run.task is None:  # an action with a task has ended with it
-                await self._idle.wait()
+                await run.over.wait()
         try:
             await self._arun(shut_down(self._session))
         finally:
@@ -471,12 +436,11 @@ class Conductor(ConversationState):
     def _busy(self, verb: str) -> Iterator[Run]:
         self._require_idle(verb)
         run = self._run = Run()
-        self._idle.clear()
         try:
             yield run
         finally:
             self._run = None
-            self._idle.set()
+            run.over.set()
 
     def _require_idle(self, verb: str) -> None:
         if self._run is not None:

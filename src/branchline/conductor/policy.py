@@ -41,7 +41,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
 
     def budget(self, window: int | None) -> WindowBudget | None:
-        """Token budget for a context window; None if its size is unknown."""
+        """Return the token budget for a context window; None if its size is unknown."""
         window = self.context_window or window
         if not window:
             return None

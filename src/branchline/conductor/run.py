@@ -35,6 +35,7 @@ class Run:
         self._listening = True
         self._handled = True  # whether the listener is done with the last event
         self.task: asyncio.Task[None] | None = None
+        self.over = asyncio.Event()
 
     async def emit(self, event: Event) -> None:
         """Send an event to the listener; does nothing after the iterator was closed."""

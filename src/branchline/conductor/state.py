@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from branchline.conductor.permissions import ToolPermissions
+from branchline.conductor.permissions import ALLOW_ALL, ToolPermissions
 from branchline.conductor.policy import Policy
 from branchline.conductor.usage_meter import UsageMeter
 from branchline.context import Context, IncrementalContext, ModelRef, UsageTotals, request_tokens
 from branchline.errors import ModelError, NotSupported, UnknownModel
-from branchline.flows import Hooks
-from branchline.models import Model, Tool, model_name, request_overhead
+from branchline.flows import NO_HOOKS, Hooks
+from branchline.models import Model, Tool, model_by_reference, model_name, request_overhead
 from branchline.plugins import Plugins
 from branchline.session import Session
 from branchline.tree import ROOT
@@ -25,16 +25,16 @@ class ConversationState:
     def __init__(
         self,
         session: Session,
-        model: Model | None,
+        model: Model | None = None,
         *,
-        tools: Sequence[Tool],
-        hooks: Hooks,
-        policy: Policy,
-        permissions: ToolPermissions,
-        find_model: Callable[[ModelRef], Model],
+        tools: Sequence[Tool] = (),
+        hooks: Hooks = NO_HOOKS,
+        policy: Policy | None = None,
+        permissions: ToolPermissions = ALLOW_ALL,
+        find_model: Callable[[ModelRef], Model] = model_by_reference,
     ) -> None:
         self.tools: Sequence[Tool] = tools
-        self.policy = policy
+        self.policy = policy or Policy()
         self.permissions = permissions
         self._hooks = hooks
         self._find_model = find_model

@@ -156,6 +156,10 @@ class _Runner:
         """Yield the calls that a flow needs, in order; exceptions of a call are thrown into the flow."""
         advance: Callable[[], Step] = partial(next, flow)
         try:
+            if self._depth > _MAX_DEPTH:
+                raise FlowError(
+                    f"cannot run this flow: plugins have started flows from hooks {_MAX_DEPTH} levels deep"
+                )
             while True:
                 try:
                     step = advance()
@@ -234,22 +238,8 @@ class _Runner:
         self._hooks.report(PluginProblem(plugin=plugin, hook=hook, message=message))
 
     def _nested(self) -> _Runner:
-        """Return a runner for flows that a plugin starts from its hook; the nesting depth is limited."""
-        if self._depth >= _MAX_DEPTH:
-            return _RefusingRunner(self._depth)
+        """Return a runner for flows that a plugin starts from its hook."""
         return _Runner(self._hooks, self._summarizer, self._choose, self._attempt, self._depth + 1)
-
-
-class _RefusingRunner(_Runner):
-    def __init__(self, depth: int) -> None:
-        super().__init__(NO_HOOKS, None, None, None, depth)
-
-    def _calls(self, flow: Flow[T]) -> _Calls[T]:
-        flow.close()
-        raise FlowError(
-            f"cannot run this flow: plugins have started flows from hooks {self._depth} levels deep"
-        )
-        yield  # makes this a generator, like the overridden method
 
 
 def _settled(answer: Any) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
 
 import msgspec
@@ -45,21 +46,21 @@ class ClaudeSessionKey(TypedDict):
     subpath: NotRequired[str]
 
 
+@dataclass
 class _KnownLog:
     """The entry ids in a log, up to ``end``."""
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
-        self.end = 0
-        self.ids: set[str] = set()
+    log: Log
+    end: int = 0
+    ids: set[str] = field(default_factory=set)
 
 
+@dataclass
 class _CachedSummary:
     """The summary of a session, up to ``end`` of its log."""
 
-    def __init__(self) -> None:
-        self.end = 0
-        self.value: Summary | None = None
+    end: int = 0
+    value: Summary | None = None
 
 
 class BranchlineSessionStore(LibraryAdapter):

@@ -54,14 +54,13 @@ class _MirroredThread:
 class ThreadMirror:
     """The sessions of the threads of one saver."""
 
-    def __init__(self, where: str | os.PathLike[str], channel: str = "messages") -> None:
+    def __init__(self, where: str | os.PathLike[str]) -> None:
         self._library = SessionLibrary(where)
-        self._channel = channel
         self._threads: dict[str, _MirroredThread] = {}
 
     def show(self, thread: str, values: dict[str, Any]) -> None:
         """Update the session of a thread to the messages of a checkpoint. Logs errors instead of raising."""
-        messages = values.get(self._channel)
+        messages = values.get("messages")
         if not isinstance(messages, list) or not all(isinstance(one, BaseMessage) for one in messages):
             return
         try:

@@ -183,7 +183,7 @@ def _is_summary(request: ModelRequest) -> bool:
 
 
 def _prompt(request: ModelRequest) -> str:
-    """The last user message."""
+    """Return the text of the last user message."""
     for message in reversed(request.messages):
         if isinstance(message, UserMessage):
             return blocks_text(message.content, "\n")

@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
@@ -89,7 +90,7 @@ class Plugins:
         undo = [
             session.subscribe(
                 _observer(session, implementation.call, context),
-                on_problem=_reporter(self, implementation.plugin),
+                on_problem=partial(self._failed_append, implementation.plugin),
             )
             for implementation in self.implementations("entry_appended")
         ]
@@ -171,6 +172,9 @@ class Plugins:
                 if impl.plugin_name == name and (why := _usage_problem(impl, caller.name)):
                     self._failed(name, why, caller.name)
 
+    def _failed_append(self, plugin: str, problem: Exception) -> None:
+        self._failed(plugin, _error_text(problem), "entry_appended")
+
     def _failed(self, plugin: str, message: str, hook: str = "") -> None:
         self.report(PluginProblem(plugin=plugin, hook=hook, message=message))
 
@@ -223,13 +227,6 @@ def _observer(
             raise TypeError("it returned a coroutine, which an append cannot await")
 
     return observe
-
-
-def _reporter(plugins: Plugins, plugin: str) -> Callable[[Exception], None]:
-    def report(problem: Exception) -> None:
-        plugins.report(PluginProblem(plugin=plugin, hook="entry_appended", message=_error_text(problem)))
-
-    return report
 
 
 def _error_text(problem: BaseException) -> str:

@@ -107,7 +107,7 @@ def require_clean(data: bytes, *, lines: bool, keep: Collection[bytes] = ()) -> 
     raise SecretsLeft(f"there are still secrets after redaction ({', '.join([*where, *more])})")
 
 
-_ROUNDS = 8  # taking one out can show another behind it; more than two rounds need a text made for it
+_ROUNDS = 8  # replacing a secret can reveal another; only a contrived text needs more than two rounds
 _WINDOW = 40_000
 """How far from a replacement a new secret can appear; no private key is longer."""
 
@@ -139,7 +139,7 @@ def _near(text: str, hits: list[Hit]) -> list[Secret]:
         if windows and start <= windows[-1][1]:
             start, _ = windows.pop()
         windows.append((start, end))
-    # What touches the edge of a window may be a part of something else; it is too far from a mark to be new.
+    # A match at the edge of a window may be part of something longer, and is too far from a mark to be new.
     return [
         Secret(start + first, start + last, kind)
         for start, end in windows
@@ -174,12 +174,12 @@ def _mark(kind: str) -> str:
 
 
 def _shift(hit: Hit, before: int) -> int:
-    """How far the text after a hit moved."""
+    """Return how far the text after a hit moved."""
     return before + len(_mark(hit.kind)) - (hit.end - hit.start)
 
 
 def _placed(hit: Hit, shift: int) -> Hit:
-    """Where the mark of a hit is in the text in which it and all before it are replaced."""
+    """Return the place of a hit's mark in the text in which it and all hits before it are replaced."""
     start = hit.start + shift
     return Hit(start, start + len(_mark(hit.kind)), hit.kind)
 
@@ -197,12 +197,12 @@ def _replaced(text: str, hits: list[Hit]) -> str:
 
 _CHUNK = 1 << 22
 _ESCAPED = re.compile(r"\\u00(?!26|3[ceCE])[2-7]", re.ASCII)
-"""An escape for a letter or a sign, which may be a part of a secret. Only ``&``, ``<`` and ``>`` are no part of
-what a secret is known by, and some programs escape these everywhere."""
+"""An escaped character, which may be part of a secret. ``&``, ``<`` and ``>`` never identify a secret, and some
+programs escape them everywhere."""
 
 
 def _suspects(data: bytes) -> Iterator[tuple[int, str]]:
-    """The lines that may hold a secret, each with its offset; one character stands for one byte."""
+    """Yield the lines that may contain a secret, each with its offset; one character is one byte."""
     offset = 0
     while offset < len(data):
         end = data.find(b"\n", offset + _CHUNK) + 1 or len(data)
@@ -220,7 +220,7 @@ def _suspects(data: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _suspects_in(text: str) -> list[Secret]:
-    """The secrets in JSON, found without reading its strings, and where an escape may hide one (no kind)."""
+    """Return the secrets in JSON, found without decoding strings, and escapes that may hide one (no kind)."""
     secrets, unsure = search(text)
     suspects = [*secrets, *(Secret(place, place + 1, "") for place in unsure)]
     suspects += (Secret(*escaped.span(), "") for escaped in _ESCAPED.finditer(text))
@@ -239,9 +239,9 @@ _FREE = frozenset(
 
 
 def _in_line(line: str) -> list[Secret]:
-    """The secrets in a line: inside its strings, and between them where the line is damaged.
+    """Return the secrets in a line: inside its strings, and between them if the line is damaged.
 
-    A string that is never closed, as in a torn line, goes to the end of the line.
+    An unterminated string, as in a torn line, extends to the end of the line.
     """
     suspects = _suspects_in(line)
     suspects.append(Secret(len(line), len(line), ""))
@@ -280,7 +280,7 @@ def _in_line(line: str) -> list[Secret]:
                 secrets += inside
                 while suspects[number].start < stop:
                     if not inside and suspects[number][:2] == (start, stop):
-                        secrets.append(suspects[number])  # known by what is around the string
+                        secrets.append(suspects[number])  # recognized by the text around the string
                     number += 1
     if suspects[-2:-1] and suspects[-2].start >= end:
         secrets += _between(line, end, len(line))
@@ -292,7 +292,7 @@ _NAME_AND_QUOTE = re.compile(r'"(\w{1,40})"[ \t]{0,8}:[ \t]{0,8}"\Z', re.ASCII)
 
 
 def _between(line: str, start: int, end: int) -> Iterator[Secret]:
-    """The secrets outside of strings, which is inside of them where damage took or left a lone quote."""
+    """Return the secrets outside strings; after a lost or stray quote, this is the inside of strings."""
     name = _NAME_AND_QUOTE.search(line, max(0, start - 64), start)
     if name is not None and _LINK.fullmatch(name[1]):
         return iter(())
@@ -311,7 +311,7 @@ _SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class _Decoded(NamedTuple):
-    """A JSON string as a program reads it, and the way back: where the text behind each escape begins."""
+    """A decoded JSON string, and where the text after each escape begins in it and in the JSON."""
 
     text: str
     ends: array[int]
@@ -342,7 +342,7 @@ def _decoded(raw: str) -> _Decoded:
 
 
 def _in_string(raw: str, name: str) -> list[Secret] | None:
-    """The secrets inside a JSON string that is the value of this name, or None where it is data in base64."""
+    """Return the secrets in a JSON string that is the value of this name; None for base64 data."""
     string = _decoded(raw)
     text = string.text
     kind = secret_kind_by_name(name, text) if name else None

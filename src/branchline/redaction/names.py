@@ -216,7 +216,7 @@ def _value(text: str, word_start: int, word_end: int) -> Assigned | None:
 
 
 def _is_call(value: str) -> bool:
-    """Whether a value is a call or an item: words in and around brackets. A password has brackets as well."""
+    """Return whether a value is a call or an item: words in and around brackets, unlike in a password."""
     words = _BRACKETS.split(value)
     return len(words) > 1 and all(looks_like_words(word.strip(",;:\"'")) for word in words)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from branchline.settings.schema import toml_text
@@ -103,16 +102,8 @@ def _verified(text: str, expected: dict[str, Any]) -> str:
 
 
 def _read(text: str) -> _Text:
+    """Return the settings before the first table."""
     found: list[Statement] = []
-    for statement in _scan(text):
-        if isinstance(statement, int):
-            return _Text(found, statement)
-        found.append(statement)
-    return _Text(found, len(text))
-
-
-def _scan(text: str) -> Iterator[Statement | int]:
-    """Yield the settings in order; the offset of the first table, if there is one, ends them."""
     start, line, depth = 0, 1, 0
     equals = last = -1  # where the value begins, and where the last of it was seen
     first_line = 1
@@ -121,8 +112,7 @@ def _scan(text: str) -> Iterator[Statement | int]:
         line += token[0].count("\n")
         if kind == "open":
             if depth == 0 and equals < 0 and not text[start : token.start()].strip():
-                yield start
-                return
+                return _Text(found, start)
             depth += 1
         elif kind == "close":
             depth -= 1
@@ -132,10 +122,11 @@ def _scan(text: str) -> Iterator[Statement | int]:
             last = token.start() + len(token[0].rstrip())
         if kind == "newline" and depth == 0:
             if equals >= 0:
-                yield _statement(text, first_line, start, equals, last, token.end())
+                found.append(_statement(text, first_line, start, equals, last, token.end()))
             start, equals, first_line = token.end(), -1, line
     if equals >= 0 and depth == 0:
-        yield _statement(text, first_line, start, equals, last, len(text))
+        found.append(_statement(text, first_line, start, equals, last, len(text)))
+    return _Text(found, len(text))
 
 
 def _statement(text: str, line: int, start: int, equals: int, last: int, end: int) -> Statement:

@@ -57,20 +57,15 @@ def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
     merged: list[ContextMessage] = []
     places: dict[str, int] = {}
     for item in messages:
-        message = item.message
-        response = message.response_id if isinstance(message, AssistantMessage) else None
-        if response is None:
-            merged.append(item)
-            continue
-        assert isinstance(message, AssistantMessage)
-        place = places.get(response)
-        if place is None:
-            places[response] = len(merged)
-            merged.append(item)
-            continue
-        first = merged[place].message
-        assert isinstance(first, AssistantMessage)
-        merged[place] = ContextMessage(merged[place].entry, _merged(first, message))
+        message, place = item.message, len(merged)
+        if isinstance(message, AssistantMessage) and message.response_id is not None:
+            place = places.setdefault(message.response_id, place)
+            if place < len(merged):
+                first = merged[place].message
+                assert isinstance(first, AssistantMessage)
+                merged[place] = ContextMessage(merged[place].entry, _merged(first, message))
+                continue
+        merged.append(item)
     return merged
 
 

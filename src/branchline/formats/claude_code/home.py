@@ -20,7 +20,7 @@ def _slug(cwd: str) -> str:
 
 
 def agent_of(path: str) -> str | None:
-    """The id of the sub-agent whose file this is, as its name says; None for other files."""
+    """Return the id of the sub-agent in a file name; None for other files."""
     found = re.search(_AGENT_FILE, path)
     return None if found is None else found[1]
 

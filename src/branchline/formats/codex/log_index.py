@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from branchline.entries import json_codec
 from branchline.formats.codex.replay import TokenTotals
 from branchline.formats.codex.rows import Row, item_text, row_from
+from branchline.formats.json_values import dict_of, optional_text, whole_number
 from branchline.formats.log_index import LogIndex
 
 __all__ = ["CodexLogIndex", "HistoryBase", "base_of"]
@@ -24,16 +25,11 @@ class HistoryBase(NamedTuple):
 
 def base_of(meta: dict[str, Any]) -> HistoryBase | None:
     """Return the other rollout that a first record names as its beginning."""
-    base = meta.get("history_base")
-    if not isinstance(base, dict) or not isinstance(rollout := base.get("thread_id"), str):
+    base = dict_of(meta.get("history_base"))
+    if (rollout := optional_text(base.get("thread_id"))) is None:
         return None
-    return HistoryBase(
-        rollout, _whole(base.get("end_ordinal_exclusive")), _whole(base.get("end_byte_offset"))
-    )
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    ends = (whole_number(base.get(name)) for name in ("end_ordinal_exclusive", "end_byte_offset"))
+    return HistoryBase(rollout, *ends)
 
 
 class CodexLogIndex(LogIndex):
@@ -106,24 +102,18 @@ class CodexLogIndex(LogIndex):
     def source(self) -> str | None:
         """How the thread was started, in one word."""
         source = self.meta.get("source")
-        if isinstance(source, dict):
-            return next(iter(source), None)
-        return source if isinstance(source, str) else None
+        return next(iter(source), None) if isinstance(source, dict) else optional_text(source)
 
     @property
     def forked_from(self) -> str | None:
-        found = self.meta.get("forked_from_id")
-        return found if isinstance(found, str) else None
+        return optional_text(self.meta.get("forked_from_id"))
 
     @property
     def parent_thread(self) -> str | None:
         """The thread that started this one as a sub-agent."""
-        source = self.meta.get("source")
-        spawn: Any = source.get("subagent") if isinstance(source, dict) else None
-        spawn = spawn.get("thread_spawn") if isinstance(spawn, dict) else None
-        named = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
-        named = named or self.meta.get("parent_thread_id")
-        return named if isinstance(named, str) else None
+        subagent = dict_of(dict_of(self.meta.get("source")).get("subagent"))
+        spawn = dict_of(subagent.get("thread_spawn"))
+        return optional_text(spawn.get("parent_thread_id") or self.meta.get("parent_thread_id"))
 
     @property
     def is_revert(self) -> bool:

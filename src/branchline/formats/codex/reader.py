@@ -40,6 +40,7 @@ from branchline.formats.codex.rows import (
     prompt_text,
     row_from,
 )
+from branchline.formats.json_values import dict_of, text_of
 from branchline.formats.lines import LineReader, Lines, holders
 from branchline.formats.log_index import first_after_fork
 from branchline.formats.saved_attributes import SavedAttributes
@@ -740,12 +741,7 @@ class CodexReader(LineReader):
     def _header(self) -> Header:
         reading, meta = self.reading, self.reading.meta
         named = self._named
-
-        def text(key: str) -> str:
-            value = meta.get(key)
-            return value if isinstance(value, str) else ""
-
-        reading.thread = text("id") or (named[2] if named else "")
+        reading.thread = text_of(meta.get("id")) or (named[2] if named else "")
         reading.rollout = (named[3] or named[2]) if named else reading.thread
         base = None if reading.base is None else reading.base.rollout
         names = (
@@ -756,16 +752,15 @@ class CodexReader(LineReader):
             "agent_nickname",
             "agent_role",
         )
-        about = {name: text(name) for name in names if text(name)}
+        about = {name: text for name in names if (text := text_of(meta.get(name)))}
         if reading.source:
             about["source"] = reading.source
-        git = meta.get("git")
-        if isinstance(git, dict) and isinstance(branch := git.get("branch"), str) and branch:
+        if branch := text_of(dict_of(meta.get("git")).get("branch")):
             about["gitBranch"] = branch
         return Header(
             id=reading.thread,
-            timestamp=text("timestamp"),
-            cwd=text("cwd"),
+            timestamp=text_of(meta.get("timestamp")),
+            cwd=text_of(meta.get("cwd")),
             # A prefix in another rollout names it exactly; a thread may have several.
             parent_session=reading.thread
             if reading.is_revert

@@ -8,7 +8,7 @@ from typing import Any
 
 from branchline.entries import Block, Image, Text, Thinking, ToolCall, Usage, json_codec
 from branchline.entries.blocks import UnknownBlock
-from branchline.formats.json_values import whole_number
+from branchline.formats.json_values import dict_of, optional_text, text_of, whole_number
 
 __all__ = [
     "answer_blocks",
@@ -92,21 +92,15 @@ def _parts(content: Any) -> Iterator[Any]:
     if isinstance(content, str):
         yield {"text": content}
     elif isinstance(content, list):
-        yield from _flat(content)
+        yield from ({"text": item} if isinstance(item, str) else item for item in content)
     elif isinstance(content, dict):
         yield content
-
-
-def _flat(items: Iterable[Any]) -> Iterator[Any]:
-    for item in items:
-        yield {"text": item} if isinstance(item, str) else item
 
 
 def _block(part: Any) -> Block:
     if not isinstance(part, dict):
         return UnknownBlock(type="", fields={"value": part})
-    signature = part.get("thoughtSignature")
-    signature = signature if isinstance(signature, str) else None
+    signature = optional_text(part.get("thoughtSignature"))
     text = part.get("text")
     if isinstance(text, str):
         if part.get("thought") is True:
@@ -114,11 +108,10 @@ def _block(part: Any) -> Block:
         return Text(text=text, text_signature=signature)
     call, data = part.get("functionCall"), part.get("inlineData")
     if isinstance(call, dict) and isinstance(name := call.get("name"), str):
-        arguments, id_ = call.get("args"), call.get("id")
         return ToolCall(
-            id=id_ if isinstance(id_, str) else "",
+            id=text_of(call.get("id")),
             name=name,
-            arguments=arguments if isinstance(arguments, dict) else {},
+            arguments=dict_of(call.get("args")),
             thought_signature=signature,
         )
     if isinstance(data, dict) and isinstance(content := data.get("data"), str):

@@ -6,14 +6,14 @@ is left out, and the first kept entry of a compaction that referred to one left 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from branchline.entries import Compaction, skeleton, splice
 from branchline.formats.entry_log import EntryLog
 from branchline.tree import ROOT
 
-__all__ = ["path_lines", "tree_lines", "upgrade_lines"]
+__all__ = ["lines_between", "next_kept", "path_lines", "tree_lines", "upgrade_lines"]
 
 _LEFT_OUT = frozenset({"label", "leaf"})  # rebuilt for the copy, or meaningless in it
 _CARRIED = frozenset({"usage", "custom"})  # belong to their parent entry
@@ -32,15 +32,16 @@ def path_lines(transcript: EntryLog, leaf: int) -> Iterator[bytes]:
         if tree.types[position] not in _LEFT_OUT and position not in tree.placeholders
     ]
     parents = dict(zip(kept, [ROOT, *kept], strict=False))
-    moved = _next_kept(chain, parents)
+    following = next_kept(chain, parents)
     for position in _dangling(transcript, set(chain)):
         if tree.parents[position] in parents:
             parents[position] = tree.parents[position]
     for position in sorted(parents):
         changes: dict[str, Any] = {}
         first = _first_kept(transcript, position)
-        if first is not None and (first in moved or transcript.reading.version == 1):
-            changes = {"firstKeptEntryId": tree.keys[moved.get(first, first)]}
+        kept_from = None if first is None else following.get(first, first)
+        if kept_from is not None and (kept_from != first or transcript.reading.version == 1):
+            changes = {"firstKeptEntryId": tree.keys[kept_from]}
         yield _linked(transcript, position, parents[position], changes) + b"\n"
 
 
@@ -52,18 +53,18 @@ def tree_lines(transcript: EntryLog) -> Iterator[bytes]:
         next(lines)
         yield from lines
     else:
-        yield from _lines_between(transcript, reading.header_end, None)
+        yield from lines_between(transcript, reading.header_end, None)
 
 
 def upgrade_lines(transcript: EntryLog) -> Iterator[bytes]:
     """Yield a version 1 or 2 file as version 3: entries changed where necessary, other lines unchanged."""
     reading, tree = transcript.reading, transcript.tree
     yield splice.set_fields(reading.header_line, {"version": 3}) + b"\n"
-    yield from _lines_between(transcript, 0, reading.header_end - len(reading.header_line))
+    yield from lines_between(transcript, 0, reading.header_end - len(reading.header_line))
     end = reading.header_end
     for position in range(len(tree)):
         span = reading.span(position)
-        yield from _lines_between(transcript, end, span.offset)
+        yield from lines_between(transcript, end, span.offset)
         if reading.version > 1 or position in tree.placeholders:
             yield _with_current_role(transcript, position) + b"\n"
         else:
@@ -71,7 +72,7 @@ def upgrade_lines(transcript: EntryLog) -> Iterator[bytes]:
             changes = {} if first is None else {"firstKeptEntryId": tree.keys[first]}
             yield _linked(transcript, position, tree.parents[position], changes) + b"\n"
         end = span.offset + span.size
-    yield from _lines_between(transcript, end, None)
+    yield from lines_between(transcript, end, None)
 
 
 def _linked(transcript: EntryLog, position: int, parent: int, changes: dict[str, Any]) -> bytes:
@@ -94,7 +95,8 @@ def _with_current_role(transcript: EntryLog, position: int) -> bytes:
     return line
 
 
-def _lines_between(transcript: EntryLog, start: int, end: int | None) -> Iterator[bytes]:
+def lines_between(transcript: EntryLog, start: int, end: int | None) -> Iterator[bytes]:
+    """Yield the lines in a range of the log, even damaged ones, except for blank ones."""
     data = transcript.bytes_between(start, end)
     for line in (data if start else data.removeprefix(b"\xef\xbb\xbf")).split(b"\n"):
         if line.strip():
@@ -110,16 +112,16 @@ def _first_kept(transcript: EntryLog, position: int) -> int | None:
     return transcript.tree.positions.get(entry.first_kept)
 
 
-def _next_kept(chain: list[int], kept: dict[int, int]) -> dict[int, int]:
-    """Map each omitted entry to the next one on the path that is kept."""
-    moved: dict[int, int] = {}
+def next_kept(path: Sequence[int], kept: Container[int]) -> dict[int, int]:
+    """Map each entry of a path to itself if it is kept, else to the next one that is."""
+    found: dict[int, int] = {}
     following: int | None = None
-    for position in reversed(chain):
+    for position in reversed(path):
         if position in kept:
             following = position
-        elif following is not None:
-            moved[position] = following
-    return moved
+        if following is not None:
+            found[position] = following
+    return found
 
 
 def _dangling(transcript: EntryLog, on_chain: set[int]) -> list[int]:

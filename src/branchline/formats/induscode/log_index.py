@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from branchline.entries import Header, json_codec
 from branchline.formats.induscode.leaf_resolver import Depths
+from branchline.formats.json_values import iso_time
 from branchline.formats.log_index import LogIndex
 from branchline.formats.suffixes import NDJSON
 from branchline.tree import BackwardLinker
@@ -71,12 +71,4 @@ def _header_from(path: str) -> Header:
     """Return the header implied by the file name, which is the id; most ids contain the time."""
     name = posixpath.basename(path).removesuffix(NDJSON)
     found = _ID.fullmatch(name)
-    return Header(id=name, version=1, timestamp="" if found is None else _iso(int(found[1], 36)))
-
-
-def _iso(moment: int) -> str:
-    try:
-        time = datetime.fromtimestamp(moment / 1000, UTC)
-    except (ValueError, OverflowError):
-        return ""
-    return time.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return Header(id=name, version=1, timestamp="" if found is None else iso_time(int(found[1], 36)))

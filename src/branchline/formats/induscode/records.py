@@ -25,6 +25,7 @@ from branchline.entries import (
 )
 from branchline.entries.messages import StoredMessage
 from branchline.formats.induscode.rows import finite
+from branchline.formats.json_values import dict_of, text_of
 
 __all__ = ["DETAILS", "FROM_HOOK", "to_entry"]
 
@@ -52,10 +53,7 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
         found = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         fields = json_codec.loads(line)
-        time = fields.get("at")
-        found = _Line(
-            _lenient(fields.get("message")), time if isinstance(time, str) else "", fields.get("meta")
-        )
+        found = _Line(_lenient(fields.get("message")), text_of(fields.get("at")), fields.get("meta"))
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": found.at}
     message = found.message
     if isinstance(message, CustomContent):
@@ -67,7 +65,7 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
             details=message.details,
         )
     if isinstance(message, BranchSummaryMessage):
-        meta = found.meta if isinstance(found.meta, dict) else {}
+        meta = dict_of(found.meta)
         hook = meta.get(FROM_HOOK)
         return BranchSummary(
             **common,

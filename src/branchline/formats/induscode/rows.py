@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import msgspec
 
+from branchline.formats.json_values import dict_of, optional_text, text_of
+
 __all__ = [
     "SCHEMA",
     "EntryRow",
@@ -159,23 +161,21 @@ decode_lines: Callable[[memoryview], Sequence[InduscodeRow]] = msgspec.json.Deco
 
 def row_from(fields: Mapping[str, Any]) -> InduscodeRow:
     """Return the row of a head, or of an entry whose id and role are strings."""
-    previous, time = fields.get("prev"), fields.get("at")
     if fields["kind"] == "head":
         return HeadRow(schema=SCHEMA, leaf=fields.get("leaf", msgspec.UNSET))
     return EntryRow(
         schema=SCHEMA,
         id=fields["id"],
         role=fields["role"],
-        at=time if isinstance(time, str) else "",
+        at=text_of(fields.get("at")),
         message=_message(fields.get("message")),  # type: ignore[arg-type]
-        prev=previous if isinstance(previous, str) else None,
+        prev=optional_text(fields.get("prev")),
     )
 
 
 def _message(message: Any) -> _KnownMessage | _Unknown:
-    fields = message if isinstance(message, dict) else {}
-    role = fields.get("role")
-    role = role if isinstance(role, str) else ""
+    fields = dict_of(message)
+    role = text_of(fields.get("role"))
     time = activity_time(fields.get("timestamp"))
     known = _MESSAGES.get(role)
     if known is None:

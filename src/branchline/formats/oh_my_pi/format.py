@@ -38,6 +38,7 @@ from branchline.formats.oh_my_pi.copies import forked_lines
 from branchline.formats.oh_my_pi.home import OhMyPiHome, is_own_path
 from branchline.formats.oh_my_pi.reader import NAME, OhMyPiLogIndex, OhMyPiReader
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
+from branchline.formats.oh_my_pi.rows import OWN_TYPES
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
 from branchline.formats.protocol import ExternalParts, Format, FormatTraits, FormatWriter, ReadingLimits
 
@@ -47,19 +48,7 @@ _HEADER_KEYS = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
 _OTHERS = (b'{"type":"meta"', b'{"parentUuid"')  # how files of agents begin that are checked later
-_OWN_ENTRIES = tuple(
-    b'{"type":"%s",' % kind
-    for kind in (
-        b"title_change",
-        b"service_tier_change",
-        b"mode_change",
-        b"model_usage",
-        b"ttsr_injection",
-        b"credential_pin",
-        b"session_init",
-        b"reset_boundary",
-    )
-)
+_OWN_ENTRIES = tuple(b'{"type":"%s",' % kind.encode() for kind in OWN_TYPES)
 _RECOVERED_MARK = RECOVERED.encode()
 _PLAIN = frozenset({"message", "custom", "custom_message", "label", "leaf"})  # same as in pi
 

@@ -26,6 +26,7 @@ from branchline.entries import (
     entry_from_fields,
     json_codec,
 )
+from branchline.formats.json_values import dict_of, optional_text, text_of
 from branchline.formats.oh_my_pi.title_slot import clean_title
 from branchline.tree import ROOT, Tree
 
@@ -117,8 +118,7 @@ def _first_kept(fields: Fields, tree: Tree, position: int) -> Any:
     means that none are.
     """
     first, through = fields.get("firstKeptEntryId"), fields.get("providerReplayThroughEntryId")
-    preserved = fields.get("preserveData")
-    held = preserved if isinstance(preserved, dict) else {}
+    held = dict_of(fields.get("preserveData"))
     if not _is_openai_history(held.get("openaiRemoteCompaction")) and not (
         first == "" and _is_anthropic_summary(held.get("anthropicCompaction"))
     ):
@@ -134,25 +134,24 @@ def _first_kept(fields: Fields, tree: Tree, position: int) -> Any:
 
 
 def _is_openai_history(held: Any) -> bool:
-    if not isinstance(held, dict) or not isinstance(held.get("provider"), str) or not held["provider"]:
-        return False
-    items = held.get("replacementHistory")
-    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
+    items = dict_of(held).get("replacementHistory")
+    return (
+        isinstance(items, list)
+        and bool(text_of(held.get("provider")))
+        and all(isinstance(item, dict) for item in items)
+    )
 
 
 def _is_anthropic_summary(held: Any) -> bool:
-    if not isinstance(held, dict):
-        return False
-    return all(isinstance(held.get(name), str) and held[name] for name in ("provider", "content"))
+    return all(text_of(dict_of(held).get(name)) for name in ("provider", "content"))
 
 
 def _unknown(fields: Fields) -> Unknown:
-    parent, time = fields.get("parentId"), fields.get("timestamp")
     return Unknown(
         type=str(fields.get("type")),
         id=str(fields.get("id")),
-        parent=parent if isinstance(parent, str) else None,
-        timestamp=time if isinstance(time, str) else "",
+        parent=optional_text(fields.get("parentId")),
+        timestamp=text_of(fields.get("timestamp")),
         fields=fields,
     )
 

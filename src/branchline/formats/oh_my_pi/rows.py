@@ -11,36 +11,27 @@ from typing import TYPE_CHECKING, Any, Union
 
 import msgspec
 
-from branchline.entries import skeleton
+from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, skeleton
 
-__all__ = ["NATIVE_ROLES", "NATIVE_TYPES", "decode_lines", "renamed"]
+__all__ = ["NATIVE_ROLES", "NATIVE_TYPES", "OWN_TYPES", "decode_lines", "renamed"]
 
 NATIVE_TYPES = {"title_change": "session_info", "model_usage": "usage"}
 """oh-my-pi types that correspond to native ones."""
 
 NATIVE_ROLES = {"hookMessage": "custom"}
 
-_TYPES = (
-    "compaction",
-    "branch_summary",
-    "custom",
-    "custom_message",
-    "label",
-    "session_info",
+OWN_TYPES = (
     "title_change",
-    "model_change",
-    "model_usage",
-    "thinking_level_change",
     "service_tier_change",
     "mode_change",
+    "model_usage",
     "ttsr_injection",
     "credential_pin",
     "session_init",
     "reset_boundary",
-    "usage",
-    "context_edit",
-    "leaf",
 )
+"""Types that only oh-my-pi writes."""
+
 _ROLES = (
     "user",
     "toolResult",
@@ -93,7 +84,7 @@ _others = tuple(
 _LINK = [("id", str), ("parentId", str | msgspec.UnsetType | None, msgspec.UNSET), ("timestamp", str, "")]
 _entries = tuple(
     _struct(f"_{kind}", _LINK, "type", kind, type=NATIVE_TYPES.get(kind, kind), message=skeleton.NO_MESSAGE)
-    for kind in _TYPES
+    for kind in (*sorted((SIDE_TYPES | CONVERSATION_TYPES) - {"message"}), *OWN_TYPES)
 )
 
 

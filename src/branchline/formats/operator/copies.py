@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchline.entries import Header, Label, json_codec, splice
+from branchline.formats.common.native_copies import lines_between, next_kept
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.parts import Refuse
@@ -34,7 +35,7 @@ def fork_lines(
         reading.leaf if tree.nearest_conversation_entry(reading.leaf) == leaf else leaf
     )
     kept = [position for position in chain if _is_kept(reading, position)]
-    following = _following(chain, kept)
+    following = next_kept(chain, set(kept))
     yield header_line(header)
     last: str | None = None
     for position in kept:
@@ -51,9 +52,7 @@ def fork_lines(
 def whole_lines(transcript: EntryLog[OperatorLogIndex], header: Header) -> Iterator[bytes]:
     """Yield the new header, then everything after the old one unchanged, including damaged lines."""
     yield header_line(header)
-    for line in transcript.bytes_between(transcript.reading.header_end, None).split(b"\n"):
-        if line.strip():
-            yield line + b"\n"
+    yield from lines_between(transcript, transcript.reading.header_end, None)
 
 
 def _is_kept(reading: OperatorLogIndex, position: int) -> bool:
@@ -63,20 +62,6 @@ def _is_kept(reading: OperatorLogIndex, position: int) -> bool:
         and position not in tree.placeholders
         and position not in reading.inner
     )
-
-
-def _following(chain: list[int], kept: list[int]) -> dict[int, int]:
-    """Map each entry of the path to itself if it is kept, else to the next kept one."""
-    found: dict[int, int] = {}
-    waiting = iter(reversed(kept))
-    following = next(waiting, None)
-    later: int | None = None
-    for position in reversed(chain):
-        if position == following:
-            later, following = position, next(waiting, None)
-        if later is not None:
-            found[position] = later
-    return found
 
 
 def _linked(

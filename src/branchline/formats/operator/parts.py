@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import Block, Content, Image, Text, Thinking, ToolCall, UnknownBlock
+from branchline.formats.json_values import dict_of, optional_text, text_of
 
 __all__ = ["Refuse", "blocks_of", "parts_of"]
 
@@ -41,22 +42,12 @@ def _blocks(part: Any) -> Iterator[Block]:
         case {"type": "text", "content": str(text)}:
             yield Text(text=text)
         case {"type": "thinking", "content": str(text)}:
-            signature = part.get("signature")
-            yield Thinking(
-                thinking=text,
-                thinking_signature=signature if isinstance(signature, str) and signature else None,
-            )
+            yield Thinking(thinking=text, thinking_signature=text_of(part.get("signature")) or None)
         case {"type": "image", "images": [*images]} if all(isinstance(image, str) for image in images):
             yield from map(_picture, images)
         case {"type": "tool_call", "id": str(call), "name": str(name), "args": dict(arguments)}:
-            metadata = part.get("metadata")
-            signature = metadata.get(_THOUGHT) if isinstance(metadata, dict) else None
-            yield ToolCall(
-                id=call,
-                name=name,
-                arguments=arguments,
-                thought_signature=signature if isinstance(signature, str) else None,
-            )
+            signature = optional_text(dict_of(part.get("metadata")).get(_THOUGHT))
+            yield ToolCall(id=call, name=name, arguments=arguments, thought_signature=signature)
         case {"type": "tool_result"}:
             return
         case {"type": str(kind)}:

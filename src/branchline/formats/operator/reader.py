@@ -16,6 +16,7 @@ from typing import Any
 from branchline.context import ModelRef
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.json_values import optional_text, text_of
 from branchline.formats.lines import LineReader, Lines
 from branchline.formats.log_index import LabelState
 from branchline.formats.operator.inherited_value import InheritedValue
@@ -190,15 +191,14 @@ class OperatorReader(LineReader):
             return
         self._started = True
         reading.documented = fields.get("type") != "session"
-        cwd, parent = fields.get("cwd"), fields.get("parent_session")
         reading.read_only = None
         reading.version = version if isinstance(version, int) and not isinstance(version, bool) else VERSION
         reading.header = Header(
             id=session,
             version=reading.version,
             timestamp=iso_time(fields.get("timestamp")),
-            cwd=cwd if isinstance(cwd, str) else "",
-            parent_session=parent if isinstance(parent, str) else None,
+            cwd=text_of(fields.get("cwd")),
+            parent_session=optional_text(fields.get("parent_session")),
         )
         reading.header_line, reading.header_end = line, offset + len(line)
         if reading.version > VERSION:

@@ -124,7 +124,7 @@ class MessageFacts(NamedTuple):
 def message_facts(
     messages: Iterable[RowMessage | None], calls: dict[str, str], older: dict[str, str]
 ) -> MessageFacts:
-    """Collect facts in one pass, adding tool calls to ``calls``; ``older`` is the newest time so far."""
+    """Collect facts in one pass, adding tool calls to ``calls``; ``older`` are those of earlier messages."""
     roles: list[str | None] = []
     tools: dict[int, list[str]] = {}
     quiet: list[int] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
-from branchline.formats.json_values import text_of
+from branchline.formats.json_values import text_of, whole_number
 from branchline.formats.log_index import LogIndex
 
 __all__ = ["PigletLogIndex"]
@@ -40,8 +40,7 @@ class PigletLogIndex(LogIndex):
     @property
     def fork_point(self) -> int:
         """The number of messages copied by the fork."""
-        count = (self.meta or {}).get("forkPoint")
-        return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
+        return whole_number((self.meta or {}).get("forkPoint"))
 
     @property
     def model(self) -> str | None:

@@ -18,6 +18,7 @@ from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.go_json import utc_time
+from branchline.formats.json_values import dict_of, text_of
 from branchline.formats.lines import LineReader, Lines
 from branchline.formats.log_index import LabelState
 from branchline.formats.piglet.log_index import PigletLogIndex
@@ -258,4 +259,4 @@ class PigletReader(LineReader):
 
 def _names_session(data: Any) -> bool:
     """Return whether these are the fields of a meta row."""
-    return isinstance(data, dict) and isinstance(data.get("id"), str) and bool(data["id"])
+    return bool(text_of(dict_of(data).get("id")))

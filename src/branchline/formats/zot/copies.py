@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from branchline.entries import CompactionSummaryMessage, Header, json_codec, splice
 from branchline.errors import NotASession, NotSupported
 from branchline.formats.entry_log import EntryLog
@@ -54,14 +56,8 @@ def compacted_lines(
     rows = list(_conversation(transcript, leaf))
     yield _fork_row(transcript, leaf, header, sum(row.kind == "message" for row in rows))
     heading = "" if summary.summary.startswith(SUMMARY_HEADING) else SUMMARY_HEADING
-    row = message_row(
-        CompactionSummaryMessage(
-            summary=heading + summary.summary,
-            tokens_before=summary.tokens_before,
-            timestamp=summary.timestamp,
-        ),
-        CurrentModel({}),
-    )
+    headed = msgspec.structs.replace(summary, summary=heading + summary.summary)
+    row = message_row(headed, CurrentModel({}))
     assert row is not None
     yield row
     spent = None  # usage before the first kept row still counts towards the session

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from branchline.entries import Header
 from branchline.formats.go_json import utc_time
-from branchline.formats.json_values import text_of
+from branchline.formats.json_values import text_of, whole_number
 from branchline.formats.log_index import LogIndex
 from branchline.formats.zot.earlier_rows import EarlierRows
 from branchline.formats.zot.rows import CumulativeUsage, UsageRow, User, calls_in, is_summary
@@ -90,8 +90,7 @@ class ZotLogIndex(LogIndex):
     @property
     def fork_point(self) -> int:
         """The number of messages that the fork asked for; its parent may have had fewer."""
-        count = self._meta_fields.get("fork_point")
-        return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
+        return whole_number(self._meta_fields.get("fork_point"))
 
     def is_own(self, message: Any, before: int) -> bool:
         """Return whether a message was written in the fork: it exceeds the fork point or is newer than the
