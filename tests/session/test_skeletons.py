@@ -378,7 +378,10 @@ def codex(place: Path) -> Path:
         call = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": f"c{turn}"}
         lines += [
             ("response_item", call),
-            ("response_item", {"type": "function_call_output", "call_id": f"c{turn}", "output": "secret out"}),
+            (
+                "response_item",
+                {"type": "function_call_output", "call_id": f"c{turn}", "output": "secret out"},
+            ),
             ("response_item", _codex_item("assistant", answer)),
         ]
         spent = {"input_tokens": 10 * turn + 10, "output_tokens": turn + 1, "total_tokens": 11 * turn + 11}
@@ -445,7 +448,9 @@ def test_a_rollout_whose_compaction_kept_prompts_is_read_each_time(place: Path) 
     path = codex(place)
     data = path.read_bytes()
     with path.open("ab") as file:
-        file.write(b'{"timestamp":"2026-01-01T11:00:00.000Z","type":"compacted","payload":{"message":"done"}}\n')
+        file.write(
+            b'{"timestamp":"2026-01-01T11:00:00.000Z","type":"compacted","payload":{"message":"done"}}\n'
+        )
     settle(path)
     opened_facts(path)
 
