@@ -37,6 +37,9 @@ _FRAGMENT = re.compile(
     rb'\s*\{"schema":"indus/transcript@1","kind":"entry","id":"([^"\\]+)","prev":(?:"([^"\\]*)"|null)'
 )
 
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[HeadLine | None, str | None, str | None, bool]).decode
+
 
 class InduscodeReader(LineReader):
     """Reads sessions of schema ``indus/transcript@1``."""
@@ -160,6 +163,12 @@ class InduscodeReader(LineReader):
 
     def _note(self, kind: Kind, message: str, line: bytes, offset: int) -> None:
         self.reading.add_finding(kind, message, line=self.reading.lines, offset=offset, size=len(line))
+
+    def saved_state(self) -> bytes | None:
+        return _encode((self._head, self._other_schema, self._newer, self.reading.has_head))
+
+    def restore_state(self, state: bytes) -> None:
+        self._head, self._other_schema, self._newer, self.reading.has_head = _decode(state)
 
     def on_finish(self) -> None:
         reading = self.reading
