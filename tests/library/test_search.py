@@ -15,10 +15,12 @@ import branchline.library.search
 from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog
 from branchline.demo import prepare
+from branchline.formats import EntryLog
 from branchline.library import search_text
 from branchline.library.line_text import line_texts
 from branchline.places import session_directory
 from branchline.views.hits import Hits, find_ranges, make_snippet
+from formats.codex_kit import THREAD, item, meta
 from library.kit import talk
 from session.kit import assistant, user
 from support import CORPUS
@@ -221,6 +223,26 @@ def test_of_a_file_that_grows_only_the_tail_is_read(place: Path, monkeypatch: py
     assert hit.snippet.text == "the needle in the haystack"
     assert before > 50_000
     assert sum(sizes) <= appended + 8192
+
+
+def test_of_a_rollout_that_grows_only_the_new_lines_are_interpreted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"rollout-2026-01-01T10-00-00-{THREAD}.jsonl"
+    path.write_bytes(meta() + b"".join(item("user", f"question {number} " * 20) for number in range(300)))
+    library = SessionLibrary(tmp_path)
+    library.search("question")
+    before = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(item("user", "the needle in the haystack"))
+    fed: list[int] = []
+    feed = EntryLog._feed
+    monkeypatch.setattr(EntryLog, "_feed", lambda self: (fed.append(self.reading.consumed), feed(self))[1])
+
+    (hit,) = library.search("needle")
+
+    assert hit.snippet.text == "the needle in the haystack"
+    assert fed == [before]
 
 
 def test_a_branch_that_is_left_is_off_the_path_afterwards(place: Path) -> None:

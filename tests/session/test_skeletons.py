@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -127,7 +128,7 @@ def test_after_growth_only_the_tail_is_read(place: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("cut", [0.3, 0.8, 1.0])
 def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: float) -> None:
     saved_files, saved_formats = 0, set()
-    for path in sorted(CORPUS.rglob("*.jsonl")):
+    for path in sorted([*CORPUS.rglob("*.jsonl"), *CORPUS.rglob("*.ndjson")]):
         data = path.read_bytes()
         try:
             format_ = detect(data[: 1 << 16], str(path))
@@ -152,7 +153,16 @@ def test_the_whole_corpus_reads_the_same_from_a_saved_part_and_the_rest(cut: flo
         assert restored.entries(every) == whole.entries(every), path
         saved_formats.add(format_.name)
     assert saved_files > 20
-    assert saved_formats >= {"pi", "oh-my-pi", "claude-code", "codex", "piglet"}
+    assert saved_formats >= {
+        "pi",
+        "oh-my-pi",
+        "claude-code",
+        "codex",
+        "induscode",
+        "operator",
+        "piglet",
+        "zot",
+    }
 
 
 def test_skeletons_are_private_and_hold_no_text(place: Path) -> None:
@@ -272,7 +282,8 @@ def _edit(path: Path, draw: random.Random) -> None:
 
 def _truncate(path: Path, draw: random.Random) -> None:
     data = path.read_bytes()
-    os.truncate(path, draw.choice((data.rfind(b"\n", 0, len(data) - 1) + 1, draw.randrange(200, len(data)))))
+    end = draw.randrange(min(200, len(data)), len(data) + 1)
+    os.truncate(path, draw.choice((data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1, end)))
 
 
 def _replace(path: Path, draw: random.Random) -> None:
@@ -459,6 +470,16 @@ def test_a_rollout_whose_compaction_kept_prompts_is_read_each_time(place: Path) 
     assert path.read_bytes().startswith(data)
 
 
+def sample(path: str) -> Callable[[Path], Path]:
+    """A copy of a file of the corpus."""
+
+    def made(place: Path) -> Path:
+        place.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(CORPUS / path, place / Path(path).name))
+
+    return made
+
+
 def campaign(path: Path, count: int, seed: int) -> int:
     """How many of these openings used a skeleton; an answer that a normal read does not give fails."""
     draw = random.Random(seed)
@@ -482,7 +503,20 @@ def campaign(path: Path, count: int, seed: int) -> int:
     return restored
 
 
-@pytest.mark.parametrize("made", [branchy, claude_code, codex])
+MADE = [
+    branchy,
+    claude_code,
+    codex,
+    sample("induscode/sessions/--home-dev-acme--/s_mwhiju74_ob68kf2u.ndjson"),
+    sample(
+        "operator/profiles/default/sessions/2026-06-10T09-18-28-941337_019eb0d3-65b3-70bf-bacf-b8592e53c68b.jsonl"
+    ),
+    sample("piglet/sessions/302f642e-51a8-48e5-a27b-f0c8451ddc14.jsonl"),
+    sample("zot/sessions/decceffad0360217/20261115-072813-468d3552.jsonl"),
+]
+
+
+@pytest.mark.parametrize("made", MADE)
 def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(
     place: Path, made: Callable[[Path], Path]
 ) -> None:
@@ -490,6 +524,6 @@ def test_no_mutation_of_file_or_skeleton_gives_a_stale_answer(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [branchy, claude_code, codex])
+@pytest.mark.parametrize("made", MADE)
 def test_five_hundred_mutations_give_no_stale_answer(place: Path, made: Callable[[Path], Path]) -> None:
     assert campaign(made(place), 500, seed=int(time.time())) > 30

@@ -34,7 +34,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _PAGE = 16 << 10
@@ -64,7 +64,7 @@ CREATE INDEX file_inode ON file (inode, device);
 CREATE INDEX file_modified ON file (modified_ns);
 CREATE INDEX file_settled ON file (path, settled, indexed, consumed) WHERE settled IS NOT NULL;
 CREATE INDEX file_subagent ON file (id) WHERE is_subagent;
-CREATE INDEX file_title ON file (title_folded) WHERE title_folded IS NOT NULL;
+CREATE INDEX file_title ON file (title_folded, active_ms, leaf, title) WHERE title_folded IS NOT NULL;
 CREATE TABLE doc (
     id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL, entry TEXT NOT NULL, position INTEGER NOT NULL,

@@ -130,10 +130,11 @@ def continue_row(read: Read, stored: StoredLog, format_name: str, saved: bytes) 
     from branchline.formats import EntryLog  # noqa: PLC0415  a list from the catalog reads no file
 
     format_ = format_named(format_name)
-    if format_.companion is not None or format_.splitting is not None or format_.documents is not None:
+    if format_.companion is not None or format_.documents is not None:
         return None  # other files may have changed too
     transcript = EntryLog(format_, read, stored.path or stored.key, saved=saved)
-    if not transcript.is_restored:
+    splitting, first = format_.splitting, transcript.reading.header_line + b"\n"
+    if not transcript.is_restored or (splitting is not None and splitting.has_external_prefix(first)):
         return None
     return ReadLog(deep_row(stored, transcript), format_, transcript.reading.header, transcript)
 

@@ -13,7 +13,7 @@ from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
-from branchline.formats.claude_code.rows import CLEARED, PROVENANCE
+from branchline.formats.claude_code.kinds import CLEARED, PROVENANCE
 from branchline.formats.claude_code.unsupported import CANNOT
 from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits, FormatWriter
 

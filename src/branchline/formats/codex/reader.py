@@ -154,7 +154,7 @@ class _State(NamedTuple):
     history: list[int]
     classes: list[int]
     turn_places: list[int]
-    user_texts: list[str]
+    user_texts: list[str | None]
     totals: TokenTotals
 
 
@@ -190,7 +190,8 @@ class CodexReader(LineReader):
         self._history: list[int] = []  # the entry of every item that the model sees
         self._classes: list[int] = []
         self._turn_places: list[int] = []
-        self._user_texts: list[str] = []  # user texts among them
+        # user texts among them; None for one that is not read again yet
+        self._user_texts: list[str | None] = []
         self._model = self._effort = self._second_time = self._last_activity = self._provider = (
             self._title
         ) = ""
@@ -521,9 +522,9 @@ class CodexReader(LineReader):
     def _note_compaction(self, compacted: Payload) -> str:
         """Apply a compaction to the model's history; return the type of the entry."""
         reading = self.reading
-        user_texts = list(filter(None, self._user_texts))
         position = self._size
         items = compacted.replacement_history
+        kept = keep_prompts(self._prompts_in_history()) if items is None else []
         if reading.last_answer is not None and (compacted.message or "").rstrip().endswith(
             reading.last_answer[1].strip()
         ):
@@ -532,7 +533,6 @@ class CodexReader(LineReader):
         self._history, self._classes, self._turn_places, self._user_texts = [], [], [], []
         self._answering = False
         if items is None:
-            kept = keep_prompts(user_texts)
             reading.kept[position] = (*kept, compacted.message or NO_SUMMARY)
             for text in reading.kept[position]:
                 self._remember(position, TURN, text)
@@ -636,7 +636,7 @@ class CodexReader(LineReader):
                 _SAVED.dump(self),
                 _SAVED_FACTS.dump(reading),
                 _SAVED_COLUMNS.dump(reading),
-                [place for place, text in enumerate(self._user_texts) if text],
+                [place for place, text in enumerate(self._user_texts) if text != ""],
                 [(place, prompt.time, prompt.from_event) for place, prompt in self._unpaired.items()],
                 {source: place for source, (place, _text) in self._first_texts.items()},
                 None if last is None else last[0],
@@ -662,19 +662,28 @@ class CodexReader(LineReader):
         self._saved = None
         _SAVED.load(self, saved.attributes)
         self._user_texts = [""] * len(self._history)
-        held = range(0)  # the part of the history that one line holds
-        texts: list[str] = []
         for place in saved.user_texts:
-            if place not in held:
-                texts = self._history_texts(self._history[place])
-                start = place
-                while start and self._history[start - 1] == self._history[place]:
-                    start -= 1
-                held = range(start, start + len(texts))
-            self._user_texts[place] = texts[place - held.start]
+            self._user_texts[place] = None
         for place, time, from_event in saved.unpaired:
             self._unpaired[place] = _Prompt(self._text_at(place), time, from_event)
         self._first_texts = {source: (at, self._text_at(at)) for source, at in saved.first_texts.items()}
+
+    def _prompts_in_history(self) -> list[str]:
+        """Return the user texts that the model sees; those of a saved state are read again."""
+        held = range(0)  # the part of the history that one line holds
+        texts: list[str] = []
+        for place, text in enumerate(self._user_texts):
+            if text is not None:
+                continue
+            if place not in held:
+                position = self._history[place]
+                texts = self._history_texts(position)
+                start = place
+                while start and self._history[start - 1] == position:
+                    start -= 1
+                held = range(start, start + len(texts))
+            self._user_texts[place] = texts[place - held.start]
+        return list(filter(None, self._user_texts))
 
     def _history_texts(self, position: int) -> list[str]:
         """Read the texts of an entry's items in the history again; a compaction holds several."""

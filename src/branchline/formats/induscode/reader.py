@@ -37,6 +37,9 @@ _FRAGMENT = re.compile(
     rb'\s*\{"schema":"indus/transcript@1","kind":"entry","id":"([^"\\]+)","prev":(?:"([^"\\]*)"|null)'
 )
 
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[HeadLine | None, str | None, str | None, bool]).decode
+
 
 class InduscodeReader(LineReader):
     """Reads sessions of schema ``indus/transcript@1``."""
@@ -150,6 +153,12 @@ class InduscodeReader(LineReader):
         fields = json_codec.loads(data)
         schema = fields.get("schema")
         return isinstance(schema, str) and schema.startswith(FAMILY) and "kind" in fields
+
+    def saved_state(self) -> bytes | None:
+        return _encode((self._head, self._other_schema, self._newer, self.reading.has_head))
+
+    def restore_state(self, state: bytes) -> None:
+        self._head, self._other_schema, self._newer, self.reading.has_head = _decode(state)
 
     def on_finish(self) -> None:
         reading = self.reading

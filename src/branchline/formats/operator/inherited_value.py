@@ -27,6 +27,17 @@ class InheritedValue(Generic[_T]):
             self._first = position
         self._values[position] = value
 
+    @property
+    def values(self) -> dict[int, _T]:
+        """The values, by the entry that sets them."""
+        return self._values
+
+    @values.setter
+    def values(self, values: dict[int, _T]) -> None:
+        self._values = values
+        self._first = min(values, default=0)
+        self._nearest = []
+
     def at(self, position: int) -> _T | None:
         """Return the value in effect at an entry."""
         if not self._values:

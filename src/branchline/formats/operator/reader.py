@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from itertools import accumulate, chain, count, repeat
 from typing import Any
 
+import msgspec
+
 from branchline.context import ModelRef
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
@@ -23,6 +25,7 @@ from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.rows import OperatorRow, decode_lines, message_facts, row_from, row_problems
 from branchline.formats.operator.timestamps import are_times, instant, iso_time, iso_times
+from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT, Kind
 
 __all__ = ["HEADER_TYPES", "OperatorReader"]
@@ -40,6 +43,17 @@ _FRAGMENT = re.compile(
 _FILE_NAME = re.compile(
     r"[0-9T-]{26}_(([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl"
 )
+
+_SAVED = SavedAttributes(_started=bool, _calls=dict[str, str], _moves=dict[int, int | None])
+_SAVED_FACTS = SavedAttributes(
+    documented=bool,
+    _tools=dict[int, str],
+    _numbers=dict[int, int],
+    inner=set[int],
+    first_parts=dict[str, str],
+)
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, dict[int, str], dict[int, ModelRef]]).decode
 
 
 class OperatorReader(LineReader):
@@ -215,6 +229,17 @@ class OperatorReader(LineReader):
         reading.header = _header_from_name(self._path)
         reading.read_only = "it has no header, and Operator would overwrite it"
         reading.add_finding("no-header", "the file has no header; opened read-only", line=1)
+
+    def saved_state(self) -> bytes | None:
+        reading = self.reading
+        return _encode(
+            (_SAVED.dump(self), _SAVED_FACTS.dump(reading), self._titles.values, reading.models.values)
+        )
+
+    def restore_state(self, state: bytes) -> None:
+        own, known, self._titles.values, self.reading.models.values = _decode(state)
+        _SAVED.defer(self, own)
+        _SAVED_FACTS.defer(self.reading, known)
 
     def finish(self, tail: bytes) -> None:
         super().finish(tail)

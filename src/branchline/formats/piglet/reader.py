@@ -60,6 +60,7 @@ class PigletReader(LineReader):
         self._legacy = 0
         self._has_ids = False
         self._pending: list[_PendingRow | None] = []  # None: not an entry, but piglet numbers it
+        self._is_guess = False  # the numbers of lines were guessed at the end of the file
         self._last_activity = ""
 
     # -- rows -----------------------------------------------------------------------------------------
@@ -229,8 +230,8 @@ class PigletReader(LineReader):
     # -- continuing a reading that was saved ----------------------------------------------------------
 
     def saved_state(self) -> bytes | None:
-        if self._pending:
-            return None
+        if self._is_guess:
+            return None  # more lines may tell otherwise
         return _encode((self._legacy, self._has_ids, self._last_activity, self.reading.meta))
 
     def restore_state(self, state: bytes) -> None:
@@ -239,6 +240,7 @@ class PigletReader(LineReader):
     # -- the end --------------------------------------------------------------------------------------
 
     def on_finish(self) -> None:
+        self._is_guess = self._is_guess or bool(self._pending)
         self._number_pending(None)
         reading = self.reading
         reading.last_message_time = milliseconds(self._last_activity)

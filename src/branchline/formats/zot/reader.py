@@ -13,14 +13,18 @@ from hashlib import blake2b
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.entries import ACTIVITY_ROLES, Header, json_codec
 from branchline.formats.go_json import utc_time
 from branchline.formats.lines import LineReader, Lines
-from branchline.formats.zot.log_index import ZotLogIndex
+from branchline.formats.saved_attributes import SavedAttributes
+from branchline.formats.zot.log_index import Meta, ZotLogIndex
 from branchline.formats.zot.row_ids import RowLinker
 from branchline.formats.zot.rows import (
     Answer,
+    CumulativeUsage,
     RenameRow,
     Row,
     ToolResultsRow,
@@ -38,6 +42,20 @@ _TAIL = 128  # how many bytes at the end of a row its id is a hash of
 _DIGEST = blake2b(digest_size=8)
 _T = TypeVar("_T")
 _NO_META = "no row in it names the session"
+_SAVED = SavedAttributes(_row_key=str, _usage_rows=int, _last_activity=str, _time=str)
+_SAVED_FACTS = SavedAttributes(
+    metas=list[Meta],
+    totals=CumulativeUsage,
+    numbers=dict[int, int],
+    calls=dict[str, str],
+    calls_open=bool,
+    message_rows=int,
+    own_from=int | None,
+    started=str,
+    _meta_fields=dict[str, Any],
+)
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 
 
 class ZotReader(LineReader):
@@ -203,6 +221,14 @@ class ZotReader(LineReader):
                 return isinstance(fields.get("title"), str)
             case _:
                 return False
+
+    def saved_state(self) -> bytes | None:
+        return _encode((_SAVED.dump(self), _SAVED_FACTS.dump(self.reading)))
+
+    def restore_state(self, state: bytes) -> None:
+        own, known = _decode(state)
+        _SAVED.load(self, own)
+        _SAVED_FACTS.load(self.reading, known)
 
     def on_finish(self) -> None:
         reading = self.reading

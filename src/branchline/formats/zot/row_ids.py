@@ -25,6 +25,11 @@ class RowLinker(Linker):
         self._repeats: dict[str, int] = {}
         self._row = self._numbered = ""  # key of the last row, without and with its number
 
+    @property
+    def is_plain(self) -> bool:
+        self._claim()
+        return super().is_plain and not self._repeats
+
     def add(
         self,
         entry_id: str,
