@@ -26,14 +26,13 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.formats.common.messages import completed_answer, text_or_json, usage_with_cache
-from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.formats.log_index import entry_fields
+from branchline.formats.log_index import LinkedLogIndex, entry_fields
 
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
+def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
@@ -75,7 +74,7 @@ def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
             return Custom(**common, custom_type=name, data=fields.get("data", fields))
 
 
-def _message(data: dict[str, Any], reading: CopilotLogIndex, position: int, time: int | None) -> Message:
+def _message(data: dict[str, Any], reading: LinkedLogIndex, position: int, time: int | None) -> Message:
     match reading.tree.roles[position]:
         case "user":
             return UserMessage(content=_prompt(data), timestamp=time)
