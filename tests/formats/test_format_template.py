@@ -50,7 +50,7 @@ def test_the_tests_of_a_new_format_pass_the_conformance_suite_included(package, 
     )
 
     assert done.returncode == 0, done.stdout
-    assert "14 passed" in done.stdout
+    assert "15 passed" in done.stdout
 
 
 def test_an_installed_format_is_listed_and_its_sessions_are_found(package, installed, tmp_path):

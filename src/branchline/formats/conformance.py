@@ -8,9 +8,9 @@
         def samples(self):
             return {"talk.jsonl": Path("talk.jsonl").read_bytes()}
 
-A sample is the content of one session file, by its path, which may matter to a reader. For a format that
-stores documents it is the lines that :meth:`DocumentFiles.lines` yields. The suite damages the samples in
-every way that happens to files and expects that nothing raises and that other lines are not affected.
+A sample is the content of one file, by its path, which may matter to a reader. Documents are joined to lines
+as :class:`DocumentFiles` says, with the companion files that are among the samples. The suite damages samples
+in every way that happens to files and expects that nothing raises and that other lines are not affected.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from branchline.entries import Entry, Header, MessageEntry, UnknownMessage, message_text
-from branchline.errors import NotSupported
+from branchline.errors import NotASession, NotSupported
+from branchline.formats.common.json_documents import BytesContent
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.integrity import check_log
-from branchline.formats.protocol import Format
+from branchline.formats.protocol import DocumentFiles, Format
 
 __all__ = ["FormatContract"]
 
@@ -58,14 +59,27 @@ class FormatContract:
     """The maximum number of positions damaged in each sample; more take longer."""
 
     def samples(self) -> Mapping[str, bytes]:
-        """Return the content of some session files, by path."""
+        """Return the content of some session files, and of their companion files, by path."""
         raise NotImplementedError("override this in a subclass to return sample files")
+
+    def sessions(self) -> Mapping[str, bytes]:
+        """Return the lines of each sample that is a session, as the reader is given them."""
+        samples, documents = self.samples(), self.format.documents
+        if documents is None:
+            return samples
+        known = [path for path in samples if documents.recognizes(path)]
+        companions = {other for path in known for other in documents.companions(path)}
+        return {
+            path: _joined(documents, path, samples) if path in known else data
+            for path, data in samples.items()
+            if path in known or path not in companions
+        }
 
     # -- whole files ----------------------------------------------------------------------------------
 
     def test_its_files_are_recognized(self) -> None:
         """A file is recognized by its beginning, even if that ends in the middle of a line."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             assert self.format.reader.sniff(data[: 1 << 16], path), path
             assert self.format.reader.sniff(data[: max(len(data.split(b"\n", 1)[0]) + 40, 400)], path), path
 
@@ -78,7 +92,7 @@ class FormatContract:
 
     def test_every_entry_decodes_and_has_its_place(self) -> None:
         """Ids are unique, parents exist, the leaf exists, and the session has an id."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             log = self._opened(data, path)
             tree = log.tree
 
@@ -93,7 +107,7 @@ class FormatContract:
 
     def test_types_and_roles_are_those_of_the_records(self) -> None:
         """The tree and the decoded entry agree about type and role."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             log = self._opened(data, path)
             for position, record in enumerate(self._records(log)):
                 if log.tree.types[position] == "message":
@@ -102,7 +116,7 @@ class FormatContract:
 
     def test_lists_agree_with_opens(self) -> None:
         """The header read from the beginning of a file is that of the whole file."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             log = self._opened(data, path)
             header = self.format.reader.peek(data, path, whole=True)
 
@@ -110,6 +124,21 @@ class FormatContract:
             assert log.reading.header is not None
             assert header.id == log.reading.header.id
             assert header.cwd == log.reading.header.cwd
+
+    def test_an_unfinished_document_is_refused_or_read_as_far_as_it_goes(self) -> None:
+        """A document that is truncated or damaged anywhere raises nothing but NotASession."""
+        samples, documents = self.samples(), self.format.documents
+        for path, data in samples.items():
+            if documents is None or not documents.recognizes(path):
+                continue
+            step = max(len(data) // self.places, 1)
+            for place in range(0, len(data), step):
+                for damaged in (data[:place], data[:place] + b"\0" + data[place + 1 :]):
+                    try:
+                        lines = _joined(documents, path, {**samples, path: damaged})
+                    except NotASession:
+                        continue
+                    self._records(self._opened(lines, path))
 
     def test_its_homes_are_absolute_and_open_nothing(self) -> None:
         """Session locations depend only on the environment."""
@@ -123,7 +152,7 @@ class FormatContract:
 
     def test_a_file_that_grew_is_read_like_one_that_was_there_at_once(self) -> None:
         """Reading a file in two steps gives the same result as reading it at once."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             whole = _shape(self._opened(data, path))
             file = _Growing(data)
             log = EntryLog(self.format, file.read, path)
@@ -137,7 +166,7 @@ class FormatContract:
 
     def test_a_lost_line_costs_that_line(self) -> None:
         """Other lines are still readable, and the damage is reported."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             lines = data.split(b"\n")
             numbers = _numbers(self._opened(data, path))
             for index in self._some(len(lines) - 1):
@@ -152,7 +181,7 @@ class FormatContract:
 
     def test_no_byte_makes_it_fail(self) -> None:
         """With one wrong byte anywhere, everything still opens and decodes."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             for number, place in enumerate(self._offsets(data)):
                 damaged = bytearray(data)
                 damaged[min(place, len(data) - 1)] = _CORRUPTIONS[number % len(_CORRUPTIONS)]
@@ -162,13 +191,13 @@ class FormatContract:
 
     def test_no_end_makes_it_fail(self) -> None:
         """A file that ends anywhere opens, and its complete lines are read."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             for place in self._offsets(data):
                 self._records(self._opened(data[:place], path))
 
     def test_no_value_in_any_field_makes_it_fail(self) -> None:
         """A value of the wrong type costs at most its line."""
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             lines = data.split(b"\n")
             for number, (index, line) in enumerate(_with_other_values(lines)):
                 if number % max(1, _count_of_fields(lines) // (4 * self.places)):
@@ -185,7 +214,7 @@ class FormatContract:
         writer = self.format.writer
         if writer is None:
             return
-        for path, data in self.samples().items():
+        for path, data in self.sessions().items():
             log = self._opened(data, path)
             leaf = log.tree.nearest_conversation_entry(log.reading.leaf)
             forked = writer.fork(log, leaf, _HEADER)
@@ -257,6 +286,10 @@ def _shape(log: EntryLog) -> tuple[Any, ...]:
         reading.header,
         [reading.span(position) for position in range(len(tree))],
     )
+
+
+def _joined(documents: DocumentFiles, path: str, samples: Mapping[str, bytes]) -> bytes:
+    return b"".join(documents.lines(BytesContent(samples[path]), path, samples.get))
 
 
 def _numbers(log: EntryLog) -> set[int]:

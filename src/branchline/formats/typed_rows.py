@@ -247,6 +247,8 @@ def row_from(fields: dict[str, Any], shape: type[RowT]) -> RowT:
 
 def _fitted(value: Any, shape: Any) -> Any:
     """Return as much of the value as fits the type, or the marker for nothing."""
+    if shape is msgspec.Raw:
+        return msgspec.Raw(json_codec.dumps(value))
     try:
         return json_codec.convert(value, shape)
     except ValueError:

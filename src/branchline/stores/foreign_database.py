@@ -32,6 +32,8 @@ __all__ = ["MAGIC", "is_database", "read_database", "reading_database", "state_o
 
 MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = slice(18, 20)
+_NEWEST_VERSION = 2
+"""The version of the file format with a WAL, which is the newest."""
 _TIMEOUT_SECONDS = 2.0
 """Seconds to wait for a process that holds a lock."""
 _MAX_VALUE = 1 << 28
@@ -130,7 +132,9 @@ class _Connection:
             head = file.read(_WAL_VERSION.stop)
         if head[: len(MAGIC)] != MAGIC:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
-        if 2 not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
+        if max(head[_WAL_VERSION], default=0) > _NEWEST_VERSION:
+            raise NotASession(f"cannot read {self.path}: it has a newer SQLite file format")
+        if _NEWEST_VERSION not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
             try:
                 live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:

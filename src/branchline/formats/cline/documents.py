@@ -13,7 +13,7 @@ from typing import Any
 
 from branchline.entries import json_codec
 from branchline.errors import NotASession
-from branchline.formats.common.item_lines import BytesContent, item_lines
+from branchline.formats.common.json_documents import BytesContent, document_in, item_lines
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.protocol import Content, DocumentFiles
 
@@ -61,6 +61,7 @@ class ClineDocuments(DocumentFiles):
         if name == f"{session}.json":
             manifest, beside_it = content.read(0, content.size()), beside(f"{session}.messages.json")
             messages = None if beside_it is None else BytesContent(beside_it)
+            path = path if beside_it is None else posixpath.join(folder, f"{session}.messages.json")
         else:
             manifest, messages = beside(f"{session}.json"), content
         agent = name.removesuffix(".messages.json") if name.startswith("agent_") else ""
@@ -70,7 +71,9 @@ class ClineDocuments(DocumentFiles):
 def _session_lines(
     manifest: bytes | None, messages: Content | None, session: str, agent: str, path: str
 ) -> Iterator[bytes]:
-    about = dict_of(None if manifest is None else _document(manifest, path))
+    about = dict_of(_companion(manifest))
+    if manifest is not None and messages is None:
+        document_in(manifest, path)
     facts = dict_of(about.get("metadata"))
     yield _line(
         {
@@ -83,6 +86,8 @@ def _session_lines(
             "branch": dict_of(facts.get("git")).get("branch"),
         }
     )
+    if manifest is not None and not about:
+        yield _line({"damaged": f"{session}.json"})
     if messages is not None:
         yield from item_lines(messages, path, "messages")
     cost = facts.get("totalCost")
@@ -118,20 +123,11 @@ def _task_lines(
                 yield _line({"spent": numbers, "ts": shown.get("ts")})
 
 
-def _document(data: bytes, path: str) -> Any:
-    try:
-        return json_codec.loads(data)
-    except ValueError as problem:
-        raise NotASession(f"{path} is not finished or damaged: {problem}") from None
-
-
 def _companion(data: bytes | None) -> Any:
-    """Return a document beside the messages; an empty one if it is damaged."""
-    if data is None:
-        return None
+    """Return a document beside the messages; None if it is missing or damaged."""
     try:
-        return json_codec.loads(data)
-    except ValueError:
+        return None if data is None else document_in(data, "")
+    except NotASession:
         return None
 
 

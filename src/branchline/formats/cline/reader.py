@@ -35,10 +35,12 @@ class ClineReader(ChainReader[Row]):
         self._tool_names = self.reading.tool_names
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
-        if not {"cline", "role", "content", "spent"} & fields.keys():
+        if "damaged" in fields:
+            self.note_not_an_entry("the facts about the session, whose file is damaged", line, offset)
+        elif not {"cline", "role", "content", "spent"} & fields.keys():
             self.note_not_an_entry("no message", line, offset)
-            return
-        super().take(fields, line, offset)
+        else:
+            super().take(fields, line, offset)
 
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.role or row.cline or row.spent for row in rows)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.entries import (
     AssistantMessage,
@@ -28,6 +30,13 @@ from branchline.entries import (
 )
 from branchline.entries.blocks import UnknownBlock
 from branchline.formats.cline.prompts import is_context, typed_words
+from branchline.formats.common.messages import (
+    completed_answer,
+    content_blocks,
+    text_or_json,
+    unknown_block,
+    usage_with_cache,
+)
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
 from branchline.formats.log_index import LinkedLogIndex, entry_fields
 
@@ -62,14 +71,12 @@ def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
 
 
 def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
-    blocks = _blocks(fields.get("content"))
     model, metrics = dict_of(fields.get("modelInfo")), dict_of(fields.get("metrics"))
-    return AssistantMessage(
-        content=blocks,
+    return completed_answer(
+        _blocks(fields.get("content")),
         provider=text_of(model.get("provider")) or None,
         model=text_of(model.get("id")) or None,
         usage=_metrics(metrics) if metrics else None,
-        stop_reason="toolUse" if any(isinstance(block, ToolCall) for block in blocks) else "stop",
         timestamp=time,
     )
 
@@ -99,10 +106,7 @@ def _output(content: Any) -> Iterator[Block]:
     for item in list_of(content):
         answer = dict_of(item)
         if "result" in answer and "type" not in answer:
-            said = answer.get("error") or answer["result"]
-            yield Text(
-                text=said if isinstance(said, str) else json_codec.dumps(said).decode("utf-8", "replace")
-            )
+            yield Text(text=text_or_json(answer.get("error") or answer["result"]))
         else:
             yield _block(item)
 
@@ -117,9 +121,7 @@ def _typed(content: Any) -> Iterator[Block]:
 
 
 def _blocks(content: Any) -> tuple[Block, ...]:
-    if isinstance(content, str):
-        return (Text(text=content),)
-    return tuple(map(_block, list_of(content)))
+    return content_blocks(content, _block)
 
 
 def _block(value: Any) -> Block:
@@ -142,22 +144,19 @@ def _block(value: Any) -> Block:
                 return Image(data=data, mime_type=media)
         case _:
             pass
-    return UnknownBlock(type=kind, fields=fields or {"value": value})
+    return unknown_block(value, kind)
 
 
 def _metrics(metrics: dict[str, Any]) -> Usage:
-    """Return the tokens of one answer; the stored input includes cached tokens."""
-    cached, written = (
-        whole_number(metrics.get("cacheReadTokens")),
-        whole_number(metrics.get("cacheWriteTokens")),
+    """Return the tokens of one answer; the stored input includes cached tokens, also those just written."""
+    written = whole_number(metrics.get("cacheWriteTokens"))
+    usage = usage_with_cache(
+        given=whole_number(metrics.get("inputTokens")) - written,
+        made=metrics.get("outputTokens"),
+        cached=metrics.get("cacheReadTokens"),
+        written=written,
     )
-    return Usage(
-        input=max(whole_number(metrics.get("inputTokens")) - cached - written, 0),
-        output=whole_number(metrics.get("outputTokens")),
-        cache_read=cached,
-        cache_write=written,
-        cost=_cost(metrics.get("cost")),
-    )
+    return msgspec.structs.replace(usage, cost=_cost(metrics.get("cost")))
 
 
 def _spent(spent: dict[str, Any]) -> Usage:

@@ -6,9 +6,7 @@ Values that are only passed through (texts, tool input and output) are copied as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any
 
 import msgspec
 
@@ -18,6 +16,7 @@ from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.formats.log_index import LogIndex
+from branchline.formats.typed_rows import row_from
 
 __all__ = [
     "DerivedFormatReader",
@@ -35,8 +34,6 @@ __all__ = [
 _encoder = msgspec.json.Encoder()
 _encode, _encode_line = _encoder.encode, _encoder.encode_lines
 _QUOTE, _BRACE = b'"{'
-_TOGETHER = 512  # rows decoded in one call
-_T = TypeVar("_T", bound=msgspec.Struct)
 
 
 def begins(name: str) -> bytes:
@@ -175,26 +172,9 @@ class RowDecoder:
     A field of an unexpected type gets its default; only a value that is not a JSON object becomes None.
     """
 
-    def __init__(self, kind: type[_T]) -> None:
+    def __init__(self, kind: type[msgspec.Struct]) -> None:
         self._kind = kind
-        decoder = msgspec.json.Decoder(kind)
-        self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
-
-    def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """Yield rows whose last value is an object, each with that object decoded; decodes in batches."""
-        waiting = iter(rows)
-        while chunk := list(islice(waiting, _TOGETHER)):
-            yield from zip(chunk, self._decoded([row[-1] for row in chunk]), strict=True)
-
-    def _decoded(self, values: list[Any]) -> list[Any]:
-        try:
-            joined = b"\n".join(values)
-            if joined.count(b"\n") != len(values) - 1:  # an object contains newlines too
-                joined = b"\n".join(map(one_line, values))
-            found = self._decode_lines(joined)
-        except (msgspec.MsgspecError, ValueError, RecursionError, TypeError):
-            found = []
-        return found if len(found) == len(values) else [self(one_line(value)) for value in values]
+        self._decode = msgspec.json.Decoder(kind).decode
 
     def __call__(self, data: bytes) -> Any:
         try:
@@ -202,33 +182,4 @@ class RowDecoder:
         except (msgspec.MsgspecError, ValueError, RecursionError):
             pass
         fields = json_codec.loads_object(json_codec.bounded(data))
-        return None if fields is None else _struct_from(self._kind, fields)
-
-
-def _struct_from(kind: type[_T], fields: dict[str, Any]) -> _T:
-    values = {}
-    for field in msgspec.structs.fields(kind):
-        if field.encode_name in fields:
-            value = _value_from(field.type, fields[field.encode_name])
-            if value is not msgspec.UNSET:
-                values[field.name] = value
-    return kind(**values)
-
-
-def _value_from(kind: Any, value: Any) -> Any:
-    """Return a value as this type; UNSET if it does not fit."""
-    if kind is msgspec.Raw:
-        return msgspec.Raw(json_codec.dumps(value))
-    if get_origin(kind) is tuple:
-        if not isinstance(value, list):
-            return msgspec.UNSET
-        inner = get_args(kind)[0]
-        return tuple(_struct_from(inner, item) for item in value if isinstance(item, dict))
-    if isinstance(value, dict):
-        for option in get_args(kind) or (kind,):
-            if isinstance(option, type) and issubclass(option, msgspec.Struct):
-                return _struct_from(option, value)
-    try:
-        return msgspec.convert(value, kind)
-    except (msgspec.MsgspecError, ValueError):
-        return msgspec.UNSET
+        return None if fields is None else row_from(fields, self._kind)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from branchline.entries import Block, Image, Text, Thinking, ToolCall, Usage, json_codec
-from branchline.entries.blocks import UnknownBlock
+from branchline.entries import Block, Image, Text, Thinking, ToolCall, Usage
+from branchline.formats.common.messages import text_or_json, unknown_block
 from branchline.formats.json_values import dict_of, optional_text, text_of, whole_number
 
 __all__ = [
@@ -63,11 +63,9 @@ def response_blocks(response: dict[str, Any]) -> tuple[Block, ...]:
     if isinstance(body, dict):
         body = next((body[name] for name in ("output", "error", "content") if name in body), body)
     images = [block for block in blocks_of(response.get("parts")) if isinstance(block, Image)]
-    if isinstance(body, str):
-        return (Text(text=body), *images)
     if body is None or body == {}:
         return tuple(images)
-    return (Text(text=json_codec.dumps(body).decode("utf-8", "replace")), *images)
+    return (Text(text=text_or_json(body)), *images)
 
 
 def response_failed(response: dict[str, Any]) -> bool:
@@ -99,7 +97,7 @@ def _parts(content: Any) -> Iterator[Any]:
 
 def _block(part: Any) -> Block:
     if not isinstance(part, dict):
-        return UnknownBlock(type="", fields={"value": part})
+        return unknown_block(part)
     signature = optional_text(part.get("thoughtSignature"))
     text = part.get("text")
     if isinstance(text, str):
@@ -118,4 +116,4 @@ def _block(part: Any) -> Block:
         kind = data.get("mimeType")
         if not isinstance(kind, str) or kind.startswith("image/"):
             return Image(data=content, mime_type=kind if isinstance(kind, str) else "")
-    return UnknownBlock(type=next((key for key in part if isinstance(key, str)), ""), fields=part)
+    return unknown_block(part, next((key for key in part if isinstance(key, str)), ""))

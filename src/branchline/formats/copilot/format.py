@@ -10,12 +10,12 @@ from typing import Any
 from branchline.context import ContextRules
 from branchline.entries import Entry, Header, json_codec
 from branchline.formats.copilot.home import CopilotHome, WorkspaceFile
-from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.copilot.reader import CopilotReader
 from branchline.formats.copilot.records import record_of
 from branchline.formats.copilot.writer import CANNOT, CopilotWriter, header_line
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import begins_as
+from branchline.formats.log_index import LinkedLogIndex
 from branchline.formats.protocol import Format, FormatReader, FormatTraits
 from branchline.formats.uuid_writer import CopyingWriter
 
@@ -47,7 +47,7 @@ TRAITS = CopilotTraits(
 )
 
 
-class CopilotFormatReader(FormatReader[CopilotLogIndex]):
+class CopilotFormatReader(FormatReader[LinkedLogIndex]):
     """Reads sessions of Copilot CLI 1.0."""
 
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
@@ -60,21 +60,21 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
     def log_reader(self, path: str = "") -> CopilotReader:
         return CopilotReader(path)
 
-    def decode(self, line: bytes, index: CopilotLogIndex, position: int) -> Entry:
+    def decode(self, line: bytes, index: LinkedLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
 
 
-class CopilotFormatWriter(CopyingWriter[CopilotLogIndex]):
+class CopilotFormatWriter(CopyingWriter[LinkedLogIndex]):
     """Writes new sessions for Copilot CLI; it does not append to existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
 
-    def encode(self, entries: Sequence[Entry], index: CopilotLogIndex) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: LinkedLogIndex) -> bytes:
         return CopilotWriter(index, TRAITS.unsupported_error, record_of).write(entries)
 
     def copied_lines(
-        self, transcript: EntryLog[CopilotLogIndex], positions: Sequence[int], header: Header
+        self, transcript: EntryLog[LinkedLogIndex], positions: Sequence[int], header: Header
     ) -> Iterator[bytes]:
         """Yield a new first event, then the events at these positions, as Copilot CLI's own forks do."""
         start = header_line(header)

@@ -12,8 +12,8 @@ import re
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.entries.skeleton import SalvagedIds
-from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.copilot.rows import Row
+from branchline.formats.log_index import LinkedLogIndex
 from branchline.formats.typed_rows import LinkedReader, RowPlace
 
 __all__ = ["CopilotReader"]
@@ -42,10 +42,10 @@ class CopilotReader(LinkedReader[Row]):
     format_name = "copilot"
     row_type = Row
     markers = (b'{"type":"',)
-    reading: CopilotLogIndex
+    reading: LinkedLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(CopilotLogIndex())
+        super().__init__(LinkedLogIndex("copilot"))
         self._path = path
         self._session = self._cwd = self._branch = self._version = self._time = ""
         self._prompt = self._last_activity = self._title = ""

@@ -6,7 +6,6 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import (
-    AssistantMessage,
     Block,
     Compaction,
     Custom,
@@ -26,14 +25,14 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
-from branchline.formats.copilot.log_index import CopilotLogIndex
+from branchline.formats.common.messages import completed_answer, text_or_json, usage_with_cache
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.formats.log_index import entry_fields
+from branchline.formats.log_index import LinkedLogIndex, entry_fields
 
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
+def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = tree.times[position]
@@ -75,20 +74,17 @@ def record_of(line: bytes, reading: CopilotLogIndex, position: int) -> Entry:
             return Custom(**common, custom_type=name, data=fields.get("data", fields))
 
 
-def _message(data: dict[str, Any], reading: CopilotLogIndex, position: int, time: int | None) -> Message:
+def _message(data: dict[str, Any], reading: LinkedLogIndex, position: int, time: int | None) -> Message:
     match reading.tree.roles[position]:
         case "user":
             return UserMessage(content=_prompt(data), timestamp=time)
         case "toolResult":
             return _result(data, reading.tool_names, time)
         case _:
-            blocks = tuple(_answer(data))
-            calls = any(isinstance(block, ToolCall) for block in blocks)
-            return AssistantMessage(
-                content=blocks,
+            return completed_answer(
+                tuple(_answer(data)),
                 model=text_of(data.get("model")) or None,
                 response_id=text_of(data.get("messageId")) or None,
-                stop_reason="toolUse" if calls else "stop",
                 timestamp=time,
             )
 
@@ -127,8 +123,7 @@ def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> To
     result, error = dict_of(data.get("result")), dict_of(data.get("error"))
     content = result.get("content")
     if not isinstance(content, str):
-        reason = error.get("message", data.get("error")) if content is None else content
-        content = reason if isinstance(reason, str) else json_codec.dumps(reason).decode("utf-8", "replace")
+        content = text_or_json(error.get("message", data.get("error")) if content is None else content)
     call = text_of(data.get("toolCallId"))
     return ToolResult(
         tool_call_id=call,
@@ -140,11 +135,10 @@ def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> To
 
 
 def _usage(spent: dict[str, Any]) -> Usage:
-    """Return the tokens of one call; the stored input includes cached tokens."""
-    cached, written = whole_number(spent.get("cacheReadTokens")), whole_number(spent.get("cacheWriteTokens"))
-    return Usage(
-        input=max(whole_number(spent.get("inputTokens")) - cached, 0),
-        output=whole_number(spent.get("outputTokens")),
-        cache_read=cached,
-        cache_write=written,
+    """Return the tokens of one call."""
+    return usage_with_cache(
+        given=spent.get("inputTokens"),
+        made=spent.get("outputTokens"),
+        cached=spent.get("cacheReadTokens"),
+        written=spent.get("cacheWriteTokens"),
     )

@@ -20,9 +20,9 @@ from branchline.entries import (
     blocks_text,
     json_codec,
 )
-from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.linked_writer import LinkedWriter, Placed
+from branchline.formats.log_index import LinkedLogIndex
 
 __all__ = ["CANNOT", "CopilotWriter", "header_line"]
 
@@ -79,7 +79,7 @@ def header_line(header: Header) -> bytes:
     return json_codec.dumps(event) + b"\n"
 
 
-class CopilotWriter(LinkedWriter[CopilotLogIndex]):
+class CopilotWriter(LinkedWriter[LinkedLogIndex]):
     """Encodes events for Copilot CLI, each a child of the last line of the file."""
 
     needs_uuids = True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from branchline.entries import json_codec
 from branchline.errors import NotASession
+from branchline.formats.common.json_documents import document_in
 from branchline.formats.json_values import list_of
 from branchline.formats.lines import head_lines
 from branchline.formats.protocol import Content, DocumentFiles
@@ -36,10 +37,7 @@ class GeminiDocuments(DocumentFiles):
 
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         del companion
-        try:
-            document = json_codec.loads(content.read(0, content.size()))
-        except ValueError as problem:
-            raise NotASession(f"{path} is not finished or damaged: {problem}") from None
+        document = document_in(content.read(0, content.size()), path)
         if not isinstance(document, dict) or not {"sessionId", "messages"} & document.keys():
             raise NotASession(f"{path} is not a session of Gemini CLI: it has no messages")
         messages = list_of(document.pop("messages", None))

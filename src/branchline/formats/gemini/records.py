@@ -32,6 +32,7 @@ from branchline.formats.common.gemini_parts import (
     response_failed,
     usage_of,
 )
+from branchline.formats.common.messages import completed_answer
 from branchline.formats.gemini.log_index import EntrySource, GeminiLogIndex
 from branchline.formats.gemini.reader import CONTEXT_BEGINS
 from branchline.formats.json_values import dict_of, list_of, text_of
@@ -87,8 +88,8 @@ def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
             name = text_of(call.get("name"))
             blocks.append(ToolCall(id=id_, name=name, arguments=dict_of(call.get("args"))))
     spent = fields.get("tokens")
-    return AssistantMessage(
-        content=(*thoughts, *blocks),
+    return completed_answer(
+        (*thoughts, *blocks),
         provider="google",
         model=text_of(fields.get("model")) or None,
         usage=None
@@ -100,7 +101,6 @@ def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
             thoughts=spent.get("thoughts"),
             total=spent.get("total"),
         ),
-        stop_reason="toolUse" if any(isinstance(block, ToolCall) for block in blocks) else "stop",
         timestamp=time,
     )
 

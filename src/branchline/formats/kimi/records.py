@@ -8,7 +8,6 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import (
-    AssistantMessage,
     Block,
     Compaction,
     Custom,
@@ -27,7 +26,7 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
-from branchline.entries.blocks import UnknownBlock
+from branchline.formats.common.messages import completed_answer, content_blocks, text_or_json, unknown_block
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
 from branchline.formats.kimi.log_index import KimiLogIndex
 from branchline.formats.log_index import entry_fields
@@ -107,11 +106,10 @@ def _message(fields: dict[str, Any], reading: KimiLogIndex, position: int, time:
         events = [fields, *map(json_codec.loads_object, lines)]
         blocks = tuple(_answer(dict_of(dict_of(event).get("event")) for event in events))
     model = reading.models.get(position)
-    return AssistantMessage(
-        content=blocks,
+    return completed_answer(
+        blocks,
         provider=None if model is None else model.provider or None,
         model=None if model is None else model.id or None,
-        stop_reason="toolUse" if any(isinstance(block, ToolCall) for block in blocks) else "stop",
         timestamp=time,
     )
 
@@ -138,24 +136,19 @@ def _call(call: dict[str, Any]) -> ToolCall:
 
 def _result(call: str, result: dict[str, Any], reading: KimiLogIndex, time: int | None) -> ToolResult:
     output = result.get("output")
-    if isinstance(output, str | list):
-        blocks = _blocks(output)
-    else:
-        text = "" if output is None else json_codec.dumps(output).decode("utf-8", "replace")
-        blocks = (Text(text=text),)
+    if not isinstance(output, list):
+        output = "" if output is None else text_or_json(output)
     return ToolResult(
         tool_call_id=call,
         tool_name=reading.tool_names.get(call, ""),
-        content=blocks,
+        content=_blocks(output),
         is_error=result.get("isError") is True,
         timestamp=time,
     )
 
 
 def _blocks(value: Any) -> tuple[Block, ...]:
-    if isinstance(value, str):
-        return (Text(text=value),)
-    return tuple(map(_block, list_of(value)))
+    return content_blocks(value, _block)
 
 
 def _block(part: Any) -> Block:
@@ -168,7 +161,7 @@ def _block(part: Any) -> Block:
     url = dict_of(fields.get("imageUrl", fields.get("image_url"))).get("url")
     if isinstance(url, str) and (found := _DATA_URL.match(url)):
         return Image(data=url[found.end() :], mime_type=found[1])
-    return UnknownBlock(type=kind, fields=fields or {"value": part})
+    return unknown_block(part, kind)
 
 
 def _usage(spent: dict[str, Any]) -> Usage:

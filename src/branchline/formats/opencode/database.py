@@ -16,6 +16,7 @@ import msgspec
 
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_format import EntryLines, instant, one_line
+from branchline.formats.common.tables import text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.opencode.log_index import NAME
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
@@ -72,7 +73,7 @@ class OpencodeDatabase(DatabaseSessions):
         return map(_version, query(_ALL_VERSIONS))
 
     def ids(self, query: Query) -> Iterable[str]:
-        return (_text(session_id) for (session_id,) in query("SELECT id FROM session"))
+        return (text_of(session_id) for (session_id,) in query("SELECT id FROM session"))
 
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         own_id = session_id.removesuffix(_DELETED)
@@ -108,19 +109,19 @@ def header_of(row: tuple[Any, ...]) -> Header:
     """The header of the session in a row of the table of sessions."""
     session_id, parent, directory, _, version, _, created, *_ = row
     return Header(
-        id=_text(session_id),
+        id=text_of(session_id),
         version=3,
         timestamp=iso_time(created),
-        cwd=_text(directory),
-        parent_session=_text(parent) or None,
-        metadata={"version": _text(version)} if version else None,
+        cwd=text_of(directory),
+        parent_session=text_of(parent) or None,
+        metadata={"version": text_of(version)} if version else None,
     )
 
 
 def end_line(row: tuple[Any, ...]) -> bytes:
     """The last line of a session: its title, and whether its user went back."""
     session_id, _, _, title, _, revert, _, updated = row
-    end: dict[str, Any] = {"id": _text(session_id), "time": iso_time(updated), "title": _text(title)}
+    end: dict[str, Any] = {"id": text_of(session_id), "time": iso_time(updated), "title": text_of(title)}
     if revert:
         end["revert"] = json_codec.loads_object(one_line(revert))
     return json_codec.dumps({"end": end}) + b"\n"
@@ -170,13 +171,13 @@ def message_line(
     branch: int | None = None,
 ) -> bytes:
     """One message as a line, whatever its values are."""
-    head: dict[str, Any] = {"message": _text(message_id), "created": _number(created)}
+    head: dict[str, Any] = {"message": text_of(message_id), "created": _number(created)}
     if branch is not None:
         head["branch"] = branch
     return b'%b,"info":\t%b,\t"ids":%b,\t"parts":[\t%b]}\n' % (
         json_codec.dumps(head)[:-1],
         _json(info),
-        json_codec.dumps(",".join([_text(name) for name, _ in parts])),
+        json_codec.dumps(",".join([text_of(name) for name, _ in parts])),
         b",\t".join(_json(part) for _, part in parts),
     )
 
@@ -202,7 +203,7 @@ class _Deleted(NamedTuple):
 def _lines_with_deleted(query: Query, session_id: str) -> Iterator[bytes]:
     """All messages, each deleted one before the live ones that are younger."""
     live = list(query(_MESSAGES, session_id))
-    waiting = _deleted_messages(query, session_id, {_text(message_id) for message_id, *_ in live})
+    waiting = _deleted_messages(query, session_id, {text_of(message_id) for message_id, *_ in live})
     waiting.sort(key=lambda one: (one.created, one.id), reverse=True)
     for message_id, created, info, *_ in live:
         row = decode_message(one_line(info))
@@ -223,7 +224,7 @@ def _deleted_messages(query: Query, session_id: str, known: Collection[str]) -> 
     removed: dict[str, int] = {}
     group, in_removal = 0, False
     for raw_kind, data in query(_EVENTS, session_id):
-        kind, event = _text(raw_kind), decode_event(one_line(data))
+        kind, event = text_of(raw_kind), decode_event(one_line(data))
         if event is None:
             continue
         if kind.startswith("message.removed"):
@@ -249,15 +250,9 @@ def _deleted_messages(query: Query, session_id: str, known: Collection[str]) -> 
     ]
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else "" if value is None else str(value)
-
-
 def _name(value: object) -> object:
     """An id as it is compared in a statement: text is not a blob."""
-    return _text(value) if isinstance(value, bytes) else value
+    return text_of(value) if isinstance(value, bytes) else value
 
 
 def _whole(value: object) -> int:

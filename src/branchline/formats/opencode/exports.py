@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.errors import NotASession
 from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.json_documents import document_in
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.opencode.database import end_line, header_of, message_line
 from branchline.formats.opencode.log_index import NAME
@@ -49,7 +49,7 @@ class OpencodeExports(DocumentFiles):
 
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         del companion
-        export = _export(content.read(0, content.size()).removeprefix(b"\xef\xbb\xbf"), path)
+        export = _export(content.read(0, content.size()), path)
         row = _session_row(export.info)
         yield EntryLines(NAME).header(header_of(row))
         unique, unique_calls = _UniqueIds(), _UniqueIds()
@@ -83,10 +83,7 @@ def _part(part: bytes, unique: _UniqueIds, unique_calls: _UniqueIds) -> tuple[st
 def _export(data: bytes, path: str) -> _Export:
     with contextlib.suppress(ValueError):
         return _decode(data)
-    try:
-        return _lenient_export(json_codec.loads(data))
-    except ValueError as problem:
-        raise NotASession(f"{path} is not finished or damaged: {problem}") from None
+    return _lenient_export(document_in(data, path))
 
 
 def _lenient_export(document: Any) -> _Export:

@@ -17,7 +17,6 @@ from branchline.entries import (
     Message,
     MessageEntry,
     SessionInfo,
-    ToolCall,
     ToolResult,
     UserMessage,
     blocks_text,
@@ -31,6 +30,7 @@ from branchline.formats.common.gemini_parts import (
     response_failed,
     usage_of,
 )
+from branchline.formats.common.messages import completed_answer
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
 from branchline.formats.log_index import entry_fields
 from branchline.formats.qwen.log_index import QwenLogIndex
@@ -76,9 +76,8 @@ def _message(fields: dict[str, Any], parts: Any, role: str | None, time: str) ->
 def _answer(
     blocks: tuple[Block, ...], time: int | None, *, model: str | None = None, spent: Any = None
 ) -> AssistantMessage:
-    calls = any(isinstance(block, ToolCall) for block in blocks)
-    return AssistantMessage(
-        content=blocks,
+    return completed_answer(
+        blocks,
         model=model,
         usage=None
         if not isinstance(spent, dict)
@@ -89,7 +88,6 @@ def _answer(
             thoughts=spent.get("thoughtsTokenCount"),
             total=spent.get("totalTokenCount"),
         ),
-        stop_reason="toolUse" if calls else "stop",
         timestamp=time,
     )
 

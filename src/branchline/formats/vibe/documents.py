@@ -14,7 +14,7 @@ from typing import Any
 
 from branchline.entries import json_codec
 from branchline.errors import NotASession
-from branchline.formats.common.item_lines import BytesContent, item_lines
+from branchline.formats.common.json_documents import BytesContent, item_lines
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.protocol import Content, DocumentFiles
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from branchline.entries import (
-    AssistantMessage,
     Block,
     Custom,
     CustomMessage,
@@ -21,8 +20,8 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
-from branchline.entries.blocks import UnknownBlock
-from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
+from branchline.formats.common.messages import completed_answer, unknown_block, usage_with_cache
+from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.log_index import LogIndex, entry_fields
 
 __all__ = ["record_of"]
@@ -41,7 +40,7 @@ def record_of(line: bytes, reading: LogIndex, position: int) -> Entry:
         case "message" if tree.roles[position] == "user":
             return MessageEntry(**common, message=UserMessage(content=content))
         case "message":
-            return MessageEntry(**common, message=_answer(content))
+            return MessageEntry(**common, message=completed_answer(content))
         case "usage":
             facts = dict_of(fields.get("facts"))
             model, usage = text_of(facts.get("model")) or None, _usage(dict_of(facts.get("usage")))
@@ -50,11 +49,6 @@ def record_of(line: bytes, reading: LogIndex, position: int) -> Entry:
             return CustomMessage(**common, custom_type="injection", content=content, display=True)
         case _:
             return Custom(**common, custom_type=text_of(message.get("role")) or "unknown", data=fields)
-
-
-def _answer(content: tuple[Block, ...]) -> AssistantMessage:
-    calls = any(isinstance(block, ToolCall) for block in content)
-    return AssistantMessage(content=content, stop_reason="toolUse" if calls else "stop")
 
 
 def _result(message: dict[str, Any], content: tuple[Block, ...]) -> ToolResult:
@@ -83,7 +77,7 @@ def _block(value: Any) -> Block:
         case "image" if isinstance(fields.get("data"), str):
             return Image(data=fields["data"], mime_type=text_of(fields.get("mimeType")))
         case _:
-            return UnknownBlock(type=kind, fields=fields or {"value": value})
+            return unknown_block(value, kind)
 
 
 def _thinking(fields: dict[str, Any]) -> str:
@@ -94,10 +88,7 @@ def _thinking(fields: dict[str, Any]) -> str:
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    """Return the tokens of all requests; the stored input includes cached tokens."""
-    cached = whole_number(usage.get("cachedInputTokens"))
-    return Usage(
-        input=max(whole_number(usage.get("inputTokens")) - cached, 0),
-        output=whole_number(usage.get("outputTokens")),
-        cache_read=cached,
+    """Return the tokens of all requests."""
+    return usage_with_cache(
+        given=usage.get("inputTokens"), made=usage.get("outputTokens"), cached=usage.get("cachedInputTokens")
     )

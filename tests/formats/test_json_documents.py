@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from branchline import Session
 from branchline.errors import NotASession
-from branchline.formats.common import item_lines as module
-from branchline.formats.common.item_lines import BytesContent, item_lines
+from branchline.formats.common import json_documents
+from branchline.formats.common.json_documents import BytesContent, item_lines
 
 _MESSAGES = [
     {"id": f"m{number}", "content": [{"id": "x", "text": "a\n\u2028\0 },\n    {\n" * (number % 9)}]}
@@ -36,7 +38,7 @@ class _Counted(BytesContent):
 
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_WINDOW", 1 << 10)
+    monkeypatch.setattr(json_documents, "_WINDOW", 1 << 10)
 
 
 def _items(content: BytesContent, field: str = "messages") -> list[Any]:
@@ -87,6 +89,13 @@ def test_an_unfinished_document_is_reported(end: int) -> None:
         list(item_lines(BytesContent(data), "file", "messages"))
 
 
+@pytest.mark.parametrize("layout", _LAYOUTS)
+def test_a_byte_order_mark_is_accepted(layout: str) -> None:
+    data = b"\xef\xbb\xbf" + json.dumps({"messages": _MESSAGES}, **_LAYOUTS[layout]).encode()
+
+    assert _items(BytesContent(data)) == _MESSAGES
+
+
 def test_items_larger_than_a_window_are_read() -> None:
     messages = [{"id": str(number), "content": "x" * 5000} for number in range(20)]
 
@@ -100,3 +109,41 @@ def test_items_that_only_a_lenient_decoder_accepts_are_read() -> None:
 
     assert found[:-1] == _MESSAGES
     assert found[-1]["text"] == "\ud800"
+
+
+@pytest.mark.parametrize("opened", ["manifest", "messages"])
+@pytest.mark.parametrize("damage", [b"", b'{"cwd": "/home', b"\0" * 100, b"[]"])
+def test_a_damaged_manifest_of_cline_costs_only_its_own_facts(tmp_path, opened, damage) -> None:
+    manifest, messages = _cline_session(tmp_path)
+    manifest.write_bytes(damage)
+
+    session = Session.open(manifest if opened == "manifest" else messages)
+
+    assert [session.entry(key).type for key in session.path()] == ["message", "message"]
+    assert session.title == "Hello"
+    assert "whose file is damaged" in session.findings[0].message
+
+
+def test_damaged_messages_of_cline_are_named_whichever_file_is_opened(tmp_path) -> None:
+    manifest, messages = _cline_session(tmp_path)
+    messages.write_bytes(messages.read_bytes()[:-20])
+
+    for path in (manifest, messages):
+        with pytest.raises(NotASession, match=r"abcde\.messages\.json is not finished or damaged"):
+            Session.open(path)
+
+
+def _cline_session(tmp_path: Path) -> tuple[Path, Path]:
+    key = "1794778104904_abcde"
+    folder = tmp_path / "sessions" / key
+    folder.mkdir(parents=True)
+    manifest, messages = folder / f"{key}.json", folder / f"{key}.messages.json"
+    manifest.write_text(
+        json.dumps({"session_id": key, "cwd": "/home/dev", "metadata": {"title": "Greeting"}})
+    )
+    said = [
+        {"id": "1", "role": "user", "content": "Hello"},
+        {"id": "2", "role": "assistant", "content": "Hi"},
+    ]
+    messages.write_text(json.dumps({"version": 1, "messages": said}))
+    return manifest, messages

@@ -1,4 +1,4 @@
-"""The items of an array in a JSON document as lines, without decoding them.
+"""JSON documents of agents: decoded, or the items of their array as lines, without decoding them.
 
 A large document is read in windows, so that only its lines are held in memory. A window ends before an item
 that begins like the first one; decoding the items of the window proves that it does.
@@ -18,8 +18,9 @@ from branchline.errors import NotASession
 from branchline.formats.json_values import dict_of, list_of
 from branchline.formats.protocol import Content
 
-__all__ = ["BytesContent", "item_lines"]
+__all__ = ["BytesContent", "document_in", "item_lines"]
 
+_BOM = b"\xef\xbb\xbf"
 _WINDOW = 1 << 18
 _SPACES = 64  # the most that may be between two items
 _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -37,6 +38,14 @@ class BytesContent:
 
     def read(self, offset: int, size: int) -> bytes:
         return self._data[offset : offset + size]
+
+
+def document_in(data: bytes, path: str) -> Any:
+    """Return the value of a document. Raises NotASession if it is incomplete or damaged."""
+    try:
+        return json_codec.loads(data.removeprefix(_BOM))
+    except ValueError as problem:
+        raise NotASession(f"{path} is not finished or damaged: {problem}") from None
 
 
 def item_lines(content: Content, path: str, field: str = "") -> Iterator[bytes]:
@@ -98,15 +107,11 @@ def _shape(field: str) -> tuple[re.Pattern[bytes], Any]:
 
 
 def _whole(content: Content, path: str, field: str) -> bytes:
-    data = content.read(0, content.size())
+    data = content.read(0, content.size()).removeprefix(_BOM)
     try:
         return _lines(_shape(field)[1](_flat(data)))
     except _REFUSED:
-        pass
-    try:
-        value = json_codec.loads(data)
-    except ValueError as problem:
-        raise NotASession(f"{path} is not finished or damaged: {problem}") from None
+        value = document_in(data, path)
     items = list_of(value) if not field or isinstance(value, list) else list_of(dict_of(value).get(field))
     return _lines([json_codec.dumps(item) for item in items])
 
