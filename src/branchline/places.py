@@ -36,6 +36,7 @@ __all__ = [
     "resolve_cwd",
     "roots_of",
     "session_directory",
+    "session_settings",
     "sessions_root",
     "skeleton_directory",
 ]
@@ -287,6 +288,18 @@ def new_directory(format_: Format, header: Header) -> str | None:
         if (found := existing_directory(lambda *_, pattern=directory: [pattern])) is not None:
             return found
     return None
+
+
+def session_settings(format_: Format) -> dict[str, str]:
+    """What new sessions of a program must repeat of its settings, as metadata of their header."""
+    path = format_.home.settings_file(os.environ, os.path.expanduser("~"))
+    if path is None:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            return format_.home.session_settings(file.read(_LARGEST_SETTINGS))
+    except OSError:  # a new home, whose program adopts the sessions that it finds
+        return {}
 
 
 def directory_in(layout: Callable[[str, Mapping[str, str], str], str | None], cwd: str) -> str | None:

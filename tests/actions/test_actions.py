@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -218,6 +219,42 @@ def test_a_target_that_cannot_be_written_is_refused(
         session.convert(to=target)
 
     assert os.listdir(world) == []
+
+
+PROFILE = 'profile = "work"\nmodel_provider = "home"\n[profiles.work]\nmodel_provider = "office"\n'
+
+
+@pytest.mark.parametrize(
+    ("settings", "provider"),
+    [
+        ('model_provider = "local"\n[model_providers.local]\n', "local"),
+        ('model = "gpt-5"\n', "openai"),
+        (PROFILE, "office"),
+        ("not TOML [", None),
+        (None, None),
+    ],
+)
+def test_a_session_for_codex_names_the_provider_with_which_codex_continues_it(
+    settings: str | None, provider: str | None, session: Session, tmp_path: Path
+) -> None:
+    """Codex lists and opens only threads of the provider in its settings; a new home takes them all."""
+    home = tmp_path / "person" / ".codex"
+    home.mkdir(parents=True)
+    if settings is not None:
+        (home / "config.toml").write_text(settings)
+
+    (installed,) = session.convert(to="codex", install=True).files
+    (exported,) = session.convert(to="codex", output="talk.jsonl").files
+    with session.fork(to="codex") as fork:
+        assert fork.header.metadata is not None
+        named = [fork.header.metadata.get("model_provider")]
+
+    for file in (installed, exported):
+        with open(file.path, "rb") as lines:
+            named.append(json.loads(lines.readline())["payload"].get("model_provider"))
+    assert named == [provider, provider, None]
+    with Session.open(installed.path) as made:
+        assert {getattr(item.message, "provider", None) for item in made.context().messages} == {None}
 
 
 # -- check, seal, repair ----------------------------------------------------------------------------------

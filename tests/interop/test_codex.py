@@ -62,10 +62,15 @@ class Codex(NamedTuple):
 
     def listed(self) -> list[dict[str, Any]]:
         """The sessions in Codex's own list."""
+        rows: list[dict[str, Any]] = self.ask("thread/list")["data"]
+        return rows
+
+    def ask(self, method: str, **params: str) -> dict[str, Any]:
+        """What the server behind Codex's screen answers."""
         orders = (
             {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
             {"method": "initialized"},
-            {"id": 2, "method": "thread/list", "params": {}},
+            {"id": 2, "method": method, "params": params},
         )
         with subprocess.Popen(
             [self.program, "app-server"],
@@ -82,8 +87,10 @@ class Codex(NamedTuple):
                 print(json.dumps({"jsonrpc": "2.0", **order}), file=server.stdin, flush=True)
             answer = next(line for line in server.stdout if json.loads(line).get("id") == 2)
             server.kill()
-        rows: list[dict[str, Any]] = json.loads(answer)["result"]["data"]
-        return rows
+        found: dict[str, Any] = json.loads(answer)
+        assert "error" not in found, found
+        result: dict[str, Any] = found["result"]
+        return result
 
     def resumed(self, session: str) -> list[dict[str, Any]]:
         """The history that Codex sends with a new prompt to a session."""
@@ -186,6 +193,22 @@ def test_codex_lists_a_converted_session_and_goes_on_in_its_file(codex: Codex):
         roles = found.index.roles
         assert [role for role in roles[:inherited] if role] == ["user", "assistant"]
         assert [role for role in roles[inherited:] if role] == ["user", "assistant"]
+
+
+def test_codex_opens_an_installed_session_on_its_screen(codex: Codex, monkeypatch: pytest.MonkeyPatch):
+    """The screen refuses a session without the provider of the settings, once Codex has been used."""
+    codex.listed()
+    monkeypatch.setenv("CODEX_HOME", str(codex.home))
+    with Session.in_memory(str(codex.cwd), id="source") as source:
+        source.append_message("What is a monad?")
+        source.append_message({"role": "assistant", "content": [{"type": "text", "text": "A monoid."}]})
+        (made,) = source.convert(to="codex", install=True).files
+
+    resumed = codex.ask("thread/resume", threadId=made.session)
+
+    assert resumed["modelProvider"] == "fake"
+    assert len(resumed["thread"]["turns"]) == 1
+    assert made.session in {row["id"] for row in codex.listed()}
 
 
 @pytest.mark.slow

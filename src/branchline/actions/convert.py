@@ -174,6 +174,7 @@ def _header(session: Session, target: Format, request: ConvertRequest) -> Header
         timestamp=timestamp,
         cwd=cwd,
         parent_session=target.required_writer().parent_link(session.id, session.file),
+        metadata=(places.session_settings(target) or None) if request.install else None,
     )
 
 

@@ -216,6 +216,16 @@ class FormatHome(Protocol):
         del path, header
         return None
 
+    def settings_file(self, environment: Mapping[str, str], home: str) -> str | None:
+        """Return the agent's file of settings, if its new sessions must agree with them."""
+        del environment, home
+        return None
+
+    def session_settings(self, settings: bytes) -> dict[str, str]:
+        """Return what a new session must repeat of such a file, as metadata of its header."""
+        del settings
+        return {}
+
     def lock_file(self, path: str) -> str | None:
         """Return the file on which the agent takes an exclusive ``flock`` around its appends, if it does."""
         del path

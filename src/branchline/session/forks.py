@@ -254,6 +254,7 @@ def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tup
         timestamp=timestamp,
         cwd=cwd,
         parent_session=source.file if source.file and isinstance(source.store, FilesStore) else source.id,
+        metadata=places.session_settings(format_) or None,
     )
     return format_, header, locator.store_of(name, header) if store is None else store
 

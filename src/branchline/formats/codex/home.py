@@ -12,6 +12,7 @@ from branchline.formats.protocol import FormatHome, TitleFiles
 
 __all__ = ["HOME_OF", "CodexHome", "ThreadNames", "read_names"]
 
+_DEFAULT_PROVIDER = "openai"
 HOME_OF = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
 
 
@@ -29,6 +30,23 @@ class CodexHome(FormatHome):
 
     def file_key(self, header: Header) -> str:
         return f"rollout-{_local(header):%Y-%m-%dT%H-%M-%S}-{header.id}"
+
+    def settings_file(self, environment: Mapping[str, str], home: str) -> str | None:
+        return posixpath.join(posixpath.dirname(self.roots(environment, home)[0]), "config.toml")
+
+    def session_settings(self, settings: bytes) -> dict[str, str]:
+        """Return the model provider: Codex continues a thread only with the provider that it names."""
+        import tomllib  # noqa: PLC0415  few sessions are written
+
+        try:
+            values = tomllib.loads(settings.decode("utf-8"))
+        except ValueError:
+            return {}
+        profiles, profile = values.get("profiles"), values.get("profile")
+        chosen = profiles.get(profile) if isinstance(profiles, dict) and isinstance(profile, str) else None
+        named = chosen.get("model_provider") if isinstance(chosen, dict) else None
+        named = named or values.get("model_provider")
+        return {"model_provider": named if isinstance(named, str) and named else _DEFAULT_PROVIDER}
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
         del path

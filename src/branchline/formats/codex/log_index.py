@@ -95,6 +95,8 @@ class CodexLogIndex(LogIndex):
     def provider_at(self, position: int) -> str | None:
         """Return the provider of that turn's model."""
         number = bisect_right(self.providers, position, key=itemgetter(0))
+        if not number and self.converted_from is not None and position < self.copied:
+            return None  # another agent's answer
         found = self.providers[number - 1][1] if number else self.meta.get("model_provider")
         return found if isinstance(found, str) and found else None
 

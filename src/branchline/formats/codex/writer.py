@@ -68,6 +68,8 @@ def header_lines(header: Header) -> bytes:
         "source": "cli",
         "history_mode": "legacy",
     }
+    if provider := (header.metadata or {}).get("model_provider"):
+        meta["model_provider"] = provider
     lines = json_codec.dumps(_line("session_meta", meta, time), surrogates="replace") + b"\n"
     if header.parent_session is not None:
         lines += json_codec.dumps(_line(PROVENANCE, {"from": header.parent_session}, time)) + b"\n"
