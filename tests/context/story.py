@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
+from branchline.context.selection import model_of_answer
 from branchline.entries import Entry
 from branchline.formats import EntryLog
 from branchline.tree import Tree
@@ -105,6 +106,9 @@ class Watched:
     @property
     def session_model(self) -> str | None:
         return self.source.session_model
+
+    def answer_model(self, position: int) -> ModelRef | None:
+        return model_of_answer(self, position)
 
     def entry(self, position: int) -> Entry:
         return self.entries([position])[0]

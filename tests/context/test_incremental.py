@@ -104,6 +104,7 @@ def test_only_what_is_new_is_decoded():
     class Source:
         tree = session.index
         context_rules, session_model = session.transcript.context_rules, None
+        answer_model = staticmethod(session.transcript.answer_model)
 
         def entry(self, position):
             asked.append(position)

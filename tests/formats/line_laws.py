@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from branchline.context import build_context
+from branchline.context.selection import model_of_answer
 from branchline.formats import EntryLog, Format
 from branchline.formats.integrity import check_log
 from readings import facts, in_chunks_of
@@ -20,6 +21,7 @@ __all__ = [
     "MANY",
     "SEPARATORS",
     "LineLaws",
+    "alike_in_lists",
     "alike_in_pieces",
     "alike_when_grown",
     "alike_with_care",
@@ -81,6 +83,14 @@ def alike_when_grown(format_: Format, data: bytes, name: str, splits: Iterable[i
     assert facts(found) == fresh
 
 
+def alike_in_lists(format_: Format, data: bytes, name: str) -> None:
+    """The model that a list shows for an answer is the one that the decoded answer names."""
+    opened = read_with(format_, data, name)
+    for position, role in enumerate(opened.tree.roles):
+        if role == "assistant" and opened.tree.types[position] == "message":
+            assert opened.answer_model(position) == model_of_answer(opened, position)
+
+
 class LineLaws:
     """How a format reads files of any shape, its samples, and damaged ones."""
 
@@ -127,6 +137,11 @@ class LineLaws:
         alike_with_care(self.format, self.reader, data.draw(self.files), self.name)
 
     @MANY
+    @given(st.data())
+    def test_any_file_has_the_same_row_in_a_list_as_when_it_is_opened(self, data: st.DataObject) -> None:
+        alike_in_lists(self.format, data.draw(self.files), self.name)
+
+    @MANY
     @given(st.data(), st.integers(1, 300))
     def test_any_file_is_read_alike_in_pieces_of_any_size(self, data: st.DataObject, size: int) -> None:
         alike_in_pieces(self.format, data.draw(self.files), self.name, [size])
@@ -143,6 +158,7 @@ class LineLaws:
         data = sample.read_bytes()
 
         alike_with_care(self.format, self.reader, data, str(sample))
+        alike_in_lists(self.format, data, str(sample))
         alike_in_pieces(self.format, data, str(sample), (1, 7, 64, 255, 1000, 4096))
         if sample.stem not in self.unstable_samples:
             alike_when_grown(self.format, data, str(sample), range(0, len(data), 97))

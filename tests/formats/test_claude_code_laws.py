@@ -14,6 +14,7 @@ from branchline.formats.claude_code.reader import ClaudeCodeReader
 from formats.claude_code_kit import EXPECTED, NAME, SAMPLES, call, read, record, result
 from formats.line_laws import (
     CORRUPTIONS,
+    alike_in_lists,
     alike_in_pieces,
     alike_when_grown,
     alike_with_care,
@@ -62,6 +63,7 @@ def test_a_sample_is_read_alike_fast_or_with_care_in_any_pieces_and_while_it_gro
     data = (SAMPLES / name).read_bytes()
 
     alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)
     alike_in_pieces(CLAUDE_CODE, data, NAME, (1, 7, 100, 1000))
     alike_when_grown(CLAUDE_CODE, data, NAME, range(0, len(data), max(1, len(data) // 9)))
 
@@ -121,6 +123,7 @@ def records(draw):
 def test_records_of_any_shape_open_and_are_read_alike_in_every_way(data, split):
     look_at(data)
     alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)
     alike_in_pieces(CLAUDE_CODE, data, NAME, (50, 700))
     alike_when_grown(CLAUDE_CODE, data, NAME, [split])
 
@@ -224,5 +227,6 @@ def orderly(draw: st.DrawFn) -> bytes:
 
 @MANY
 @given(orderly())
-def test_a_file_in_good_order_is_read_alike_with_care(data):
+def test_a_file_in_good_order_is_read_alike_with_care_and_in_lists(data):
     alike_with_care(CLAUDE_CODE, ClaudeCodeReader, data, NAME)
+    alike_in_lists(CLAUDE_CODE, data, NAME)

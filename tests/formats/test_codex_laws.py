@@ -14,6 +14,7 @@ from formats.codex_kit import EXPECTED, NAME, SAMPLES, event, item, line, meta, 
 from formats.codex_replay import Rollout, model_history
 from formats.line_laws import (
     CORRUPTIONS,
+    alike_in_lists,
     alike_in_pieces,
     alike_when_grown,
     alike_with_care,
@@ -57,6 +58,7 @@ def test_a_sample_is_read_alike_fast_or_with_care_in_any_pieces_and_while_it_gro
     data = (SAMPLES / name).read_bytes()
 
     alike_with_care(CODEX, CodexReader, data, NAME)
+    alike_in_lists(CODEX, data, NAME)
     alike_in_pieces(CODEX, data, NAME, (1, 7, 100, 1000))
     alike_when_grown(CODEX, data, NAME, range(0, len(data), max(1, len(data) // 9)))
 
@@ -145,6 +147,7 @@ def rollouts(draw):
 def test_lines_of_any_shape_open_and_are_read_alike_in_every_way(data, split):
     look_at(data)
     alike_with_care(CODEX, CodexReader, data, NAME)
+    alike_in_lists(CODEX, data, NAME)
     alike_in_pieces(CODEX, data, NAME, (50, 700))
     alike_when_grown(CODEX, data, NAME, [split])
 

@@ -37,6 +37,7 @@ from formats.line_laws import (
     MANY,
     SEPARATORS,
     LineLaws,
+    alike_in_lists,
     alike_with_care,
 )
 from formats.operator_kit import HEADER, SAMPLES, as_operator, line_ids, read, sample
@@ -192,8 +193,9 @@ def orderly(draw: st.DrawFn) -> bytes:
 
 @MANY
 @given(orderly())
-def test_a_file_in_good_order_is_read_alike_with_care(data):
+def test_a_file_in_good_order_is_read_alike_with_care_and_in_lists(data):
     alike_with_care(OPERATOR, OperatorReader, data, NAME)
+    alike_in_lists(OPERATOR, data, NAME)
 
 
 class TestOperatorLines(LineLaws):

@@ -83,29 +83,12 @@ def usage_of(summaries: Iterable[Summary]) -> Usage | None:
     if len(spent) <= 1:
         return spent[0] if spent else None
     costs = [usage.cost for usage in spent]
-    return Usage(
-        **{
-            name: _sum(spent, name)
-            for name in ("input", "output", "cache_read", "cache_write", "total_tokens")
-        },
-        **{
-            name: _sum(spent, name)
-            for name in ("cache_write_1h", "reasoning")
-            if any(getattr(usage, name) is not msgspec.UNSET for usage in spent)
-        },
-        cost=Cost(
-            input=_sum(costs, "input"),
-            output=_sum(costs, "output"),
-            cache_read=_sum(costs, "cache_read"),
-            cache_write=_sum(costs, "cache_write"),
-            total=_sum(costs, "total"),
-        ),
-    )
+    tokens = {name: _sum(spent, name) for name in Usage.__struct_fields__ if name != "cost"}
+    prices = {name: _sum(costs, name) for name in Cost.__struct_fields__ if name != "known"}
+    return Usage(**tokens, cost=Cost(**prices))  # type: ignore[arg-type]
 
 
-def _sum(parts: Iterable[Usage | Cost], name: str) -> int | float:
-    total: int | float = 0
-    for part in parts:
-        number = getattr(part, name)
-        total += 0 if number is msgspec.UNSET else number
-    return total
+def _sum(parts: Iterable[Usage | Cost], name: str) -> int | float | msgspec.UnsetType:
+    """Return the sum of one field; UNSET if no part has it."""
+    known = [number for part in parts if (number := getattr(part, name)) is not msgspec.UNSET]
+    return sum(known) if known else msgspec.UNSET

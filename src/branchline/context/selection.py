@@ -28,6 +28,7 @@ __all__ = [
     "ancestor_with_id",
     "model_in",
     "model_of",
+    "model_of_answer",
     "select",
     "selected_entries",
     "thinking_level_of",
@@ -113,10 +114,15 @@ def model_of(source: ContextSource, path: list[int]) -> ModelRef | None:
         # the whole path.
         elif kind == "message" and roles[position] == "assistant" and not asked_an_answer:
             asked_an_answer = True
-            model = model_in(source.entry(position))
+            model = source.answer_model(position)
             if model is not None and named in (None, model.id):
                 return model
     return None if named is None else ModelRef(provider="", id=named)
+
+
+def model_of_answer(source: EntrySource, position: int) -> ModelRef | None:
+    """Return the model recorded in an answer."""
+    return model_in(source.entry(position))
 
 
 def model_in(entry: Entry) -> ModelRef | None:

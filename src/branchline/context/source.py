@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from branchline.context.context import ModelRef
 from branchline.context.rules import ContextRules
 from branchline.tree import EntrySource
 
@@ -21,4 +22,8 @@ class ContextSource(EntrySource, Protocol):
     @property
     def session_model(self) -> str | None:
         """The model that the file records for the whole session, if any."""
+        ...
+
+    def answer_model(self, position: int) -> ModelRef | None:
+        """Return the model of an answer, if possible without decoding the answer."""
         ...

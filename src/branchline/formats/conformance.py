@@ -19,6 +19,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from branchline.context.selection import model_of_answer
 from branchline.entries import Entry, Header, MessageEntry, UnknownMessage, message_text
 from branchline.errors import NotASession, NotSupported
 from branchline.formats.common.json_documents import BytesContent
@@ -115,7 +116,7 @@ class FormatContract:
                     assert record.message.role == log.tree.roles[position], path
 
     def test_lists_agree_with_opens(self) -> None:
-        """The header read from the beginning of a file is that of the whole file."""
+        """Header and model read from the beginning of a file are those of the whole file."""
         for path, data in self.sessions().items():
             log = self._opened(data, path)
             header = self.format.reader.peek(data, path, whole=True)
@@ -124,6 +125,9 @@ class FormatContract:
             assert log.reading.header is not None
             assert header.id == log.reading.header.id
             assert header.cwd == log.reading.header.cwd
+            for position, role in enumerate(log.tree.roles):
+                if role == "assistant" and log.tree.types[position] == "message":
+                    assert log.answer_model(position) == model_of_answer(log, position)
 
     def test_an_unfinished_document_is_refused_or_read_as_far_as_it_goes(self) -> None:
         """A document that is truncated or damaged anywhere raises nothing but NotASession."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import gt
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
 from branchline.entries import Entry, json_codec
 from branchline.errors import LogReplaced, LogShrank
 from branchline.formats.feed import feed_log
@@ -219,6 +219,10 @@ class EntryLog(Generic[IndexT_co]):
         if self.is_restored:
             self._require_line(position, line)
         return self.format.reader.decode(json_codec.bounded(line), self.reading, position)
+
+    def answer_model(self, position: int) -> ModelRef | None:
+        """Return the model that an answer names, or that the file names for it."""
+        return self.format.reader.answer_model(self, position)
 
     def entries(self, positions: Sequence[int]) -> list[Entry]:
         """Decode many entries, in the order of ``positions``."""

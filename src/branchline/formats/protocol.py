@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
+from branchline.context.selection import model_of_answer
 from branchline.entries import AssistantMessage, CompactionSummaryMessage, Entry, Header
 from branchline.errors import NotSupported
 from branchline.formats.suffixes import JSONL
@@ -111,6 +112,10 @@ class FormatReader(Protocol[IndexT]):
         ``whole`` means that there is no more; otherwise the last line may be truncated.
         """
         return header_in(head, self.log_reader, path, whole=whole)
+
+    def answer_model(self, transcript: EntryLog[IndexT], position: int) -> ModelRef | None:
+        """Return the model of an answer; override it to avoid decoding the whole entry."""
+        return model_of_answer(transcript, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage | None:
         """Merge two consecutive entries of one answer, if the agent writes answers in parts."""

@@ -83,8 +83,6 @@ class ModelRegistry:
         Raises UnknownModel if there is none, AuthMissing if its key is missing.
         """
         provider, model = self._split(name)
-        if provider == OFFLINE:
-            return OfflineModel(model or "echo")
         if self._uses_base_url(provider):
             if self._base_url is None:
                 raise UnknownModel(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.context import ContextRules
+from branchline.context import ContextRules, ModelRef
 from branchline.context.context import ContextMessage
 from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
-from branchline.formats.claude_code.kinds import CLEARED, PROVENANCE
+from branchline.formats.claude_code.kinds import CLEARED, ERROR, PROVENANCE
 from branchline.formats.claude_code.unsupported import CANNOT
 from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits, FormatWriter
 
@@ -50,6 +51,19 @@ _CUT = (
 )
 _CWD = rb'(?m)^[^\n]{0,1000}?"cwd"\s*:\s*("[^"\\]{1,4000}")'
 _PLACE = r"[/\\]projects[/\\][^/\\]+[/\\](?:.*[/\\])?[^/\\]+\.jsonl$"
+
+
+class _Answer(msgspec.Struct, gc=False):
+    model: str | None = None
+
+
+class _Record(msgspec.Struct, gc=False):
+    message: _Answer
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[_Record]:
+    return msgspec.json.Decoder(_Record)
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -136,6 +150,17 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
         from branchline.formats.claude_code.reader import ClaudeCodeReader  # noqa: PLC0415  as above
 
         return ClaudeCodeReader(path)
+
+    def answer_model(self, transcript: EntryLog[ClaudeCodeLogIndex], position: int) -> ModelRef | None:
+        """Return the model of an answer without decoding its content and usage."""
+        reading = transcript.reading
+        try:
+            model = _decoder().decode(transcript.raw(position)).message.model
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return super().answer_model(transcript, position)
+        if not model or (reading.kinds[position] == ERROR and model == "<synthetic>"):
+            return None
+        return ModelRef(provider="anthropic", id=model)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Return the header from the first records; of a very long record only the start is read."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import ContextMessage, ContextRules, milliseconds
+from branchline.context import ContextMessage, ContextRules, ModelRef, milliseconds
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -138,6 +138,12 @@ class CodexFormatReader(FormatReader[CodexLogIndex]):
 
     def log_reader(self, path: str = "") -> CodexReader:
         return CodexReader(path)
+
+    def answer_model(self, transcript: EntryLog[CodexLogIndex], position: int) -> ModelRef | None:
+        """Return the model from the settings of the answer's turn."""
+        reading = transcript.reading
+        model = reading.model_at(position)
+        return ModelRef(provider=reading.provider_at(position) or "", id=model) if model else None
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Read the first lines; the second names the session that the thread was converted from."""

@@ -102,6 +102,11 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
             return _answered_by(entry, model)
         return entry
 
+    def answer_model(self, transcript: EntryLog[OperatorLogIndex], position: int) -> ModelRef | None:
+        """Return the model selected last on the path above the answer."""
+        model = transcript.reading.models.at(position)
+        return model if model is not None and model.id else None
+
 
 class OperatorFormatWriter(FormatWriter[OperatorLogIndex]):
     """Appends entries as Operator does."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from branchline.context import ContextMessage, ContextRules
+import msgspec
+
+from branchline.context import ContextMessage, ContextRules, ModelRef
 from branchline.entries import (
     Compaction,
     CustomContent,
@@ -47,6 +50,24 @@ _LISTED = 1 << 20
 """The longest line, including its newline, in a session that piglet lists."""
 _OPENED = 10 << 20
 """The longest line, including its newline, in a session that piglet opens."""
+
+
+class _Rest(msgspec.Struct, gc=False):
+    provider: Any = None
+    model: Any = None
+
+
+class _Answer(msgspec.Struct, gc=False):
+    provider: str | None = None
+    model: str | None = None
+    branchline: _Rest | None = None
+
+
+class _Line(msgspec.Struct, gc=False):
+    data: _Answer
+
+
+_answer_in = msgspec.json.Decoder(_Line).decode
 
 
 def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -98,6 +119,19 @@ class PigletFormatReader(FormatReader[PigletLogIndex]):
 
     def decode(self, line: bytes, index: PigletLogIndex, position: int) -> Entry:
         return record_of(line, index.tree, position)
+
+    def answer_model(self, transcript: EntryLog[PigletLogIndex], position: int) -> ModelRef | None:
+        """Return the model of an answer without decoding its content."""
+        try:
+            answer = _answer_in(transcript.raw(position)).data
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return super().answer_model(transcript, position)
+        if not answer.model or answer.branchline not in (
+            None,
+            _Rest(),
+        ):  # the names as given are stored beside it
+            return super().answer_model(transcript, position)
+        return ModelRef(provider=answer.provider or "", id=answer.model)
 
 
 class PigletFormatWriter(UuidWriter[PigletLogIndex]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from branchline.context import ModelRef
 from branchline.entries import CompactionSummaryMessage, Entry, Header, MessageEntry, json_codec
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -20,7 +21,7 @@ from branchline.formats.zot.copies import (
 from branchline.formats.zot.home import ZotHome
 from branchline.formats.zot.log_index import ZotLogIndex
 from branchline.formats.zot.reader import ZotReader
-from branchline.formats.zot.records import record_of, unread
+from branchline.formats.zot.records import CurrentModel, record_of, unread
 from branchline.formats.zot.writer import CANNOT, ZotWriter, header_fields, meta_row
 from branchline.tree import ROOT
 
@@ -67,6 +68,11 @@ class ZotFormatReader(FormatReader[ZotLogIndex]):
 
     def decode(self, line: bytes, index: ZotLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
+
+    def answer_model(self, transcript: EntryLog[ZotLogIndex], position: int) -> ModelRef | None:
+        """Return the model named by the preceding meta row."""
+        current = CurrentModel(transcript.reading.meta_at(position))
+        return None if current.model is None else ModelRef(provider=current.provider or "", id=current.model)
 
 
 class ZotFormatWriter(UuidWriter[ZotLogIndex]):
