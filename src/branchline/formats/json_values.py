@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["LAST_INSTANT", "dict_of", "iso_time", "list_of", "optional_text", "text_of", "whole_number"]
+__all__ = [
+    "LAST_INSTANT",
+    "dict_of",
+    "iso_time",
+    "iso_times",
+    "list_of",
+    "optional_text",
+    "text_of",
+    "whole_number",
+]
 
 LAST_INSTANT = 253402300799999
 """The end of the year 9999, in milliseconds."""
@@ -41,6 +51,12 @@ def iso_time(milliseconds: object) -> str:
         return ""
     minutes, rest = divmod(int(milliseconds), 60_000)
     return f"{_minute(minutes)}:{rest // 1000:02}.{rest % 1000:03}Z"
+
+
+def iso_times(times: Iterable[object]) -> Iterator[str]:
+    """Yield times as ISO text, of which some are text already."""
+    for time in times:
+        yield time if isinstance(time, str) else iso_time(time)
 
 
 @lru_cache(maxsize=1024)  # many entries share a minute

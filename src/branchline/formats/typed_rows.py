@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.json_values import iso_time
+from branchline.formats.json_values import iso_times
 from branchline.formats.lines import LineReader, Lines, holders
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
@@ -96,7 +96,7 @@ class ChainReader(TypedReader[RowT]):
             if not tree.register_keys(keys):
                 for key in keys:
                     tree.register_keys([self.free_key(key) if key in tree.positions else key])
-            tree.extend_columns(None, types, map(_time_text, times), roles, compress(count(first), quiet))
+            tree.extend_columns(None, types, iso_times(times), roles, compress(count(first), quiet))
             self.locate(first, lines, holders(list(map(len, found))))
         return True
 
@@ -136,7 +136,7 @@ class ReplayReader(TypedReader[RowT]):
             self._row = index
             replay(row, lines, index)
         tree.link(first, self._odd_parents)
-        tree.extend_times(map(_time_text, self._times))
+        tree.extend_times(iso_times(self._times))
         self.locate(first, lines, self._held_by)
         return True
 
@@ -179,10 +179,6 @@ class ReplayReader(TypedReader[RowT]):
 
     def find_leaf(self) -> int:
         return self.tip
-
-
-def _time_text(time: str | float | None) -> str:
-    return time if isinstance(time, str) else iso_time(time)
 
 
 RowPlace = tuple[str, str | msgspec.UnsetType | None, str, str, str | None, bool]

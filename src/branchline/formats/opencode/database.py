@@ -53,7 +53,7 @@ _SESSION = """
 SELECT id, parent_id, directory, title, version, revert, time_created, time_updated FROM session WHERE id = ?
 """
 _MESSAGES = """
-SELECT message.id, CAST(message.time_created AS TEXT), message.data,
+SELECT message.id, CAST(CAST(message.time_created AS INTEGER) AS TEXT), message.data,
     ifnull(group_concat(part.id), ''), ifnull(group_concat(part.data, ',\t'), '')
 FROM message LEFT JOIN part ON part.message_id = message.id
 WHERE message.session_id = ?

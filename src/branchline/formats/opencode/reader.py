@@ -10,7 +10,7 @@ import msgspec
 from branchline.context.javascript import trim
 from branchline.entries import json_codec
 from branchline.formats.common.derived_format import DerivedReader
-from branchline.formats.json_values import iso_time
+from branchline.formats.json_values import iso_times
 from branchline.formats.lines import Lines
 from branchline.formats.opencode.entries import (
     PlannedEntry,
@@ -96,7 +96,7 @@ class OpencodeReader(DerivedReader):
         parents: list[str | None] = [found.before, *ids[:-1]] if ids else []
         for number, parent in found.odd_parents.items():
             parents[number] = parent
-        times = map(_time_text, found.times)
+        times = iso_times(found.times)
         quiet = found.quiet
         if self.link(lines, ids, parents, types=types, times=times, roles=roles, quiet=quiet, counts=counts):
             self._note_activity(found.latest)
@@ -212,7 +212,3 @@ class OpencodeReader(DerivedReader):
 
     def saved_state(self) -> bytes | None:
         return super().saved_state() if self.reading.is_native else None
-
-
-def _time_text(time: float | str) -> str:
-    return time if isinstance(time, str) else iso_time(time)
