@@ -28,6 +28,7 @@ from formats.conversion_kit import (
     samples,
     written,
 )
+from interop.conversations import said as items
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUg=="
 OWN_VIEW = frozenset({"oh-my-pi"})
@@ -608,3 +609,49 @@ def test_piglet_reads_no_system_prompt_in_a_compaction_and_the_report_says_so(se
             "compactionSummary",
             "user",
         ]
+
+
+WHOLE_FILES = [name for name in TARGETS if name not in APPENDABLE]
+
+
+@pytest.mark.parametrize("target", WHOLE_FILES)
+def test_a_branch_begins_at_its_entry_after_a_result_that_was_added(session, target):
+    def ask(name):
+        call = {"type": "toolCall", "id": name, "name": "read", "arguments": {}}
+        return {"role": "assistant", "content": [call], "provider": "x", "model": "m"}
+
+    session.append_message("start")
+    session.append_message(ask("no result"))
+    session.append_message(ask("a result"))
+    words = [{"type": "text", "text": "here"}]
+    here = session.append_message(
+        {"role": "toolResult", "toolCallId": "a result", "toolName": "read", "content": words}
+    )
+    session.append_message("one")
+    session.branch(here)
+    session.append_message("another")
+    lines = session.transcript.bytes_between(0, None).splitlines(keepends=True)
+    source = read(b"".join(line for line in lines if b'"type":"leaf"' not in line))
+
+    made = convert(source, TARGETS[target], HEADER)
+
+    assert items(written(made.data, TARGETS[target])) == items(source) == items(session.transcript)
+
+
+@pytest.mark.parametrize("target", ["claude-code", "codex"])
+def test_messages_that_a_compaction_keeps_lose_their_thinking_too(session, target):
+    thought = {"type": "thinking", "thinking": "hmm"}
+    first = session.append_message("first")
+    session.append_message({"role": "assistant", "content": [thought], "model": "m"})
+    session.append_message("second")
+    session.append_compaction("summary", first, 10)
+    session.append_message(
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "yes"}], "model": "m"}
+    )
+    session.append_compaction("another summary", first, 10)
+    session.append_message("third")
+
+    made = convert(session.transcript, TARGETS[target], HEADER)
+
+    assert b"hmm" not in made.data
+    assert items(written(made.data, TARGETS[target])) == items(session.transcript)

@@ -18,7 +18,7 @@ from branchline import Session
 from branchline.actions.convert import ConvertedFile, ConvertRequest, convert
 from branchline.context.model_input import model_messages
 from branchline.context.tool_pairs import NO_RESULT, close_tool_calls
-from branchline.conversion.fallbacks import as_user_message
+from branchline.conversion.fallbacks import as_user_message, known_block
 from branchline.entries import (
     AssistantMessage,
     CompactionSummaryMessage,
@@ -29,6 +29,7 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
+    UnknownBlock,
     UserMessage,
 )
 from interop import peers
@@ -191,7 +192,7 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
             images += sum(isinstance(block, Image) for block in content)
         elif isinstance(message, AssistantMessage):
             calls = [(block.name, block.arguments) for block in content if isinstance(block, ToolCall)]
-            has_text = any(isinstance(block, Text) and block.text for block in content)
+            has_text = any(isinstance(block, Text | UnknownBlock) and _words(block) for block in content)
             failed = message.stop_reason in ("error", "aborted")
             if calls or has_text or (said.strip() and not failed):
                 items.append(("assistant", said.strip(), calls))
@@ -207,7 +208,8 @@ def sorted_results(items: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _words(block: Any) -> str:
-    return block.text if isinstance(block, Text) else block.thinking if isinstance(block, Thinking) else ""
+    known = known_block(block)
+    return known.text if isinstance(known, Text) else known.thinking if isinstance(known, Thinking) else ""
 
 
 def _params() -> Iterator[Any]:

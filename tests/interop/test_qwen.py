@@ -81,7 +81,7 @@ def _parts(content: Any) -> list[str]:
 
 
 def _is_context(text: str) -> bool:
-    return text.startswith(("<system-reminder>", "This is the Qwen Code.")) or text == CONTEXT_ANSWER
+    return text.startswith("This is the Qwen Code.") or text == CONTEXT_ANSWER
 
 
 def _params() -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +14,7 @@ from branchline.conversion.fallbacks import as_user_message, fallbacks_for
 from branchline.conversion.plan import added
 from branchline.entries import (
     AssistantMessage,
+    Compaction,
     ContextEdit,
     CustomContent,
     CustomMessage,
@@ -29,6 +30,7 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
+from branchline.tree import Tree
 
 __all__ = [
     "ToolResultForms",
@@ -41,6 +43,7 @@ __all__ = [
     "one_by_one",
     "places_of",
     "result_forms",
+    "spoken_messages",
     "with_edit",
     "with_model",
     "with_unknown_cost",
@@ -186,19 +189,23 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
         yield as_user_message(entry)
 
 
-def places_of(
-    entries: Sequence[Entry], made: range, types: Sequence[str], positions: Mapping[str, int]
-) -> list[int | None]:
+def places_of(entries: Sequence[Entry], made: range, tree: Tree) -> list[int | None]:
     """Return the positions of these entries among those just written; None for one that has no entry.
 
-    A format without ids writes them in the same order, possibly with others between them.
+    A format without ids writes them in the same order, possibly with others between them, such as results
+    of calls that have none.
     """
     found: list[int | None] = []
     start = made.start
     for entry in entries:
-        place = positions.get(entry.id)
+        place = tree.positions.get(entry.id)
         if place is None or place not in made:
-            place = next((here for here in range(start, made.stop) if types[here] == entry.type), None)
+            left = range(start, made.stop)
+            role = getattr(message_of(entry), "role", None)
+            same_kind = (here for here in left if tree.types[here] == entry.type)
+            place = next((here for here in same_kind if tree.roles[here] == role), None)
+            if place is None:
+                place = next((here for here in left if tree.types[here] == entry.type), None)
         found.append(place)
         start = start if place is None else place + 1
     return found
@@ -220,16 +227,35 @@ def with_edit(entry: Entry, edit: ContextEdit) -> Entry:
 
 
 def without_thinking(entry: Entry) -> Entry | None:
-    """Return an answer without its thinking, None if nothing remains; other entries unchanged."""
+    """Return an answer without its thinking, None if nothing remains; other entries unchanged.
+
+    A compaction loses the thinking in the messages that it holds.
+    """
+    if isinstance(entry, Compaction) and entry.retained_tail:
+        tail = spoken_messages(entry.retained_tail)
+        return entry if tail == entry.retained_tail else msgspec.structs.replace(entry, retained_tail=tail)
     message = message_of(entry)
-    if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+    if message is None:
         return entry
-    content = tuple(block for block in message.content if not isinstance(block, Thinking))
-    if len(content) == len(message.content):
-        return entry
-    if not content:
+    kept = spoken_messages([message])
+    if not kept:
         return None
-    return msgspec.structs.replace(entry, message=msgspec.structs.replace(message, content=content))
+    return entry if kept[0] is message else msgspec.structs.replace(entry, message=kept[0])
+
+
+def spoken_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages without thinking; an answer that has nothing else is left out."""
+    found: list[Message] = []
+    for message in messages:
+        if not isinstance(message, AssistantMessage) or isinstance(message.content, str):
+            found.append(message)
+            continue
+        content = tuple(block for block in message.content if not isinstance(block, Thinking))
+        if len(content) == len(message.content):
+            found.append(message)
+        elif content:
+            found.append(msgspec.structs.replace(message, content=content))
+    return tuple(found)
 
 
 def with_model(entry: Entry, provider: str, model: str) -> Entry:

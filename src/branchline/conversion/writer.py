@@ -19,6 +19,7 @@ from branchline.conversion.entry_utils import (
     one_by_one,
     places_of,
     result_forms,
+    spoken_messages,
 )
 from branchline.conversion.fallbacks import (
     Fallback,
@@ -259,7 +260,8 @@ class EntryWriter(ConversionState):
             stored = source.entry(position)
             if not isinstance(stored, Compaction):
                 return ()
-            return kept_messages(source, position, stored, self.plan.edits)
+            found = kept_messages(source, position, stored, self.plan.edits)
+            return spoken_messages(found) if "thinking" in self.target.traits.unsupported else found
 
         how = ""
         if isinstance(entry, Compaction) and summary_follows(source, entry):
@@ -292,7 +294,7 @@ class EntryWriter(ConversionState):
         """Find the entries in the new file, and record the outcome."""
         tree = self.out.transcript.tree
         start = made.start
-        found = places_of(entries, made, tree.types, tree.positions)
+        found = places_of(entries, made, tree)
         for position, entry, place in zip(positions, entries, found, strict=True):
             missing: tuple[str, ...] = ()
             unread = self._unread(entry, place)
