@@ -513,3 +513,22 @@ def test_a_snippet_shows_no_names_of_tiers() -> None:
     )
 
     assert line_texts(line) == ["Bash", "ls", "an argument"]
+
+
+def test_rows_that_the_index_knows_are_those_of_the_list(tmp_path: Path) -> None:
+    project = tmp_path / ".claude" / "projects" / "-home-u-demo"
+    project.mkdir(parents=True)
+    for shape in ("sub-agents", "parallel-tools", "titles"):
+        for path in (CORPUS / "claude-code" / "synthetic" / shape).rglob("*.jsonl"):
+            shutil.copy(path, project / path.name)
+    with talk(tmp_path / "home" / "sessions" / "work-1", 0, "a session of branchline"):
+        pass
+    everywhere = SessionLibrary.everywhere(home=tmp_path)
+    listed = everywhere.list(deep=True)
+
+    known = everywhere.known_rows(100)
+
+    assert {row.path: row for row in known} == {row.path: row for row in listed}
+    assert {row.agent for row in known} == {"claude-code", "branchline"}
+    assert all(row.expires_ms for row in known if row.agent == "claude-code")
+    assert everywhere.known_rows(2) == known[:2]

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, tzinfo
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -202,15 +203,9 @@ class SessionLibrary(LibraryShortcuts):
             return []
         from branchline.library.annotations import annotations_of  # noqa: PLC0415  as above
 
-        rows: builtins.list[SessionRow] = []
-        known_row = scanner.known_row
         try:
             with self._open_catalog() as catalog:
-                for record in catalog.latest():
-                    if len(rows) == limit:
-                        break
-                    if (row := known_row(record)) is not None:
-                        rows.append(row)
+                rows = builtins.list(islice(scanner.known_rows(catalog.latest()), limit))
         except CatalogUnavailable:
             return []
         notes = annotations_of(scanner)
