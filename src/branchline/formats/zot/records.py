@@ -227,7 +227,7 @@ def _result(content: Any, number: int, tool_name: str, time: int | None) -> Tool
 def _rest(meta: Any) -> Fields:
     """Return the extra fields stored with a message, except those that have rows of their own."""
     text = text_of(dict_of(meta).get(FIELD))
-    rest = json_codec.loads_object(text.encode("utf-8", "surrogatepass")) or {}
+    rest = (json_codec.loads_object(text.encode("utf-8", "surrogatepass")) if text else None) or {}
     return {name: value for name, value in rest.items() if name not in _STORED_ELSEWHERE}
 
 
