@@ -292,12 +292,12 @@ def new_directory(format_: Format, header: Header) -> str | None:
 
 def session_settings(format_: Format) -> dict[str, str]:
     """What new sessions of a program must repeat of its settings, as metadata of their header."""
-    path = format_.home.settings_file(os.environ, os.path.expanduser("~"))
-    if path is None:
+    settings = format_.settings
+    if settings is None:
         return {}
     try:
-        with open(path, "rb") as file:
-            return format_.home.session_settings(file.read(_LARGEST_SETTINGS))
+        with open(settings.settings_file(os.environ, os.path.expanduser("~")), "rb") as file:
+            return settings.session_settings(file.read(_LARGEST_SETTINGS))
     except OSError:  # a new home, whose program adopts the sessions that it finds
         return {}
 

@@ -15,10 +15,10 @@ from branchline.entries import (
     Text,
     ToolCall,
     ToolResult,
-    UnknownBlock,
     UserMessage,
 )
 from branchline.formats import EntryLog
+from branchline.formats.api_limits import api_tool_name
 from support import CORPUS
 
 GOLDENS = sorted((CORPUS / "pi" / "golden").glob("*.jsonl"))
@@ -31,7 +31,7 @@ Item = tuple[Any, ...]
 def said(source: EntryLog) -> list[Item]:
     """The conversation of a session item by item, as a model sees it without thinking.
 
-    A block of an unknown type is text, as far as it has any.
+    A block of an unknown type is text, and tools have names that APIs accept.
     """
     leaf = source.tree.nearest_conversation_entry(source.reading.leaf)
     messages = model_messages(item.message for item in build_context(source, leaf).messages)
@@ -67,16 +67,13 @@ def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
         case ToolResult():
             yield ("result", calls[message.tool_call_id], "".join(_parts(message.content)))
         case AssistantMessage():
-            for block in (
-                (Text(text=message.content),) if isinstance(message.content, str) else message.content
-            ):
-                text = block.fields.get("text") if isinstance(block, UnknownBlock) else None
-                text = block.text if isinstance(block, Text) else text
-                if isinstance(text, str) and text.strip():
-                    yield ("assistant", [text])
+            content = message.content
+            for block in (Text(text=content),) if isinstance(content, str) else map(known_block, content):
+                if isinstance(block, Text) and block.text.strip():
+                    yield ("assistant", [block.text])
                 elif isinstance(block, ToolCall):
                     calls[block.id] = len(calls)
-                    yield ("call", calls[block.id], block.name, block.arguments)
+                    yield ("call", calls[block.id], api_tool_name(block.name), block.arguments)
 
 
 def _parts(content: Any) -> list[str]:

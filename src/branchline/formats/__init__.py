@@ -25,6 +25,7 @@ from branchline.formats.protocol import (
     ReadingLimits,
     SessionFacts,
     SessionVersion,
+    SettingsFile,
     SplitFiles,
     TitleFiles,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "ReadingLimits",
     "SessionFacts",
     "SessionVersion",
+    "SettingsFile",
     "SplitFiles",
     "TitleFiles",
     "agent_name",

@@ -51,6 +51,7 @@ __all__ = [
     "Query",
     "ReadingLimits",
     "SessionVersion",
+    "SettingsFile",
     "SplitFiles",
     "TitleFiles",
     "header_in",
@@ -221,16 +222,6 @@ class FormatHome(Protocol):
         del path, header
         return None
 
-    def settings_file(self, environment: Mapping[str, str], home: str) -> str | None:
-        """Return the agent's file of settings, if its new sessions must agree with them."""
-        del environment, home
-        return None
-
-    def session_settings(self, settings: bytes) -> dict[str, str]:
-        """Return what a new session must repeat of such a file, as metadata of its header."""
-        del settings
-        return {}
-
     def lock_file(self, path: str) -> str | None:
         """Return the file on which the agent takes an exclusive ``flock`` around its appends, if it does."""
         del path
@@ -390,6 +381,18 @@ class TitleFiles(Protocol):
         """Return the line that sets a title, to be appended to such a file; None if none can be added."""
         del session_id, title, time
         return None
+
+
+class SettingsFile(Protocol):
+    """Settings of an agent with which its new sessions must agree."""
+
+    def settings_file(self, environment: Mapping[str, str], home: str) -> str:
+        """Return the file."""
+        ...
+
+    def session_settings(self, settings: bytes) -> dict[str, str]:
+        """Return what a new session must repeat of the file, as metadata of its header."""
+        ...
 
 
 class SessionFacts(msgspec.Struct, frozen=True):
@@ -558,6 +561,7 @@ class Format(msgspec.Struct, Generic[IndexT], frozen=True, kw_only=True, eq=Fals
     external_parts: ExternalParts[IndexT] | None = None
     texts: EntryTexts[IndexT] | None = None
     limits: ReadingLimits | None = None
+    settings: SettingsFile | None = None
     database: DatabaseSessions | None = None
     documents: DocumentFiles | None = None
     imports: ImportedFiles[IndexT] | None = None

@@ -24,7 +24,7 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.codex.home import HOME_OF, CodexHome, ThreadNames
+from branchline.formats.codex.home import HOME_OF, CodexHome, CodexSettings, ThreadNames
 from branchline.formats.codex.log_index import CodexLogIndex
 from branchline.formats.codex.packed import unpack
 from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
@@ -267,4 +267,5 @@ CODEX = Format(
     splitting=_FILES,
     titles=ThreadNames(),
     limits=CodexLimits(),
+    settings=CodexSettings(),
 )

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from branchline.entries import Header, json_codec
-from branchline.formats.protocol import FormatHome, TitleFiles
+from branchline.formats.protocol import FormatHome, SettingsFile, TitleFiles
 
-__all__ = ["HOME_OF", "CodexHome", "ThreadNames", "read_names"]
+__all__ = ["HOME_OF", "CodexHome", "CodexSettings", "ThreadNames", "read_names"]
 
 _DEFAULT_PROVIDER = "openai"
 HOME_OF = re.compile(r"(.*)[/\\](?:archived_)?sessions[/\\]", re.DOTALL)
@@ -31,8 +31,27 @@ class CodexHome(FormatHome):
     def file_key(self, header: Header) -> str:
         return f"rollout-{_local(header):%Y-%m-%dT%H-%M-%S}-{header.id}"
 
-    def settings_file(self, environment: Mapping[str, str], home: str) -> str | None:
-        return posixpath.join(posixpath.dirname(self.roots(environment, home)[0]), "config.toml")
+    def subagent_of(self, path: str, header: Header | None) -> str | None:
+        del path
+        if header is None or (header.metadata or {}).get("source") != "subagent":
+            return None
+        return header.parent_session or ""
+
+
+def _local(header: Header) -> datetime:
+    """Return the start of a thread in local time, as file and folder names contain it."""
+    try:
+        return datetime.fromisoformat(header.timestamp).astimezone()
+    except (ValueError, OverflowError):
+        return datetime(1970, 1, 1)  # noqa: DTZ001
+
+
+class CodexSettings(SettingsFile):
+    """``config.toml``, which names the model provider."""
+
+    def settings_file(self, environment: Mapping[str, str], home: str) -> str:
+        root = CodexHome().roots(environment, home)[0]
+        return posixpath.join(posixpath.dirname(root), "config.toml")
 
     def session_settings(self, settings: bytes) -> dict[str, str]:
         """Return the model provider: Codex continues a thread only with the provider that it names."""
@@ -47,20 +66,6 @@ class CodexHome(FormatHome):
         named = chosen.get("model_provider") if isinstance(chosen, dict) else None
         named = named or values.get("model_provider")
         return {"model_provider": named if isinstance(named, str) and named else _DEFAULT_PROVIDER}
-
-    def subagent_of(self, path: str, header: Header | None) -> str | None:
-        del path
-        if header is None or (header.metadata or {}).get("source") != "subagent":
-            return None
-        return header.parent_session or ""
-
-
-def _local(header: Header) -> datetime:
-    """Return the start of a thread in local time, as file and folder names contain it."""
-    try:
-        return datetime.fromisoformat(header.timestamp).astimezone()
-    except (ValueError, OverflowError):
-        return datetime(1970, 1, 1)  # noqa: DTZ001
 
 
 class ThreadNames(TitleFiles):
