@@ -10,7 +10,7 @@ from typing import Any
 from branchline.entries import AssistantMessage, MessageEntry, ToolCall
 from branchline.formats import EntryLog
 from branchline.formats.claude_code import CLAUDE_CODE
-from branchline.formats.claude_code.rows import ANSWER, COMMAND, HUMAN, QUEUED, RESULT
+from branchline.formats.claude_code.kinds import ANSWER, COMMAND, HUMAN, QUEUED, RESULT
 from interop.conversations import PICTURE, Item
 from support import CORPUS, SHARED, load
 

@@ -23,8 +23,8 @@ from branchline.entries import (
 from branchline.errors import BranchlineError, NotASession
 from branchline.formats import detect
 from branchline.formats.claude_code import CLAUDE_CODE
+from branchline.formats.claude_code.kinds import ASIDE, MICRO
 from branchline.formats.claude_code.lineage import lineage
-from branchline.formats.claude_code.rows import ASIDE, MICRO
 from branchline.tree import ROOT
 from formats.claude_code_kit import (
     ALL,

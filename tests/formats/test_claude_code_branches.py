@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from branchline.context import build_context
 from branchline.formats import EntryLog
 from branchline.formats.claude_code import CLAUDE_CODE
+from branchline.formats.claude_code.kinds import ANSWER, ASIDE, HUMAN
 from branchline.formats.claude_code.rewinds import RowFacts, sort_into_branches
-from branchline.formats.claude_code.rows import ANSWER, ASIDE, HUMAN
 from branchline.tree import ROOT
 from formats.claude_code_kit import NAME, SAMPLES, call, keys, read, record, result
 

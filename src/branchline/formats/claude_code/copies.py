@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from branchline.entries import Header, json_codec
+from branchline.formats.claude_code.kinds import PROVENANCE
 from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
-from branchline.formats.claude_code.rows import PROVENANCE
 from branchline.formats.entry_log import EntryLog
 
 __all__ = ["copied_lines"]

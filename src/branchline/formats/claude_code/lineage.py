@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from branchline.formats.claude_code.kinds import ASIDE
 from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
-from branchline.formats.claude_code.rows import ASIDE
 
 __all__ = ["lineage"]
 

@@ -23,8 +23,7 @@ from collections.abc import Container
 from itertools import pairwise
 from typing import NamedTuple
 
-from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
-from branchline.formats.claude_code.rows import (
+from branchline.formats.claude_code.kinds import (
     ANSWER,
     ASIDE,
     BOOKKEEPING,
@@ -34,6 +33,7 @@ from branchline.formats.claude_code.rows import (
     RESULT,
     RESUMED,
 )
+from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
 from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
 

@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping
 from itertools import islice
 from typing import NamedTuple
 
+from branchline.formats.claude_code.kinds import RESULT
 from branchline.formats.claude_code.linker import ClaudeCodeLinker
-from branchline.formats.claude_code.rows import RESULT
 from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 

@@ -14,15 +14,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.claude_code.home import agent_of
-from branchline.formats.claude_code.log_index import (
-    NOT_SPENT,
-    ClaudeCodeLogIndex,
-    KeptRange,
-    Repeat,
-    answer_key,
-    spent_at,
-)
-from branchline.formats.claude_code.rows import (
+from branchline.formats.claude_code.kinds import (
     ANSWER,
     ASIDE,
     BOOKKEEPING,
@@ -36,6 +28,16 @@ from branchline.formats.claude_code.rows import (
     RESULT,
     RESUMED,
     SUMMARY,
+)
+from branchline.formats.claude_code.log_index import (
+    NOT_SPENT,
+    ClaudeCodeLogIndex,
+    KeptRange,
+    Repeat,
+    answer_key,
+    spent_at,
+)
+from branchline.formats.claude_code.rows import (
     CompactMetadata,
     Row,
     RowShape,

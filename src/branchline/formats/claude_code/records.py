@@ -38,7 +38,7 @@ from branchline.entries import (
     blocks_text,
     json_codec,
 )
-from branchline.formats.claude_code.rows import (
+from branchline.formats.claude_code.kinds import (
     ANSWER,
     CLEARED,
     COMMAND,
@@ -48,8 +48,8 @@ from branchline.formats.claude_code.rows import (
     QUEUED,
     RESULT,
     WRAPPER,
-    wrapper_name,
 )
+from branchline.formats.claude_code.rows import wrapper_name
 from branchline.formats.json_values import dict_of, optional_text
 from branchline.formats.log_index import entry_fields
 

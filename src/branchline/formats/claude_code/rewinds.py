@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from branchline.formats.claude_code.rows import (
+from branchline.formats.claude_code.kinds import (
     ANSWER,
     ASIDE,
     COMMAND,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from branchline.entries import Usage
+from branchline.formats.claude_code.kinds import ANSWER, HUMAN, RESULT
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS
-from branchline.formats.claude_code.rows import ANSWER, HUMAN, RESULT
 from branchline.formats.entry_text import EntryText, files_in, strings_in
 from branchline.formats.log_index import LineChunk
 

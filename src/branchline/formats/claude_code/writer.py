@@ -46,9 +46,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.api_limits import IMAGE_TYPES, api_tool_name, well_formed
-from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
-from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
-from branchline.formats.claude_code.rows import (
+from branchline.formats.claude_code.kinds import (
     ANSWER,
     ASIDE,
     BOOKKEEPING,
@@ -57,6 +55,8 @@ from branchline.formats.claude_code.rows import (
     RESULT,
     SUMMARY,
 )
+from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
+from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS, decode_record
 from branchline.formats.derived_ids import call_ids, uuid4_from
 from branchline.formats.entry_times import NO_TIME, entry_time, usual_time
 from branchline.formats.extra_fields import typed_message
