@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import termios
 import time
 from pathlib import Path
@@ -27,8 +28,6 @@ def limited() -> None:
 
 @pytest.fixture
 def program(request) -> list[str]:
-    import sys
-
     installed = Path(sys.executable).parent / "branchline"
     return [str(installed)] if installed.exists() else [sys.executable, "-m", "branchline"]
 
@@ -140,7 +139,10 @@ def test_remarks_that_nobody_hears_change_no_exit_code(process, talk) -> None:
     assert codes == [0, 2, 1]
 
 
-def test_a_full_disk_loses_nothing_and_leaves_nothing(process, data, run, talk, world, tmp_path) -> None:
+def test_a_full_disk_loses_nothing_and_leaves_nothing(
+    process, data, run, talk, world, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # Python would write half of a .pyc file and keep it
     path = Path(data("name", talk)["file"])
     (world / "words.txt").write_text("x" * 2 * LIMIT, encoding="utf-8")
     (world / "damaged.jsonl").write_bytes(
@@ -167,6 +169,22 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing(process, data, run, talk, 
     locks = {item: content for item, content in after.items() if item.suffix == ".lock"}
     assert {**before, **locks} == after
     run("append", talk, "and it goes on")
+
+
+def test_a_truncated_module_is_no_interruption(tmp_path) -> None:
+    """An older Python keeps half of a .pyc file that a full disk left, and ends with EOFError each time."""
+    code = (
+        "import sys\nfrom branchline.cli.commands import help\n"
+        "def broken(**_): raise EOFError('marshal data too short')\n"
+        "help.version_command.callback = broken\n"
+        "sys.argv = ['branchline', 'version']\nfrom branchline.cli import main\nmain()"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "internal error" in done.stderr
+    assert "marshal data too short" in done.stderr
 
 
 def test_an_interruption_is_an_exit_code(program, talk, data) -> None:

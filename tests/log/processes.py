@@ -13,7 +13,8 @@ SCRIPT = Path(__file__).with_name("children.py")
 
 
 def command(*arguments: object) -> list[str]:
-    return [sys.executable, str(SCRIPT), *(str(each) for each in arguments)]
+    # -B: a child that is limited or killed must not leave half of a .pyc file behind.
+    return [sys.executable, "-B", str(SCRIPT), *(str(each) for each in arguments)]
 
 
 @contextmanager

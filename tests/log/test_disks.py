@@ -20,7 +20,7 @@ def in_private_mounts(*arguments: object) -> dict:
         pytest.skip("only root can mount a disk")
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
         pytest.skip("this system gives no private mount namespace")
-    command = ["unshare", "-m", sys.executable, str(SCRIPT), *(str(each) for each in arguments)]
+    command = ["unshare", "-m", sys.executable, "-B", str(SCRIPT), *(str(each) for each in arguments)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode and "mount" in done.stderr and "CalledProcessError" in done.stderr:
         pytest.skip(f"a disk could not be mounted: {done.stderr.strip().splitlines()[-1]}")

@@ -171,6 +171,8 @@ class _Commands(ProgramGroup):
             sys.stdout.flush()
         except BrokenPipeError:
             raise _PipeClosed from None
+        except EOFError as problem:  # click takes it for Ctrl-D at a prompt, and would print nothing
+            raise RuntimeError(f"unexpected end of data: {problem}") from problem
         return made
 
     def main(
