@@ -1,19 +1,37 @@
-"""Prices of tokens: rates per model, from genai-prices and the user's own list.
+"""Prices of tokens: rates per model, from genai-prices, our corrections of it and the user's own list.
 
 The data ships with that package; nothing is downloaded. A model in neither list has no price, which differs
 from a price of zero.
+
+Some models cost more in long calls, in one of two ways: all tokens of a request above a certain size, or the
+tokens of one kind above :data:`FULL_RATE_TOKENS`. Sums over calls therefore keep the size classes of requests
+apart, and the tokens beyond that number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["LONG_CONTEXT", "PriceList", "Rates", "is_price", "parse_price"]
+from branchline.context.price_corrections import CORRECTIONS, Correction
 
-LONG_CONTEXT = 200_000
-"""The request size above which some models cost more."""
+__all__ = [
+    "CONTEXT_SIZES",
+    "FULL_RATE_TOKENS",
+    "PriceList",
+    "Rates",
+    "is_price",
+    "parse_price",
+    "size_class",
+    "tokens_beyond",
+]
+
+CONTEXT_SIZES = (100_000, 128_000, 200_000, 256_000, 272_000, 512_000)
+"""The request sizes above which some model costs more."""
+FULL_RATE_TOKENS = 200_000
+"""The tokens of one kind in one call above which some models cost more."""
 _MILLION = 1_000_000
 _PROBE = 1_000
 _LOCAL = ("ollama", "lmstudio", "lm-studio", "llama", "vllm", "mlx", "local")
@@ -28,6 +46,8 @@ class Rates(NamedTuple):
     cache_read: float
     cache_write: float
     cache_write_1h: float
+    beyond: Rates | None = None
+    """The rates of tokens above FULL_RATE_TOKENS in one call; None where they are the same."""
 
     def cost(
         self,
@@ -36,15 +56,41 @@ class Rates(NamedTuple):
         cache_read: float,
         cache_write: float,
         cache_write_1h: float = 0.0,
+        *,
+        beyond: Sequence[float] = (),
     ) -> float:
-        """Return the price of these tokens; tokens cached for an hour are part of ``cache_write``."""
-        return (
+        """Return the price of these tokens; tokens cached for an hour are part of ``cache_write``.
+
+        ``beyond`` are those of them that :func:`tokens_beyond` counts, in the same order.
+        """
+        cost = (
             input * self.input
             + output * self.output
             + cache_read * self.cache_read
             + max(0.0, cache_write - cache_write_1h) * self.cache_write
             + cache_write_1h * self.cache_write_1h
         )
+        if self.beyond is not None and any(beyond):
+            cost += self.beyond.cost(*beyond) - self.cost(*beyond)
+        return cost
+
+
+def size_class(context: float) -> int:
+    """Return how many of the sizes in CONTEXT_SIZES a request of so many tokens exceeds."""
+    return bisect_left(CONTEXT_SIZES, context)
+
+
+def tokens_beyond(
+    input: float,  # noqa: A002
+    output: float,
+    cache_read: float,
+    cache_write: float,
+    cache_write_1h: float,
+) -> tuple[float, float, float, float, float]:
+    """Return the tokens of each kind above FULL_RATE_TOKENS in one call; both cache writes are kinds."""
+    kinds = (input, output, cache_read, cache_write - cache_write_1h, cache_write_1h)
+    given, spent, read, short, hour = (max(0.0, kind - FULL_RATE_TOKENS) for kind in kinds)
+    return given, spent, read, short + hour, hour
 
 
 class PriceList:
@@ -57,10 +103,10 @@ class PriceList:
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._own = dict(map(parse_price, own))
 
-    def rates(self, model: str, *, long: bool = False) -> Rates | None:
-        """Return the rates of a model, for normal or very long contexts; None if unknown."""
+    def rates(self, model: str, *, size: int = 0) -> Rates | None:
+        """Return the rates of a model for requests of a :func:`size_class`; None if unknown."""
         found = self._own.get(model) or self._own.get(model.partition("/")[2])
-        return found or _published(model, long=long)
+        return found or _published(model, size)
 
 
 def parse_price(text: str) -> tuple[str, Rates]:
@@ -90,7 +136,7 @@ def is_price(text: str) -> bool:
 
 
 @cache
-def _published(model: str, *, long: bool) -> Rates | None:
+def _published(model: str, size: int) -> Rates | None:
     try:
         from genai_prices import Usage, calc_price  # noqa: PLC0415  slow to import, optional
     except ImportError:
@@ -98,7 +144,6 @@ def _published(model: str, *, long: bool) -> Rates | None:
     provider, slash, name = model.partition("/")
     if not slash:
         provider, name = "", model
-    base = LONG_CONTEXT + 100_000 if long else 4 * _PROBE
     seller = provider or None
 
     def price(**more: int) -> float:
@@ -106,6 +151,7 @@ def _published(model: str, *, long: bool) -> Rates | None:
         return float(calc_price(usage, model_ref=name, provider_id=seller).total_price)
 
     try:
+        base = _typical(0)
         try:
             price()
         except LookupError:
@@ -113,6 +159,10 @@ def _published(model: str, *, long: bool) -> Rates | None:
             if any(part in provider.lower() for part in _LOCAL):
                 return None
             seller = None
+        found = calc_price(Usage(input_tokens=base), model_ref=name, provider_id=seller)
+        correction = CORRECTIONS.get(f"{found.provider.id}/{found.model.id}")
+        if correction is None or correction.beyond is None:
+            base = _typical(size)
         alone = price()
         given = alone / base
         spent = (price(output_tokens=_PROBE) - alone) / _PROBE
@@ -121,4 +171,30 @@ def _published(model: str, *, long: bool) -> Rates | None:
         hour = given + (price(cache_write_tokens=_PROBE, cache_write_1h_tokens=_PROBE) - alone) / _PROBE
     except Exception:  # noqa: BLE001  LookupError for unknown models; other errors mean no price too
         return None
-    return Rates(given, spent, read, write, hour)
+    rates = Rates(given, spent, read, write, hour)
+    return rates if correction is None else _corrected(rates, correction)
+
+
+def _typical(size: int) -> int:
+    """Return the size of a typical request of a class."""
+    if not size:
+        return 4 * _PROBE
+    if size == len(CONTEXT_SIZES):
+        return 2 * CONTEXT_SIZES[-1]
+    return (CONTEXT_SIZES[size - 1] + CONTEXT_SIZES[size]) // 2
+
+
+def _corrected(rates: Rates, correction: Correction) -> Rates:
+    def rate(known: float, new: float | None) -> float:
+        return known if new is None else new / _MILLION
+
+    beyond = None
+    if correction.beyond is not None:
+        given, spent, read, write, hour = (dollars / _MILLION for dollars in correction.beyond)
+        beyond = Rates(given, spent, read, write, hour)
+    return rates._replace(
+        input=rate(rates.input, correction.input),
+        output=rate(rates.output, correction.output),
+        cache_read=rate(rates.cache_read, correction.cache_read),
+        beyond=beyond,
+    )
