@@ -1,14 +1,14 @@
 """The documents of the catalog that may answer a query: the newest matches, best first.
 
-A word that is in half of all messages has more matches than anybody reads, so that only the newest 3,000 are
-ranked. What was said counts more than what tools printed, a prompt more than an answer, a recent
+A word that is in half of all messages has more matches than a list can show, so only the newest 3,000 are
+ranked. Prompts and answers count more than tool output, a prompt more than an answer, a recent
 message more than an old one, and an abandoned branch less than the active path.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -89,12 +89,19 @@ class Candidates(msgspec.Struct, frozen=True):
 
 
 def is_indexable(query: Query) -> bool:
-    """Whether the index can look for all words of a query."""
+    """Return whether the index can find all words of a query."""
     return all(has_tokens(term.text) for term in query.terms if term.field is None) and query.pattern is None
 
 
-def candidates(catalog: Catalog, query: Query, files: Collection[int], *, now_ms: int) -> Candidates:
-    """The documents of these files that match."""
+def candidates(
+    catalog: Catalog,
+    query: Query,
+    files: Collection[int],
+    *,
+    now_ms: int,
+    parts: Mapping[str, Sequence[str]] | None = None,
+) -> Candidates:
+    """Return the matching documents of these files. ``parts`` are searched for instead of some words."""
     with catalog.guarded():
         run = catalog.connection.execute
         conditions, values = _conditions(query)
@@ -110,15 +117,19 @@ def candidates(catalog: Catalog, query: Query, files: Collection[int], *, now_ms
             found = _rows(run, "doc", conditions, values, "doc.id")
             return _ranked(found, frozenset(), found, now_ms)
         column = next((term.text for term in query.terms if term.field == "in"), None)
-        exact = _found(run, words, column, conditions, values, prefix=False)
+        if parts:
+            every = _found(run, _match(words, column, prefix=True, parts=parts), conditions, values)
+            said = _said(run, _match(words, "said", prefix=True, parts=parts), every)
+            return _ranked(every, said, (), now_ms)
+        exact = _found(run, _match(words, column, prefix=False), conditions, values)
         prefix = len(exact) < _ENOUGH
-        every = _found(run, words, column, conditions, values, prefix=True) if prefix else exact
-        said = _said(run, words, every, prefix=prefix)
+        every = _found(run, _match(words, column, prefix=True), conditions, values) if prefix else exact
+        said = _said(run, _match(words, "said", prefix=prefix), every)
         return _ranked(every, said, exact, now_ms)
 
 
 def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
-    """The documents of a file that the fields of a query allow, in file order."""
+    """Return the documents of a file that the fields of a query allow, in file order."""
     conditions, values = _conditions(query)
     where = " AND ".join(("doc.file = ?", *conditions))
     with catalog.guarded():
@@ -130,7 +141,7 @@ def documents_in(catalog: Catalog, file: int, query: Query) -> list[Candidate]:
 
 
 def documents_numbered(catalog: Catalog, numbers: Sequence[int]) -> list[Candidate]:
-    """The documents with these numbers, in this order; those that another process dropped are left out."""
+    """Return the documents with these numbers, in this order, without those that another process dropped."""
     query = f"SELECT {_COLUMNS} FROM doc WHERE id IN ({','.join(map(str, numbers))})"
     with catalog.guarded():
         found = {one.id: one for one in (Candidate(*row) for row in catalog.connection.execute(query))}
@@ -138,7 +149,7 @@ def documents_numbered(catalog: Catalog, numbers: Sequence[int]) -> list[Candida
 
 
 def documents_marked(catalog: Catalog, marks: Collection[int]) -> list[Candidate]:
-    """The documents with these marks: messages and all their copies."""
+    """Return the documents with these marks: messages and all their copies."""
     wanted = list(marks)
     query = f"SELECT {_COLUMNS} FROM doc WHERE mark IN ({','.join('?' * len(wanted))})"
     with catalog.guarded():
@@ -155,7 +166,7 @@ class TitleMatch(msgspec.Struct, frozen=True):
 
 
 def title_words(query: Query) -> list[str]:
-    """The words that a title must hold; empty for a query that no title can match."""
+    """Return the words that a title must contain; empty for a query that no title can match."""
     if query.pattern is not None or any(
         term.field in _LEVELS or term.text == "abandoned" for term in query.terms
     ):
@@ -164,7 +175,7 @@ def title_words(query: Query) -> list[str]:
 
 
 def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
-    """The sessions that are called like this, latest first."""
+    """Return the sessions with a matching title, latest first."""
     words = title_words(query)
     if not words:
         return []
@@ -179,13 +190,13 @@ def titles(catalog: Catalog, query: Query) -> list[TitleMatch]:
 
 
 def subagent_files(catalog: Catalog) -> set[int]:
-    """The files of sub-agents."""
+    """Return the files of sub-agents."""
     with catalog.guarded():
         return {file for (file,) in catalog.connection.execute("SELECT id FROM file WHERE is_subagent")}
 
 
 def files_matching(catalog: Catalog, term: Term) -> set[int]:
-    """The files that a term about whole sessions allows."""
+    """Return the files that a term about whole sessions allows."""
     values: tuple[str | float]
     match term.field:
         case "model":
@@ -198,11 +209,10 @@ def files_matching(catalog: Catalog, term: Term) -> set[int]:
             query, values = "SELECT file FROM label WHERE text LIKE ? ESCAPE '\\'", (_like(term.text),)
         case "is":
             query, values = "SELECT id FROM file WHERE ' ' || traits || ' ' LIKE ?", (f"% {term.text} %",)
-        case "cost" | "tokens":
-            amount = "cost" if term.field == "cost" else "total"
+        case "tokens":
             query = (
-                f"SELECT file.id FROM file LEFT JOIN usage ON usage.file = file.id GROUP BY file.id"
-                f" HAVING total(usage.{amount}) {term.sign} ?"
+                "SELECT file.id FROM file LEFT JOIN usage ON usage.file = file.id GROUP BY file.id"
+                f" HAVING total(usage.total) {term.sign} ?"
             )
             values = (term.amount,)
         case _:
@@ -212,7 +222,7 @@ def files_matching(catalog: Catalog, term: Term) -> set[int]:
 
 
 def _conditions(query: Query) -> tuple[list[str], list[Any]]:
-    """The conditions on single documents."""
+    """Return the conditions on single documents."""
     conditions: list[str] = []
     values: list[Any] = []
     worded = bool(query.words) or query.pattern is not None
@@ -246,10 +256,7 @@ def _conditions(query: Query) -> tuple[list[str], list[Any]]:
     return conditions, values
 
 
-def _found(
-    run: Any, words: list[Term], column: str | None, conditions: list[str], values: list[Any], *, prefix: bool
-) -> list[_Row]:
-    match = _match(words, column, prefix=prefix)
+def _found(run: Any, match: str, conditions: list[str], values: list[Any]) -> list[_Row]:
     return _rows(
         run,
         "text JOIN doc ON doc.id = text.rowid",
@@ -259,8 +266,15 @@ def _found(
     )
 
 
-def _match(words: list[Term], column: str | None, *, prefix: bool) -> str:
-    phrases = [expression(term.text, prefix=prefix and term.kind == "word") for term in words]
+def _match(
+    words: list[Term], column: str | None, *, prefix: bool, parts: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    phrases = [
+        f"({' OR '.join(map(expression, terms))})"
+        if (terms := (parts or {}).get(term.text))
+        else expression(term.text, prefix=prefix and term.kind == "word")
+        for term in words
+    ]
     both = " AND ".join(phrases)
     return both if column is None else f"{{{column}}} : ({both})"
 
@@ -274,12 +288,12 @@ def _rows(run: Any, source: str, conditions: list[str], values: list[Any], order
     return found
 
 
-def _said(run: Any, words: list[Term], found: list[_Row], *, prefix: bool) -> frozenset[int]:
-    """Which of these match by what was said, and not only by what tools were given or printed."""
+def _said(run: Any, match: str, found: list[_Row]) -> frozenset[int]:
+    """Return those that match in a prompt or an answer, not only in tool calls and output."""
     if not found:
         return frozenset()
     query = "SELECT rowid FROM text WHERE text MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?"
-    values = (_match(words, "said", prefix=prefix), found[-1][0], _NEWEST)
+    values = (match, found[-1][0], _NEWEST)
     return frozenset(rowid for (rowid,) in run(query, values))
 
 
@@ -318,7 +332,7 @@ def _ranked(found: list[_Row], said: frozenset[int], exact: Iterable[_Row], now_
 
 
 def recency(ms: int | None, now_ms: int) -> float:
-    """How much the age of something takes from its score."""
+    """Return the factor by which age lowers a score."""
     age = 0.0 if ms is None else max(0.0, now_ms - ms)
     return max(0.02, math.exp2(-age / _HALF_LIFE))
 

@@ -1,8 +1,8 @@
 """The catalog: what session files said when they were last read, kept in one SQLite file.
 
-It answers quickly and is never trusted: whoever asks compares the stamp of each file with the file itself.
-Several processes may use it at once; each change is one transaction. Whatever goes wrong costs the catalog
-and no answer: a method that fails raises CatalogUnavailable, and the caller reads the files.
+It answers quickly and is never trusted: callers compare the stamp of each file with the file itself. Several
+processes may use it at once; each change is one transaction. A method that fails raises CatalogUnavailable,
+and the caller reads the files instead.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class CatalogStatus(msgspec.Struct, frozen=True):
-    """What there is in the catalog."""
+    """The contents of the catalog, in numbers."""
 
     path: str
     files: int
@@ -75,7 +75,7 @@ class Catalog:
     def __init__(
         self, connection: sqlite3.Connection, directory: str | None, excluded: Sequence[str] = ()
     ) -> None:
-        """``directory`` is None for a catalog in memory, which has no words."""
+        """``directory`` is None for a catalog in memory, which has no full-text index."""
         self.connection = connection
         self.directory = directory
         self._excluded = tuple(excluded)
@@ -89,7 +89,7 @@ class Catalog:
         home: str | None = None,
         create: bool = True,
     ) -> Self:
-        """The catalog of this person, or of the one of another home. CatalogUnavailable without one."""
+        """Open the catalog of this user, or of another home directory. Raises CatalogUnavailable."""
         wanted = settings.load(environment).settings
         if not wanted.index:
             raise CatalogOff("it is turned off (setting `index`)")
@@ -98,7 +98,7 @@ class Catalog:
 
     @classmethod
     def in_memory(cls) -> Self:
-        """A catalog without a file and without words, for sums where there can be no other."""
+        """Return a catalog without file and full-text index, for sums if there can be no other."""
         return cls(in_memory(), None)
 
     def __enter__(self) -> Self:
@@ -108,20 +108,20 @@ class Catalog:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the connection."""
         if self.directory is None or self._is_damaged:
             self.connection.close()
         else:
             release(self.directory, self.connection)
 
     def excludes(self, path: str) -> bool:
-        """Whether the person asked for this file to be left out."""
+        """Return whether the settings exclude this file."""
         return any(fnmatch.fnmatchcase(path, pattern) for pattern in self._excluded) or not _is_text(path)
 
     # -- looking --------------------------------------------------------------------------------------
 
     def files(self, paths: Sequence[str] | None = None) -> dict[str, CatalogFile]:
-        """What is known of these files, or of all."""
+        """Return the entries of these files, or of all."""
         paths = None if paths is None else [path for path in paths if _is_text(path)]
         if paths is not None and not paths:
             return {}
@@ -135,9 +135,9 @@ class Catalog:
             return {row[-1]: CatalogFile(*row[:-1]) for row in rows}
 
     def states(self, paths: Sequence[str] | None = None, *, with_text: bool = False) -> dict[str, FileState]:
-        """These files, or all, as they were when they were read; those that may have changed are left out.
+        """Return the states in which these files, or all, were read, without those that may have changed.
 
-        With ``with_text`` only those whose text is in the index.
+        With ``with_text``, only files whose text is in the index.
         """
         query = "SELECT path, settled, id FROM file WHERE settled IS NOT NULL"
         if with_text:
@@ -150,31 +150,31 @@ class Catalog:
             return {row[0]: FileState(*row) for row in self.connection.execute(query, values)}
 
     def latest(self) -> Iterator[FileRecord]:
-        """The records of all files, the one that changed last first; they may have changed since."""
+        """Yield the records of all files, last changed first; they may have changed since."""
         with self.guarded():
             rows = self.connection.execute("SELECT record FROM file ORDER BY modified_ns DESC")
             while some := rows.fetchmany(_PAGE_OF_ROWS):
                 yield from [decode_record(record) for (record,) in some]
 
     def records(self, numbers: Iterable[int]) -> dict[int, FileRecord]:
-        """The records of the files with these numbers, by number."""
+        """Return the records of the files with these numbers, by number."""
         query = f"SELECT id, record FROM file WHERE id IN ({','.join(map(str, numbers))})"
         with self.guarded():
             return {number: decode_record(record) for number, record in self.connection.execute(query)}
 
     def count(self) -> int:
-        """How many files are known."""
+        """Return the number of known files."""
         with self.guarded():
             (count,) = self.connection.execute("SELECT count(*) FROM file").fetchone()
             return int(count)
 
     def numbers(self) -> set[int]:
-        """The numbers of all files."""
+        """Return the numbers of all files."""
         with self.guarded():
             return {number for (number,) in self.connection.execute("SELECT id FROM file")}
 
     def reading_of(self, file: CatalogFile) -> bytes | None:
-        """The saved index of a log as far as its text is in the catalog; None where there is none."""
+        """Return the saved index of a log, as far as its text is in the catalog; None without one."""
         with self.guarded():
             row = self.connection.execute(
                 "SELECT data FROM reading WHERE file = ? AND consumed = ?", (file.id, file.indexed)
@@ -182,13 +182,13 @@ class Catalog:
             return None if row is None or not file.is_indexed else row[0]
 
     def git_branches(self) -> dict[int, str]:
-        """The git branches of files that name one."""
+        """Return the git branches of files that name one."""
         with self.guarded():
             rows = self.connection.execute("SELECT id, git_branch FROM file WHERE git_branch IS NOT NULL")
             return dict(rows.fetchall())
 
     def status(self) -> CatalogStatus:
-        """How much there is."""
+        """Return the size of the catalog."""
         with self.guarded():
             one = self.connection.execute
             files, indexed, text = one(
@@ -202,7 +202,7 @@ class Catalog:
 
     @property
     def wants_rebuild(self) -> bool:
-        """Whether so much of the index is dead that it is better made again."""
+        """Whether so much of the index is dead that it should be rebuilt."""
         with self.guarded():
             (documents,) = self.connection.execute("SELECT count(*) FROM doc").fetchone()
             return bool(self._meta("dead") > max(1000, _REBUILD_SHARE * documents))
@@ -210,7 +210,7 @@ class Catalog:
     # -- changing -------------------------------------------------------------------------------------
 
     def put(self, updates: Iterable[FileUpdate]) -> None:
-        """Remember files that were read, all of them or none. What another process did meanwhile is kept."""
+        """Store files that were read, all or none. Keeps what another process stored meanwhile."""
         ready = []
         for update in updates:
             if not self.excludes(update.path):
@@ -224,12 +224,12 @@ class Catalog:
                 ready.append((update, record, _prepared(update.text)))
         if not ready:
             return
-        with self.guarded(), self._transaction():
+        with self.guarded(), self.transaction():
             for update, record, texts in ready:
                 self._put(update, record, texts)
 
     def adopt(self, path: str, stamp: FileStamp) -> CatalogFile | None:
-        """What is known of a file that was moved to this path; None where it is a new one."""
+        """Return the entry of a file that was moved to this path; None for a new file."""
         with self.guarded():
             moved = self.connection.execute(
                 "SELECT id, path FROM file WHERE inode = ? AND device = ?", (stamp.inode, stamp.device)
@@ -240,8 +240,8 @@ class Catalog:
             return self.files([path]).get(path)
 
     def forget(self, paths: Iterable[str]) -> int:
-        """Drop files; returns how many were known."""
-        with self.guarded(), self._transaction():
+        """Drop files and return how many were known."""
+        with self.guarded(), self.transaction():
             found = 0
             for path in paths:
                 row = self.connection.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
@@ -252,27 +252,27 @@ class Catalog:
             return found
 
     def forget_gone(self) -> int:
-        """Drop files that are not there any more, or that the person excluded; returns how many."""
+        """Drop deleted and excluded files and return how many."""
         with self.guarded():
             known = [path for (path,) in self.connection.execute("SELECT path FROM file")]
         missing = gone(known)
         return self.forget(path for path in known if path in missing or self.excludes(path))
 
     def settle(self) -> None:
-        """Move what was written into the database itself, as when the last connection is closed."""
+        """Move the write-ahead log into the database, as when the last connection is closed."""
         with self.guarded():
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @staticmethod
     def delete(environment: Mapping[str, str] | None = None, home: str | None = None) -> None:
-        """Remove the whole catalog from the disk."""
+        """Delete the catalog from the disk."""
         delete_database(places.cache_directory(environment, home))
 
     # -- inside ---------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Turn errors of SQLite into CatalogUnavailable; a damaged file is deleted on the way."""
+        """Convert SQLite errors to CatalogUnavailable; deletes a damaged file."""
         import sqlite3  # noqa: PLC0415  loaded by now
 
         try:
@@ -286,7 +286,8 @@ class Catalog:
             raise CatalogUnavailable(str(problem)) from problem
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
+        """Commit the changes of a ``with`` block together, or none of them."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -406,7 +407,7 @@ class Catalog:
         )
 
     def _counted(self, documents: list[Document]) -> list[int]:
-        """For each document whether it counts (1), is a copy of one that does (0), or never counts."""
+        """Return for each document whether it counts (1), is a copy of one that does (0), or never counts."""
         marks = [one.mark for one in documents]
         known: set[int] = set()
         for start in range(0, len(marks), _MANY):
@@ -420,7 +421,7 @@ class Catalog:
         return counted
 
     def _set_paths(self, file: int, text: TextUpdate) -> None:
-        """Say of earlier documents which of them are on the active path now."""
+        """Update which of the earlier documents are on the active path."""
         wanted = set(text.off_path)
         known = {
             position
@@ -432,7 +433,7 @@ class Catalog:
         self.connection.executemany("UPDATE doc SET on_path = ? WHERE file = ? AND position = ?", changed)
 
     def _add_usage(self, file: int, spent: list[tuple[int, Spending, bool]]) -> None:
-        """Keep what documents spent. Of the records of one answer, the one with the most output counts."""
+        """Store the usage of documents. Of the records of one answer, the one with the most output counts."""
         run, many = self.connection.execute, self.connection.executemany
         answers = [one.answer for _doc, one, counts in spent if counts and one.answer is not None]
         best: dict[int, tuple[int, float]] = {}
@@ -458,7 +459,7 @@ class Catalog:
             run("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM usage WHERE doc = ?)", (doc,))
 
     def _set_spending(self, file: int, spending: Mapping[int, Spending | None]) -> None:
-        """Replace what these documents spent."""
+        """Replace the usage of these documents."""
         for position, spent in spending.items():
             row = self.connection.execute(
                 "SELECT id, counted FROM doc WHERE file = ? AND position = ?", (file, position)
@@ -469,7 +470,7 @@ class Catalog:
                     self._add_usage(file, [(row[0], spent, row[1] == 1)])
 
     def _drop_text(self, file: int) -> None:
-        """Remove the documents of a file. Copies of what counted here count elsewhere from now on."""
+        """Remove the documents of a file. Copies of those that counted count in their place."""
         run = self.connection.execute
         (dead,) = run("SELECT count(*) FROM doc WHERE file = ?", (file,)).fetchone()
         run(
@@ -551,7 +552,7 @@ def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:
 
 
 def _clean(text: Any) -> Any:
-    """A text that SQLite can keep; anything else as it is."""
+    """Return a text that SQLite can store; any other value unchanged."""
     if isinstance(text, str) and not text.isascii():
         return text.encode("utf-8", "replace").decode("utf-8")
     return text
@@ -561,7 +562,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def _cleaned(value: Any) -> Any:
-    """The same fields with texts and numbers that can be encoded."""
+    """Return the same fields with texts and numbers that can be encoded."""
     if isinstance(value, dict):
         return {name: _cleaned(inner) for name, inner in value.items()}
     if isinstance(value, int) and abs(value) > _LARGEST:
@@ -570,7 +571,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path can be written as UTF-8; the few that cannot are left out."""
+    """Return whether a path can be written as UTF-8; the few others are not indexed."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -1,8 +1,7 @@
-"""The SQLite file of the catalog: where it lies, its schema, and what to do when it cannot be used.
+"""The SQLite file of the catalog: its path, its schema, and errors.
 
-Everything in it is derived from session files and can be made again, so that it is never repaired: a file
-that is damaged, or was made by something else, is deleted. Nothing is synchronized to disk, because a crash
-of the machine costs the catalog and nothing else.
+Everything in it is derived from session files, so it is never repaired: a file that is damaged, or that
+another program made, is deleted. Nothing is synced to disk: a crash of the machine loses only the catalog.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _PAGE = 16 << 10
@@ -85,20 +84,26 @@ CREATE INDEX usage_answer ON usage (answer) WHERE answer IS NOT NULL;
 CREATE INDEX usage_file ON usage (file);
 CREATE INDEX doc_copies ON doc (file) WHERE counted = 0;
 CREATE TABLE rollup (
-    file INTEGER NOT NULL, quarter INTEGER, model TEXT, long INTEGER NOT NULL,
+    file INTEGER NOT NULL, quarter INTEGER, model TEXT, size INTEGER NOT NULL,
     messages REAL, prompts REAL, answers REAL, calls REAL,
     input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
-    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
+    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL,
+    beyond_input REAL, beyond_output REAL, beyond_cache_read REAL, beyond_cache_write REAL,
+    beyond_cache_write_1h REAL
 );
 CREATE INDEX rollup_file ON rollup (file);
 CREATE TABLE rollup_hour (
-    file INTEGER NOT NULL, day TEXT, hour TEXT, model TEXT, long INTEGER NOT NULL,
+    file INTEGER NOT NULL, day TEXT, hour TEXT, model TEXT, size INTEGER NOT NULL,
     messages REAL, prompts REAL, answers REAL, calls REAL,
     input REAL, output REAL, cache_read REAL, cache_write REAL, total REAL, cost REAL,
-    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL
+    open_input REAL, open_output REAL, open_cache_read REAL, open_cache_write REAL, open_cache_write_1h REAL,
+    beyond_input REAL, beyond_output REAL, beyond_cache_read REAL, beyond_cache_write REAL,
+    beyond_cache_write_1h REAL
 );
 CREATE INDEX rollup_hour_file ON rollup_hour (file);
-CREATE TABLE rollup_tool (file INTEGER NOT NULL, quarter INTEGER, tool TEXT NOT NULL, calls INTEGER NOT NULL);
+CREATE TABLE rollup_tool (
+    file INTEGER NOT NULL, quarter INTEGER, model TEXT NOT NULL, tool TEXT NOT NULL, calls INTEGER NOT NULL
+);
 CREATE INDEX rollup_tool_file ON rollup_tool (file);
 CREATE TABLE reading (file INTEGER PRIMARY KEY, consumed INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE touched (file INTEGER NOT NULL, doc INTEGER NOT NULL, path TEXT NOT NULL);
@@ -121,7 +126,7 @@ CREATE VIEW spending AS SELECT
     usage.output, usage.cache_read, usage.cache_write, usage.total AS tokens, usage.cost, usage.counted
 FROM usage JOIN doc ON doc.id = usage.doc;
 CREATE VIEW tools AS SELECT
-    file AS session, datetime(quarter * 900, 'unixepoch') AS time, tool, calls
+    file AS session, datetime(quarter * 900, 'unixepoch') AS time, tool, model, calls
 FROM rollup_tool;
 """
 _TEXT = """
@@ -137,11 +142,11 @@ time to build, and a session that grows does not pay for the merging of large on
 
 
 class CatalogUnavailable(BranchlineError):
-    """The catalog cannot be used here, and why; whoever asks reads the session files instead."""
+    """The catalog cannot be used; callers read the session files instead."""
 
 
 class CatalogOff(CatalogUnavailable):
-    """The person turned the catalog off."""
+    """The settings turn the catalog off."""
 
 
 class CatalogMissing(CatalogUnavailable):
@@ -149,12 +154,12 @@ class CatalogMissing(CatalogUnavailable):
 
 
 def database_path(directory: str) -> str:
-    """The file of the catalog in a cache directory."""
+    """Return the file of the catalog in a cache directory."""
     return os.path.join(directory, f"catalog-{SCHEMA_VERSION}.db")
 
 
 class _Idle(msgspec.Struct, frozen=True):
-    """A connection that nobody uses, and the file that it is to."""
+    """An unused connection and the identity of its file."""
 
     process: int
     file: tuple[int, int]
@@ -168,7 +173,7 @@ _inherited: list[sqlite3.Connection] = []
 
 
 def release(directory: str, connection: sqlite3.Connection) -> None:
-    """Keep a connection for the next one who asks, instead of closing it."""
+    """Keep a connection for the next caller instead of closing it."""
     path = database_path(directory)
     file = _file_at(path)
     if file is None or connection.in_transaction:
@@ -208,20 +213,19 @@ def _file_at(path: str) -> tuple[int, int] | None:
 
 
 def connect(directory: str, *, create: bool = True) -> sqlite3.Connection:
-    """A connection in autocommit mode, to be given to :func:`release`. CatalogUnavailable says why not.
+    """Return a connection in autocommit mode, for :func:`release`. Raises CatalogUnavailable.
 
-    The directory is made for its owner alone, and so is the file. Without ``create`` a catalog that is not
-    there is not made.
+    Directory and file are private. Without ``create``, a missing catalog is not created.
     """
     try:
-        import sqlite3  # noqa: PLC0415  who lists nothing pays for none
+        import sqlite3  # noqa: PLC0415  only lists and searches need it
     except ImportError as problem:
         raise CatalogUnavailable(f"this Python has no SQLite: {problem}") from problem
     path = database_path(directory)
     if (kept := _kept(path)) is not None:
         return kept
     if not create and not os.path.exists(path):
-        raise CatalogMissing("there is none yet")
+        raise CatalogMissing("it has not been built yet")
     if (warning := filesystem_warning(directory)) is not None:
         raise CatalogUnavailable(warning.partition(":")[0] + ", where SQLite cannot share a database safely")
     try:
@@ -259,7 +263,7 @@ def _prepare(directory: str, path: str) -> None:
 
 
 def _make_private(path: str, mode: int) -> None:
-    """Take every right from other people; refuse what is a link or belongs to somebody else."""
+    """Remove all rights of other users. Raises CatalogUnavailable for a link or another user's file."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode) or status.st_uid != os.geteuid():
         raise CatalogUnavailable(f"{path} is a link or belongs to another user")
@@ -290,7 +294,9 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
     connection.execute(f"PRAGMA page_size = {_PAGE}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
-    if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:  # nobody was faster
+    if (
+        connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION
+    ):  # no other process was faster
         _make_tables(connection)
         connection.execute(_TEXT)
         for name, value in _TEXT_OPTIONS.items():
@@ -299,7 +305,7 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
     for version in range(1, SCHEMA_VERSION):  # of earlier releases; nothing reads them any more
-        _delete(os.path.join(os.path.dirname(path), f"catalog-{version}.db"))
+        delete_files(os.path.join(os.path.dirname(path), f"catalog-{version}.db"))
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -309,7 +315,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def in_memory() -> sqlite3.Connection:
-    """A catalog without a file and without words, for sums where there can be no other."""
+    """Return a catalog without file and full-text index, for sums if there can be no other."""
     import sqlite3  # noqa: PLC0415  as above
 
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -318,18 +324,19 @@ def in_memory() -> sqlite3.Connection:
 
 
 def delete_database(directory: str) -> None:
-    """Remove the catalog. Who has it open goes on with the removed one."""
-    _delete(database_path(directory))
+    """Delete the catalog. Processes that have it open continue with the deleted one."""
+    delete_files(database_path(directory))
 
 
-def _delete(path: str) -> None:
+def delete_files(path: str) -> None:
+    """Delete a database with the files that SQLite keeps beside it."""
     for ending in ("", "-wal", "-shm", "-journal"):
         with contextlib.suppress(OSError):
             os.unlink(path + ending)
 
 
 def is_damage(problem: Exception) -> bool:
-    """Whether an error of SQLite says that the file is bad, and not that it is busy or the disk is full."""
+    """Return whether a SQLite error means a damaged file, not a busy one or a full disk."""
     words = str(problem).lower()
     return any(
         sign in words

@@ -1,25 +1,25 @@
-"""What single sessions did, from the catalog: spending, models, tools, files, errors."""
+"""Details of single sessions from the catalog: usage, models, tools, files, errors."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from branchline.catalog.catalog import Catalog
-from branchline.catalog.documents import documents_of
-from branchline.catalog.statistics import roll_up
-from branchline.context.prices import LONG_CONTEXT, PriceList
-from branchline.formats import EntryLog
+from branchline.catalog.documents import Document
+from branchline.catalog.statistics import UNPRICED_TOTALS, roll_up
+from branchline.context.prices import PriceList, size_class, tokens_beyond
+from branchline.views.query import Term
 from branchline.views.session_details import SessionDetails
 
-__all__ = ["CostEstimate", "cost_of", "details_of"]
+__all__ = ["CostEstimate", "cost_of", "details_of", "files_costing"]
 
 _MOST_FILES = 200
 
 
 def details_of(catalog: Catalog, files: Collection[int], prices: PriceList) -> dict[int, SessionDetails]:
-    """The details of these files, by their numbers in the catalog."""
+    """Return the details of these files, by their numbers in the catalog."""
     with catalog.guarded():
         run = catalog.connection.execute
         roll_up(catalog)
@@ -31,23 +31,22 @@ def details_of(catalog: Catalog, files: Collection[int], prices: PriceList) -> d
         estimated: set[int] = set()
         unknown: set[int] = set()
         models: dict[int, list[str]] = defaultdict(list)
-        for file, model, long, total, recorded, *spent in run(
-            "SELECT file, model, long, total(total), total(cost), total(open_input),"
-            " total(open_output), total(open_cache_read), total(open_cache_write), total(open_cache_write_1h)"
+        for file, model, size, total, recorded, *spent in run(
+            f"SELECT file, model, size, total(total), total(cost), {UNPRICED_TOTALS}"
             " FROM rollup JOIN temp.wanted USING (file) WHERE model IS NOT NULL"
-            " GROUP BY file, model, long ORDER BY total(answers) DESC"
+            " GROUP BY file, model, size ORDER BY total(answers) DESC"
         ):
             tokens[file] += total
             cost[file] += recorded
             if model and model not in models[file]:
                 models[file].append(model)
             if any(spent[:4]):
-                rates = prices.rates(model, long=bool(long))
+                rates = prices.rates(model, size=size)
                 if rates is None:
                     unknown.add(file)
                 else:
                     estimated.add(file)
-                    cost[file] += rates.cost(*spent)
+                    cost[file] += rates.cost(*spent[:5], beyond=spent[5:])
         tools: dict[int, dict[str, int]] = defaultdict(dict)
         for file, tool, calls in run(
             "SELECT file, tool, sum(calls) FROM rollup_tool JOIN temp.wanted USING (file)"
@@ -68,7 +67,7 @@ def details_of(catalog: Catalog, files: Collection[int], prices: PriceList) -> d
         )
     return {
         file: SessionDetails(
-            tokens=_whole(tokens[file]),
+            tokens=whole(tokens[file]),
             cost=None if file in unknown and not cost[file] else cost[file],
             estimated=file in estimated,
             models=tuple(models[file]),
@@ -80,37 +79,59 @@ def details_of(catalog: Catalog, files: Collection[int], prices: PriceList) -> d
     }
 
 
+def files_costing(catalog: Catalog, term: Term, prices: PriceList) -> set[int]:
+    """The files whose cost a term allows, recorded or estimated; without those of unknown cost."""
+    with catalog.guarded():
+        run = catalog.connection.execute
+        roll_up(catalog)
+        costs = dict.fromkeys((file for (file,) in run("SELECT id FROM file")), 0.0)
+        unknown = set[int]()
+        for file, model, size, recorded, *spent in run(
+            f"SELECT file, ifnull(model, ''), size, total(cost), {UNPRICED_TOTALS}"
+            " FROM rollup GROUP BY 1, 2, 3"
+        ):
+            costs[file] += recorded
+            if any(spent[:4]):
+                rates = prices.rates(model, size=size)
+                if rates is None:
+                    unknown.add(file)
+                else:
+                    costs[file] += rates.cost(*spent[:5], beyond=spent[5:])
+    return {file for file, cost in costs.items() if (cost or file not in unknown) and term.allows(cost)}
+
+
 class CostEstimate(NamedTuple):
-    """What a session cost."""
+    """The cost of a session."""
 
     cost: float
-    """What was recorded, and what the other tokens cost by public prices."""
+    """The recorded cost, plus that of the other tokens at public prices."""
     estimated: bool
     unpriced: float
-    """Tokens whose price nobody knows."""
+    """Tokens without a known price."""
 
 
-def cost_of(transcript: EntryLog, prices: PriceList) -> CostEstimate:
-    """The cost of everything in one session that was read, as the statistics would say it."""
+def cost_of(documents: Iterable[Document], prices: PriceList) -> CostEstimate:
+    """Return the cost of all documents of a session, as in the statistics."""
     cost = unpriced = 0.0
     estimated = False
-    for document in documents_of(transcript):
+    for document in documents:
         spent = document.spending
         if spent is None:
             continue
-        tokens = (spent.input, spent.output, spent.cache_read, spent.cache_write)
+        tokens = (spent.input, spent.output, spent.cache_read, spent.cache_write, spent.cache_write_1h)
         if spent.cost is not None:
             cost += spent.cost
         elif any(tokens):
-            long = spent.input + spent.cache_read + spent.cache_write > LONG_CONTEXT
-            rates = prices.rates(spent.model, long=long)
+            size = size_class(spent.input + spent.cache_read + spent.cache_write)
+            rates = prices.rates(spent.model, size=size)
             if rates is None:
                 unpriced += spent.total
             else:
                 estimated = True
-                cost += rates.cost(*tokens, spent.cache_write_1h)
+                cost += rates.cost(*tokens, beyond=tokens_beyond(*tokens))
     return CostEstimate(cost, estimated, unpriced)
 
 
-def _whole(number: float) -> int | float:
+def whole(number: float) -> int | float:
+    """Return a sum as an integer if it is one."""
     return int(number) if number.is_integer() else number

@@ -1,7 +1,7 @@
-"""The text of a session as documents, one for each message, and what each of them spent.
+"""The text of a session as documents, one for each message, with its usage.
 
-Said is what people and models wrote; tools is what was handed to tools and what came back. Everything in a
-file counts, whatever branch it is on.
+``said`` is the text of users and models; ``tools`` is the input and output of tools. Everything in a file
+counts, on any branch.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Spending(NamedTuple):
 
 
 class Document(NamedTuple):
-    """One entry of a session that says, calls or spends something."""
+    """An entry of a session with text, tool calls or usage."""
 
     position: int
     entry: str
@@ -93,14 +93,14 @@ class Document(NamedTuple):
     files: tuple[str, ...]
     """The files that its tool calls name."""
     model: str
-    """``provider/model`` of an answer; empty where nobody answers."""
+    """``provider/model`` of an answer; empty for other entries."""
     failed: bool
     """Whether it is the result of a failed call, or a failed answer."""
     spending: Spending | None
 
 
 def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
-    """The documents of a session that was read, from a position on. Payloads are decoded in chunks."""
+    """Yield the documents of a session from a position on. Payloads are decoded in chunks."""
     reading, tree = transcript.reading, transcript.tree
     active = _active(transcript)
     inherited, skipped = reading.inherited_entries, reading.counted_elsewhere
@@ -137,7 +137,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
 
 
 def _texts(transcript: EntryLog, positions: Sequence[int]) -> Iterator[tuple[int, ByteRange, EntryText]]:
-    """What these entries say, without those that say nothing."""
+    """Yield the texts of these entries, without those that have none."""
     reading, texts = transcript.reading, transcript.format.texts
     number = 0
     while number < len(positions):
@@ -162,15 +162,15 @@ def _texts(transcript: EntryLog, positions: Sequence[int]) -> Iterator[tuple[int
 
 
 def off_path(transcript: EntryLog, end: int) -> list[int]:
-    """The positions before ``end`` that are not on the active path."""
+    """Return the positions before ``end`` that are not on the active path."""
     active = _active(transcript)
     return [] if active is None else [place for place in range(end) if place not in active]
 
 
 def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None]:
-    """What the last entries before ``end`` spent, in formats that write one answer in several records.
+    """Return the usage of the last entries before ``end``, in formats with several records per answer.
 
-    The record that counts is known when the last of them is written.
+    Only the last of these records tells which one counts.
     """
     if type(transcript.format.reader).merge_answers is FormatReader.merge_answers:
         return {}
@@ -185,7 +185,7 @@ def spending_before(transcript: EntryLog, end: int) -> dict[int, Spending | None
 
 
 def traits_of(transcript: EntryLog) -> frozenset[str]:
-    """What ``is:`` can ask for in a search: ``branch``, ``abandoned``, ``compacted``, ``fork``."""
+    """Return the traits that ``is:`` finds: ``branch``, ``abandoned``, ``compacted``, ``fork``."""
     reading, tree = transcript.reading, transcript.tree
     traits = set()
     active = _active(transcript)
@@ -201,7 +201,7 @@ def traits_of(transcript: EntryLog) -> frozenset[str]:
 
 
 def _active(transcript: EntryLog) -> set[int] | None:
-    """The positions on the active path; None where these are all."""
+    """Return the positions on the active path; None if these are all."""
     reading, tree = transcript.reading, transcript.tree
     path = tree.path_positions(reading.leaf) if reading.leaf != ROOT else []
     if len(path) == len(tree):
@@ -215,7 +215,7 @@ def _hash(words: str) -> int:
 
 
 def text_of(entry: Entry) -> EntryText | None:
-    """What a decoded entry says; None for what is no document."""
+    """Return the text of a decoded entry; None if it is not a document."""
     match entry:
         case MessageEntry(message=AssistantMessage() as message):
             return _answer(entry, message)
@@ -301,7 +301,7 @@ def _spending(model: str, usage: Usage, answer: str | None, *, priced: bool) -> 
 
 
 def _number(value: Any) -> int | float:
-    """A number that SQLite can keep and add up; what no program can have spent counts as nothing."""
+    """Return a number that SQLite can store and add; impossible amounts count as 0."""
     if type(value) is int and 0 <= value <= _LARGEST:
         return value
     if not isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Vectors of messages, for a search by meaning: one SQLite file of its own that may vanish at any time.
+"""Vectors of messages for semantic search, in a SQLite file that may be deleted at any time.
 
 Nothing else depends on it. Vectors belong to one embedder; those of another are deleted. A vector is kept for
 each message, not for each copy of it in forks.
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import mul
 from typing import NamedTuple, Self
 
-from branchline.catalog.database import CatalogUnavailable, is_damage
+from branchline.catalog.database import CatalogUnavailable, delete_files, is_damage
 
 __all__ = ["Embeddings", "Similar"]
 
@@ -34,7 +34,7 @@ class Embeddings:
     """The vectors of one embedder, for a ``with`` block."""
 
     def __init__(self, directory: str, embedder: str) -> None:
-        """CatalogUnavailable if the file cannot be used. ``directory`` exists and is private."""
+        """Raises CatalogUnavailable if the file cannot be used. ``directory`` exists and is private."""
         self._path = os.path.join(directory, _NAME)
         try:
             self._connection = self._opened(embedder)
@@ -47,7 +47,7 @@ class Embeddings:
         except sqlite3.Error as problem:
             if not is_damage(problem):
                 raise
-            _delete(self._path)
+            delete_files(self._path)
             return _connected(self._path, embedder)
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class Embeddings:
         self._connection.close()
 
     def missing(self, marks: Iterable[int]) -> set[int]:
-        """Which of these messages have no vector yet."""
+        """Return those messages that have no vector yet."""
         wanted = list(marks)
         found: set[int] = set()
         with self._guarded():
@@ -68,7 +68,7 @@ class Embeddings:
         return set(wanted) - found
 
     def put(self, marks: Sequence[int], vectors: Sequence[array[float]]) -> None:
-        """Keep vectors."""
+        """Store vectors."""
         with self._guarded():
             self._connection.executemany(
                 "INSERT OR REPLACE INTO vector VALUES (?, ?)",
@@ -76,7 +76,7 @@ class Embeddings:
             )
 
     def nearest(self, vector: array[float], limit: int) -> list[Similar]:
-        """The most similar messages, best first."""
+        """Return the most similar messages, best first."""
         with self._guarded():
             rows = self._connection.execute("SELECT mark, data FROM vector")
             scored = (
@@ -93,7 +93,7 @@ class Embeddings:
         except sqlite3.Error as problem:
             if is_damage(problem):
                 self._connection.close()
-                _delete(self._path)
+                delete_files(self._path)
             raise CatalogUnavailable(str(problem)) from problem
 
 
@@ -114,9 +114,3 @@ def _connected(path: str, embedder: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _delete(path: str) -> None:
-    for ending in ("", "-journal", "-wal", "-shm"):
-        with contextlib.suppress(OSError):
-            os.unlink(path + ending)

@@ -1,4 +1,4 @@
-"""What a look at one session file yields, in the form that the catalog keeps."""
+"""Facts about one session file, in the form that the catalog stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class FileRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a file says about itself, without what only its place tells: the program, a title elsewhere."""
+    """The facts in a file, without those that only its location tells: the agent, a title elsewhere."""
 
     row: SessionRow
     format: str
@@ -38,7 +38,7 @@ class FileRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class CatalogFile(msgspec.Struct, frozen=True):
-    """A file as the catalog knows it."""
+    """The entry of a file in the catalog."""
 
     id: int
     device: int
@@ -66,7 +66,7 @@ class CatalogFile(msgspec.Struct, frozen=True):
         return FileStamp(self.device, self.inode, self.size, self.modified_ns, self.changed_ns)
 
     def is_current(self, stamp: FileStamp | None) -> bool:
-        """Whether the file with this stamp is the one that was read.
+        """Return whether the file with this stamp is the one that was read.
 
         A file that changed less than two seconds before it was read may have changed again without a new
         time, so it is read once more.
@@ -75,20 +75,20 @@ class CatalogFile(msgspec.Struct, frozen=True):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether all text that the record knows of is in the index."""
+        """Whether all text of the record is in the index."""
         return self.indexed == self.consumed
 
     def is_extended_by(self, read: Read, size: int) -> bool:
-        """Whether the file only grew since it was read."""
+        """Return whether the file only grew since it was read."""
         return self.tail != b"" and size >= self.consumed and tail_hash(read, self.consumed) == self.tail
 
     def decoded(self) -> FileRecord:
-        """The record itself."""
+        """Return the record."""
         return decode_record(self.record)
 
 
 class TextUpdate(msgspec.Struct, frozen=True):
-    """The text of a file from one entry on, as the index takes it."""
+    """The text of a file from one entry on, for the index."""
 
     start: int
     """The first entry that is new; 0 replaces all text of the file."""
@@ -105,7 +105,7 @@ class TextUpdate(msgspec.Struct, frozen=True):
 
 
 class FileUpdate(msgspec.Struct, frozen=True):
-    """A file that was read: what the catalog is to know of it."""
+    """The new catalog entry of a file that was read."""
 
     path: str
     stamp: FileStamp
@@ -125,14 +125,14 @@ class FileUpdate(msgspec.Struct, frozen=True):
 
     @property
     def settled(self) -> bytes | None:
-        """The packed stamp, None where the file may have changed since without a new one."""
+        """The packed stamp; None if the file may have changed since without a new one."""
         if self.stamp.changed_ns + _RACE_NS >= self.checked_ns:
             return None
         return self.stamp.packed or None
 
 
 def shape_hash(tree: Tree, end: int) -> bytes:
-    """A hash of the names and types of the first entries of a tree."""
+    """Return a hash of the ids and types of the first entries of a tree."""
     import hashlib  # noqa: PLC0415  who only asks needs none
 
     text = "\n".join((*tree.keys[:end], *tree.types[:end]))
@@ -140,7 +140,7 @@ def shape_hash(tree: Tree, end: int) -> bytes:
 
 
 def tail_hash(read: Read, end: int) -> bytes:
-    """A hash of the last bytes before an offset."""
+    """Return a hash of the last bytes before an offset."""
     import hashlib  # noqa: PLC0415  as above
 
     size = min(end, _TAIL)
@@ -162,7 +162,7 @@ _DEFAULTS = (
 
 
 def record_fields(record: FileRecord) -> dict[str, Any]:
-    """A record as plain values; what a row says by default is left out, as that takes time to decode."""
+    """Return a record as plain values, without defaults, which take time to decode."""
     values = zip(_NAMES, msgspec.structs.astuple(record.row), _DEFAULTS, strict=True)
     row = {name: value for name, value, default in values if value != default and name not in _OF_PLACES}
     return msgspec.structs.asdict(record) | {"row": row}

@@ -1,10 +1,11 @@
-"""Questions in SQL, for people: four views, read-only, for a few seconds at most.
+"""SQL queries over four views, read-only and with a time limit.
 
 The tables behind the views may change with any version; the views and their columns are documented.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from typing import Any, NamedTuple
@@ -22,11 +23,11 @@ _REFUSED = ("prohibited", "not authorized", "vtable constructor failed")
 
 
 class SqlProblem(ValueError):
-    """A statement that is refused, wrong, or takes too long."""
+    """A statement that is refused, invalid or too slow."""
 
 
 class SqlResult(NamedTuple):
-    """The answer; ``cut`` where there are more rows than anybody reads."""
+    """The rows; ``cut`` if there are more than are returned."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -36,7 +37,7 @@ class SqlResult(NamedTuple):
 
 
 def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
-    """The answer to one SELECT statement over the views. SqlProblem says what is wrong with it."""
+    """Run one SELECT statement over the views. Raises SqlProblem if that fails."""
     with catalog.guarded():
         roll_up(catalog)
     connection = catalog.connection
@@ -53,7 +54,7 @@ def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
             raise SqlProblem(f"the statement took longer than {seconds:g} s and was stopped") from None
         if any(sign in str(problem) for sign in _REFUSED):
             raise SqlProblem(f"only SELECT over {', '.join(VIEWS)} is allowed: {problem}") from None
-        raise SqlProblem(str(problem)) from None
+        raise SqlProblem(f"{problem}{_hint(connection, statement, str(problem))}") from None
     finally:
         connection.set_progress_handler(None, 0)
         connection.set_authorizer(None)
@@ -65,14 +66,29 @@ def ask(catalog: Catalog, statement: str, *, seconds: float) -> SqlResult:
     return SqlResult(columns, rows[:_MOST], len(rows) > _MOST)
 
 
+def _hint(connection: sqlite3.Connection, statement: str, problem: str) -> str:
+    """What there is, where a statement names a table or a column that there is not."""
+    if problem.startswith("no such table"):
+        return f"; the views are {', '.join(VIEWS)}"
+    if not problem.startswith("no such column"):
+        return ""
+    named = [view for view in VIEWS if re.search(rf"\b{view}\b", statement, re.IGNORECASE)]
+    hints = []
+    for view in named:
+        columns = connection.execute(f"SELECT * FROM {view} LIMIT 0").description
+        hints.append(f"; {view} has {', '.join(name for name, *_rest in columns)}")
+    return "".join(hints)
+
+
 def _authorize(
     action: int, first: str | None, second: str | None, database: str | None, source: str | None
 ) -> int:
-    """Whether a step of a statement is allowed. Counts and common table expressions have no database."""
+    """Authorize a step of a statement. Counts and common table expressions have no database."""
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second == "load_extension" else sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_READ and (database is None or first in VIEWS or source in VIEWS):
+    named = {name.lower() for name in (first, source) if name is not None}  # as the statement writes them
+    if action == sqlite3.SQLITE_READ and (database is None or named.intersection(VIEWS)):
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY

@@ -1,10 +1,10 @@
-"""Sums over what was said and spent, grouped by any keys, out of roll-ups per file.
+"""Sums of messages and usage, grouped by any keys, from roll-ups per file.
 
-There are two: by the quarter of an hour, from which days of any time zone can be told, and by the hour of
-this machine's zone, which has a third of the rows and is what people ask for.
+There are two roll-ups: by quarter of an hour, which gives the days of any time zone, and by hour of this
+machine's zone, which has a third of the rows and is the usual one.
 
-Everything counts once: a copy that a fork took along counts where it was first seen, unless that is out of
-scope. Recorded cost is summed as it is; tokens without one are kept apart, by model, to be priced.
+Everything counts once: a copy in a fork counts where it was first seen, unless that is out of scope. Recorded
+costs are summed; tokens without one are summed separately, by model, and priced later.
 """
 
 from __future__ import annotations
@@ -15,34 +15,21 @@ from operator import add
 from typing import Any, NamedTuple
 
 from branchline.catalog.catalog import Catalog
-from branchline.context.prices import LONG_CONTEXT
+from branchline.context.prices import CONTEXT_SIZES, FULL_RATE_TOKENS
 from branchline.views.stats import Dimension
 
-__all__ = ["OpenTokens", "Period", "ScopeFile", "Sums", "repeated", "roll_up", "sums"]
+__all__ = ["UNPRICED_TOTALS", "OpenTokens", "Period", "ScopeFile", "Sums", "repeated", "roll_up", "sums"]
 
 _QUARTER = 900_000
-_FIGURES = (
-    "messages",
-    "prompts",
-    "answers",
-    "calls",
-    "input",
-    "output",
-    "cache_read",
-    "cache_write",
-    "total",
-    "cost",
-    "open_input",
-    "open_output",
-    "open_cache_read",
-    "open_cache_write",
-    "open_cache_write_1h",
-)
-_ROLLED = ", ".join(("file", "quarter", "model", "long", *_FIGURES))
-_HOURLY = ", ".join(("file", "day", "hour", "model", "long", *_FIGURES))
+_SUMMED = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost")
+_KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+_UNPRICED = (*(f"open_{kind}" for kind in _KINDS), *(f"beyond_{kind}" for kind in _KINDS))
+_FIGURES = ("messages", "prompts", "answers", *_SUMMED, *_UNPRICED)
+_ROLLED = ", ".join(("file", "quarter", "model", "size", *_FIGURES))
+_HOURLY = ", ".join(("file", "day", "hour", "model", "size", *_FIGURES))
 _HOURS = (
     "SELECT file, date(quarter * 900, 'unixepoch', 'localtime'),"
-    " strftime('%H', quarter * 900, 'unixepoch', 'localtime'), model, long,"
+    " strftime('%H', quarter * 900, 'unixepoch', 'localtime'), model, size,"
     f" {', '.join(f'total({name})' for name in _FIGURES)} FROM {{table}} WHERE {{where}}"
     " GROUP BY 1, 2, 3, 4, 5"
 )
@@ -50,23 +37,41 @@ _ZONE = " || ' ' || ".join(
     f"datetime({seconds}, 'unixepoch', 'localtime')"
     for seconds in range(1_577_836_800, 1_900_000_000, 15_811_200)
 )
-"""What tells this machine's time zone from others: the date and time at moments twice a year."""
-_SUMMED = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost")
-_UNPRICED = ("open_input", "open_output", "open_cache_read", "open_cache_write", "open_cache_write_1h")
-_OPEN = "CASE WHEN spent.cost IS NULL THEN spent.{0} ELSE 0 END"
+"""Identifies this machine's time zone: the local date and time at two moments of each year."""
+UNPRICED_TOTALS = ", ".join(f"total({name})" for name in _UNPRICED)
+"""The columns of ``OpenTokens.tokens`` and ``beyond`` over rows of a roll-up."""
+_OPEN = "CASE WHEN spent.cost IS NULL THEN {0} ELSE 0 END"
+_CONTEXT = "spent.input + spent.cache_read + spent.cache_write"
+_SIZE = " + ".join(f"({_CONTEXT} > {size})" for size in CONTEXT_SIZES)
+"""The ``size_class`` of a request."""
+_HOUR = f"max(0, spent.cache_write_1h - {FULL_RATE_TOKENS})"
+_BEYOND = (
+    f"max(0, spent.input - {FULL_RATE_TOKENS})",
+    f"max(0, spent.output - {FULL_RATE_TOKENS})",
+    f"max(0, spent.cache_read - {FULL_RATE_TOKENS})",
+    f"max(0, spent.cache_write - spent.cache_write_1h - {FULL_RATE_TOKENS}) + {_HOUR}",
+    _HOUR,
+)
+"""The ``tokens_beyond`` of a call."""
+_OPEN_FIGURES = ", ".join(
+    f"total({_OPEN.format(tokens)})"
+    for tokens in (
+        *(f"spent.{kind}" for kind in _KINDS),
+        *_BEYOND,
+    )
+)
 _GROUPED = f"""
 SELECT doc.file, doc.ms / {_QUARTER},
     CASE WHEN spent.model IS NOT NULL THEN spent.model
          WHEN doc.role = 'assistant' THEN doc.model END,
-    ifnull(spent.input + spent.cache_read + spent.cache_write > {LONG_CONTEXT}, 0),
+    ifnull({_SIZE}, 0),
     total(doc.type = 'message' AND {{said}}), total(doc.type = 'message' AND doc.role = 'user' AND {{said}}),
     total(doc.type = 'message' AND doc.role = 'assistant' AND {{said}}),
     total(CASE WHEN doc.role = 'assistant' AND doc.tool <> '' AND {{said}}
           THEN 1 + length(doc.tool) - length(replace(doc.tool, char(10), '')) ELSE 0 END),
     total(spent.input), total(spent.output), total(spent.cache_read), total(spent.cache_write),
     total(spent.total), total(spent.cost),
-    total({_OPEN.format("input")}), total({_OPEN.format("output")}), total({_OPEN.format("cache_read")}),
-    total({_OPEN.format("cache_write")}), total({_OPEN.format("cache_write_1h")})
+    {_OPEN_FIGURES}
 FROM doc LEFT JOIN usage AS spent ON spent.doc = doc.id AND {{spent}}
 WHERE {{where}} AND doc.type <> 'custom_message' GROUP BY 1, 2, 3, 4
 """
@@ -79,7 +84,7 @@ _EXTRA = _GROUPED.format(where="doc.id IN (SELECT id FROM temp.extra)", said=1, 
 
 
 class ScopeFile(NamedTuple):
-    """A file that counts, and what its sums are grouped by."""
+    """A file that counts, and the keys of its sums."""
 
     file: int
     agent: str
@@ -89,9 +94,9 @@ class ScopeFile(NamedTuple):
 
 
 class Period(NamedTuple):
-    """The first and the last day that count, as ISO dates; None where it is open.
+    """The first and the last day that count, as ISO dates; None for no limit.
 
-    Days are those of this machine, or of a zone so many seconds east of Greenwich.
+    Days are those of this machine, or of a zone ``offset`` seconds east of UTC.
     """
 
     since: str | None = None
@@ -103,12 +108,12 @@ class OpenTokens(NamedTuple):
     """Tokens whose cost was not recorded."""
 
     model: str
-    long: bool
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-    cache_write_1h: float
+    size: int
+    """The ``size_class`` of the requests."""
+    tokens: tuple[float, ...]
+    """Of each kind, in the order of ``Rates``."""
+    beyond: tuple[float, ...]
+    """Those of them that ``tokens_beyond`` counts."""
 
 
 class Sums(NamedTuple):
@@ -130,7 +135,7 @@ class Sums(NamedTuple):
 
 
 def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], period: Period) -> list[Sums]:
-    """The groups of these keys, in no order. ``tool`` counts calls and sessions only."""
+    """Return the groups of these keys, unordered. ``tool`` counts calls and sessions only."""
     with catalog.guarded():
         run = catalog.connection.execute
         _prepare(catalog, scope)
@@ -142,12 +147,12 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
             where += " AND model IS NOT NULL"
         said = ("answers", "0", "answers") if "model" in by else ("messages", "prompts", "answers")
         keys = "".join(f"{name}, " for name in names)
-        columns = ", ".join(f"total({name})" for name in (*said, *_SUMMED, *_UNPRICED))
+        columns = ", ".join((*(f"total({name})" for name in (*said, *_SUMMED)), UNPRICED_TOTALS))
         source = f"FROM {_rolled(run, period)} JOIN temp.scope AS scope USING (file) WHERE {where}"
         size = len(by)
         # By model in any case: tokens without a recorded cost are priced by it.
         numbers = ", ".join(map(str, range(1, size + 3)))
-        query = f"SELECT {keys} ifnull(model, ''), long, {columns} {source} GROUP BY {numbers}"
+        query = f"SELECT {keys} ifnull(model, ''), size, {columns} {source} GROUP BY {numbers}"
         figures: dict[tuple[str, ...], list[float]] = {}
         opened: dict[tuple[str, ...], list[OpenTokens]] = {}
         for row in run(query, values):
@@ -156,7 +161,9 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
             before = figures.get(key)
             figures[key] = list(summed if before is None else map(add, before, summed))
             if any(tokens[:4]):
-                opened.setdefault(key, []).append(OpenTokens(row[size], bool(row[size + 1]), *tokens))
+                opened.setdefault(key, []).append(
+                    OpenTokens(row[size], row[size + 1], tokens[:5], tokens[5:])
+                )
         group = f"GROUP BY {', '.join(map(str, range(1, size + 1)))}" if by else ""
         sessions = {
             tuple(map(_text, row[:size])): row[size]
@@ -168,7 +175,7 @@ def sums(catalog: Catalog, scope: Iterable[ScopeFile], by: Sequence[Dimension], 
 
 
 def _rolled(run: Any, period: Period) -> str:
-    """What to sum over: a roll-up itself, unless copies count in this scope."""
+    """Return the table to sum over: a roll-up, unless copies count in this scope."""
     (more,) = run("SELECT EXISTS (SELECT 1 FROM temp.more)").fetchone()
     if period.offset is None:
         return "rolled_hour" if more else "main.rollup_hour AS rolled_hour"
@@ -176,7 +183,7 @@ def _rolled(run: Any, period: Period) -> str:
 
 
 def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> int:
-    """How many messages in the scope are copies of others that count."""
+    """Return how many messages in the scope are copies of others that count."""
     with catalog.guarded():
         _prepare(catalog, scope)
         where, values = _conditions(period, _date(period, f"doc.ms / {_QUARTER}"))
@@ -190,7 +197,7 @@ def repeated(catalog: Catalog, scope: Iterable[ScopeFile], period: Period) -> in
 
 
 def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
-    """Bring the roll-up up to date and make the view ``rolled``: the scope, and copies that count in it."""
+    """Update the roll-ups and create the views of the scope, with the copies that count in it."""
     run, many = catalog.connection.execute, catalog.connection.executemany
     run("CREATE TEMP TABLE IF NOT EXISTS scope (file INTEGER PRIMARY KEY, agent, directory, session, branch)")
     run("DELETE FROM temp.scope")
@@ -211,15 +218,16 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
     run(f"CREATE TEMP TABLE IF NOT EXISTS more_hour ({_HOURLY})")
     run("DELETE FROM temp.more_hour")
     run(f"INSERT INTO temp.more_hour {_HOURS.format(table='temp.more', where=1)}")
-    run("CREATE TEMP TABLE IF NOT EXISTS more_tool (file, quarter, tool, calls)")
+    run("CREATE TEMP TABLE IF NOT EXISTS more_tool (file, quarter, model, tool, calls)")
     run("DELETE FROM temp.more_tool")
     many(
-        "INSERT INTO temp.more_tool VALUES (?, ?, ?, ?)", _calls(run, "doc.id IN (SELECT id FROM temp.extra)")
+        "INSERT INTO temp.more_tool VALUES (?, ?, ?, ?, ?)",
+        _calls(run, "doc.id IN (SELECT id FROM temp.extra)"),
     )
     run(
         "CREATE TEMP VIEW IF NOT EXISTS rolled_tool AS"
-        " SELECT file, quarter, tool, calls FROM main.rollup_tool"
-        " UNION ALL SELECT file, quarter, tool, calls FROM temp.more_tool"
+        " SELECT file, quarter, model, tool, calls FROM main.rollup_tool"
+        " UNION ALL SELECT file, quarter, model, tool, calls FROM temp.more_tool"
     )
     run(
         f"CREATE TEMP VIEW IF NOT EXISTS rolled AS SELECT {_ROLLED} FROM main.rollup"
@@ -232,7 +240,7 @@ def _prepare(catalog: Catalog, scope: Iterable[ScopeFile]) -> None:
 
 
 def roll_up(catalog: Catalog) -> None:
-    """Bring the sums per file up to date."""
+    """Update the sums per file."""
     run, many = catalog.connection.execute, catalog.connection.executemany
     stale = [file for (file,) in run("SELECT id FROM file WHERE NOT rolled AND indexed >= 0")]
     (zone,) = run(f"SELECT {_ZONE}").fetchone()
@@ -240,8 +248,7 @@ def roll_up(catalog: Catalog) -> None:
     moved = known is None or known[0] != zone
     if not stale and not moved:
         return
-    run("BEGIN IMMEDIATE")
-    try:
+    with catalog.transaction():
         if moved:  # the hours are those of another zone
             run("DELETE FROM rollup_hour")
             run(f"INSERT INTO rollup_hour {_HOURS.format(table='rollup', where=1)}")
@@ -253,23 +260,21 @@ def roll_up(catalog: Catalog) -> None:
             run(f"INSERT INTO rollup {_COUNTED}", (file,))
             run(f"INSERT INTO rollup_hour {_HOURS.format(table='rollup', where='file = ?')}", (file,))
             calls = _calls(run, "doc.counted = 1 AND doc.file = ?", (file,))
-            many("INSERT INTO rollup_tool VALUES (?, ?, ?, ?)", calls)
+            many("INSERT INTO rollup_tool VALUES (?, ?, ?, ?, ?)", calls)
             run("UPDATE file SET rolled = 1 WHERE id = ?", (file,))
-    except BaseException:
-        run("ROLLBACK")
-        raise
-    run("COMMIT")
 
 
 def _calls(run: Any, where: str, values: tuple[int, ...] = ()) -> list[tuple[Any, ...]]:
-    """How often tools were called in some documents, by file and quarter of an hour."""
-    calls: Counter[tuple[int, int | None, str]] = Counter()
+    """Return the calls of each tool in some documents, by file, quarter of an hour and model."""
+    calls: Counter[tuple[int, int | None, str, str]] = Counter()
     rows = run(
-        f"SELECT file, ms / {_QUARTER}, tool FROM doc WHERE {where} AND tool <> '' AND role = 'assistant'",
+        f"SELECT doc.file, doc.ms / {_QUARTER}, ifnull(usage.model, doc.model), doc.tool"
+        " FROM doc LEFT JOIN usage ON usage.doc = doc.id"
+        f" WHERE {where} AND doc.tool <> '' AND doc.role = 'assistant'",
         values,
     )
-    for file, quarter, tools in rows:
-        calls.update((file, quarter, tool) for tool in tools.split("\n"))
+    for file, quarter, model, tools in rows:
+        calls.update((file, quarter, model, tool) for tool in tools.split("\n"))
     return [(*key, count) for key, count in calls.items()]
 
 

@@ -1,7 +1,7 @@
-"""Text as the full-text index sees it: CJK characters set apart, parts of camelCase names beside them.
+"""Text for the full-text index: CJK characters separated, camelCase names followed by their parts.
 
-The tokenizer splits at everything that is neither a letter nor a digit and drops case and accents, so that
-``snake_case``, paths and phrases over punctuation need nothing more. A run of Chinese or Japanese would be
+The tokenizer splits at everything that is neither a letter nor a digit and drops case and accents, which
+suffices for ``snake_case``, paths and phrases with punctuation. A run of Chinese or Japanese would be
 one token, and so would a camelCase name; those are prepared here, for text and queries alike.
 """
 
@@ -32,10 +32,10 @@ _PREFIX_FROM = 3
 
 
 def prepared(texts: Sequence[str]) -> list[str]:
-    """The texts to give to the tokenizer.
+    """Return the texts for the tokenizer.
 
-    Texts in ASCII, which nearly all are, are looked at together: most of them are so short that a look at
-    each would cost more than what is in it.
+    ASCII texts, which are nearly all, are scanned together: most are so short that scanning each of them
+    would take longer.
     """
     ready = [text if text.isascii() else _spaced(_encodable(text)) for text in texts]
     data = "\n".join(ready).encode()
@@ -46,10 +46,10 @@ def prepared(texts: Sequence[str]) -> list[str]:
 
 
 def _parts(data: bytes, ends: list[int]) -> dict[int, dict[str, None]]:
-    """The parts of the camelCase names in some texts, by the number of the text; ``ends`` tells these apart.
+    """Return the parts of the camelCase names in some texts, by number of the text; ``ends`` separates them.
 
-    Whether there are any is asked of a copy in which letters of one kind are the same letter, because a
-    search for two bytes is the fastest question there is.
+    They are found in a copy that has one letter for each kind of letter, because a search for two bytes is
+    the fastest.
     """
     shape = data.translate(_SHAPE)
     found: dict[int, dict[str, None]] = {}
@@ -66,18 +66,18 @@ def _parts(data: bytes, ends: list[int]) -> dict[int, dict[str, None]]:
 
 @lru_cache(maxsize=8192)
 def _split(name: bytes) -> str:
-    """The parts of a name; empty where it has only one."""
+    """Return the parts of a name; empty if it has only one."""
     text = name.decode()
     return "" if text.islower() or text.isupper() or text.istitle() else " ".join(_PART.findall(text))
 
 
 def has_tokens(text: str) -> bool:
-    """Whether the tokenizer sees anything in it."""
+    """Return whether the tokenizer finds any token in a text."""
     return any(map(str.isalnum, text))
 
 
 def expression(text: str, *, prefix: bool = False) -> str:
-    """The FTS5 phrase that finds a word or phrase; with ``prefix`` its last token may go on."""
+    """Return the FTS5 phrase that finds a word or phrase; with ``prefix``, its last token is a prefix."""
     plain = _spaced(_encodable(text).replace("\0", " ")).strip()
     last = plain.split()[-1] if plain else ""
     star = " *" if prefix and len(last) >= _PREFIX_FROM and last[-1].isalnum() else ""
@@ -89,5 +89,5 @@ def _spaced(text: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """The text without half surrogate pairs, which SQLite does not take."""
+    """Return the text without lone surrogates, which SQLite rejects."""
     return text.encode("utf-8", "replace").decode()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from branchline.cli.commands.ls import reading_progress
-from branchline.cli.options import TEXT, command
+from branchline.cli.options import TEXT, command, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
 from branchline.views.humanize import count, format_size
@@ -36,7 +36,7 @@ __all__ = ["index_command"]
 @click.option("--off", is_flag=True, help="Delete the index and turn it off.")
 @click.option("--on", is_flag=True, help="Turn the index on again after --off.")
 @click.option("--exclude", metavar="GLOB", type=TEXT, help="Exclude files whose path matches GLOB.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Only the sessions in STORE.")
+@store_option("Only the sessions in STORE.")
 @click.option("--background", is_flag=True, help="Exit if another process is already updating the index.")
 def index_command(
     out: Output,
@@ -55,6 +55,7 @@ def index_command(
     files. It can be deleted at any time.
     """
     from branchline.actions.index import exclude_from_index, switch_index
+    from branchline.catalog import CatalogOff, CatalogUnavailable
 
     if status + rebuild + off + on + (exclude is not None) > 1:
         raise click.UsageError("choose one of --status, --rebuild, --off, --on and --exclude")
@@ -73,7 +74,12 @@ def index_command(
         with _alone(background) as alone:
             if not alone:
                 return
-            done = library.update_index(rebuild=rebuild, progress=reading_progress())
+            try:
+                done = library.update_index(rebuild=rebuild, progress=reading_progress())
+            except CatalogOff:
+                raise CatalogOff("the index is off; `branchline index --on` turns it on") from None
+            except CatalogUnavailable as problem:
+                raise CatalogUnavailable(f"cannot update the index: {problem}") from None
             if done.unreadable:
                 files = count(done.unreadable, "file")
                 remark(f"{files} could not be read; `branchline ls --all -v` shows the reasons")

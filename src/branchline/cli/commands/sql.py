@@ -27,7 +27,8 @@ _SECONDS = 5.0
 def sql_command(out: Output, statement: str, as_csv: bool) -> None:  # noqa: FBT001
     """Query all sessions in SQL: the views sessions, messages, spending and tools.
 
-    One SELECT statement, read-only, for five seconds at most. The search guide lists the columns.
+    One SELECT statement, read-only, for five seconds at most. `select * from VIEW limit 1`
+    shows the columns of a view; the guide about statistics describes them.
     """
     from branchline.catalog.sql import SqlProblem
     from branchline.views.delimited import csv_line
