@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from branchline.library import text_index
 from cli.conftest import Run, entry_line
 
 KEYS = {
@@ -64,16 +65,19 @@ def test_nothing_found_is_an_empty_list_and_a_sentence(data, run: Run, talk: str
     found = data("search", "nowhere")
 
     assert found["hits"] == []
-    assert found["notes"] == ["nothing was found"]
-    assert "nothing was found" in run("search", "nowhere").stderr
+    assert found["notes"] == ["no matches"]
+    assert "no matches" in run("search", "nowhere").stderr
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("dir:shop", "there is no field dir: did you mean cwd:?"),
-        ("project:shop", "There are agent: cwd: model: role: tool: after: before: label: tag: in: is: file:"),
-        ("date:today", "did you mean after:?"),
+        ("dir:shop", "unknown field dir:, did you mean cwd:; the fields are agent:"),
+        (
+            "project:shop",
+            "the fields are agent: cwd: model: role: tool: after: before: label: tag: in: is: file:",
+        ),
+        ("date:today", "did you mean after:;"),
         ("re:(", "regular expression"),
         ("cost:1", "write cost:>1"),
         ("in:here", "there are in:said, in:tools"),
@@ -155,6 +159,27 @@ def test_the_index_says_what_it_holds(run: Run, data, talk: str) -> None:
     assert held["documents"] == 4
     assert os.path.isfile(held["path"])
     assert "1 of 1 indexed" in run("index", "--status").stdout
+
+
+def test_the_status_makes_no_index(run: Run, data, talk: str) -> None:
+    shown = run("index", "--status").stdout
+
+    assert shown == "no index: it has not been built yet\n"
+    assert not list(Path(os.environ["BRANCHLINE_HOME"]).rglob("catalog-*"))
+
+
+def test_an_index_that_is_off_or_cannot_be_written_is_not_updated(
+    run: Run, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("index")
+    monkeypatch.setattr(text_index, "delete_database", lambda _directory: None)
+    kept = run("index", "--rebuild", code=1).stderr
+    run("index", "--off")
+
+    off = run("index", code=1).stderr
+
+    assert "cannot update the index: cannot delete" in kept
+    assert "the index is off; `branchline index --on` turns it on" in off
 
 
 def test_the_index_can_be_turned_off_and_on(run: Run, data, talk: str) -> None:

@@ -337,7 +337,8 @@ def test_a_session_of_any_program_is_found_by_its_id_and_by_the_beginning_of_it(
 def test_finding_by_id_opens_only_files_whose_names_tell_it(shared_home, monkeypatch):
     opened = []
     monkeypatch.setattr(
-        "branchline.library.scanner.snapshot_of", lambda path: opened.append(path) or snapshot_of(path)
+        "branchline.library.machine_scanner.snapshot_of",
+        lambda path: opened.append(path) or snapshot_of(path),
     )
     from branchline.stores import snapshot_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -469,7 +470,7 @@ def test_a_word_like_an_unknown_field_is_searched_as_text_and_explained(
 
     assert len(nothing) == 0
     assert nothing.notes[-1].startswith(
-        "ticket:42 was searched as text, because there is no field ticket: There are agent: cwd:"
+        "ticket:42 was searched as text: unknown field ticket:; the fields are agent: cwd:"
     )
     assert len(found) == 1
     assert found.notes == ()
@@ -532,3 +533,70 @@ def test_rows_that_the_index_knows_are_those_of_the_list(tmp_path: Path) -> None
     assert {row.agent for row in known} == {"claude-code", "branchline"}
     assert all(row.expires_ms for row in known if row.agent == "claude-code")
     assert everywhere.known_rows(2) == known[:2]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_the_cost_of_a_session_is_estimated_where_its_agent_does_not_record_it(
+    place: Path, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("genai_prices")
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    monkeypatch.setenv("BRANCHLINE_PRICES", "anthropic/of-my-own=2:10")
+    place.mkdir()
+    models = {
+        "cheap": "claude-haiku-4-5",
+        "dear": "claude-opus-4-1",
+        "unknown": "nobody-knows",
+        "own": "of-my-own",
+    }
+    for name, model in models.items():
+        usage = {"input_tokens": 100_000, "output_tokens": 1_000}
+        content = [{"type": "text", "text": f"a zeppelin, {name}"}]
+        message = {"id": name, "role": "assistant", "model": model, "content": content, "usage": usage}
+        line = {"type": "assistant", "uuid": name, "parentUuid": None, "requestId": name, "message": message}
+        about = {"sessionId": name, "cwd": "/p", "version": "2.0.0", "timestamp": "2026-01-05T10:00:00.000Z"}
+        (place / f"{name}.jsonl").write_text(json.dumps(about | line) + "\n")
+    library = SessionLibrary(place)
+
+    found = {
+        query: {Path(str(hit.row.path)).stem for hit in library.search(f"{query} zeppelin")}
+        for query in ("cost:>1", "cost:<1", "cost:<0.15")
+    }
+
+    assert found == {"cost:>1": {"dear"}, "cost:<1": {"cheap", "own"}, "cost:<0.15": {"cheap"}}
+
+
+def test_a_hit_without_words_shows_the_text_and_not_other_fields_of_its_line(place: Path) -> None:
+    place.mkdir()
+    message = {"id": "m", "role": "assistant", "model": "claude-opus-4-5"}
+    line = {
+        "type": "assistant",
+        "uuid": "a",
+        "parentUuid": None,
+        "sessionId": "s",
+        "cwd": "/p",
+        "version": "2.1.0",
+        "timestamp": "2026-01-05T10:00:00.000Z",
+        "requestedModel": "claude-opus-4-5-with-a-long-name",
+        "message": {**message, "content": [{"type": "text", "text": "Hi there."}]},
+    }
+    (place / "s.jsonl").write_text(json.dumps(line) + "\n")
+
+    (hit,) = SessionLibrary(place).search("role:assistant")
+
+    assert hit.snippet.text == "Hi there."
+
+
+def test_a_hit_in_a_fork_that_refers_to_its_parent_shows_its_text(tmp_path: Path) -> None:
+    """A thread of Codex names the file and the line up to which it continues another one."""
+    home = tmp_path / "codex"
+    shutil.copytree(CORPUS / "codex/synthetic/threads", home)
+    library = SessionLibrary.everywhere(
+        agents=["codex"], environment={"CODEX_HOME": str(home)}, home=tmp_path
+    )
+
+    hits = library.search("role:user", limit=100)
+
+    assert len(hits) > 5
+    assert all(hit.snippet.text for hit in hits)

@@ -16,6 +16,7 @@ import pytest
 
 import branchline.catalog.record
 from branchline import SessionLibrary
+from branchline.catalog import Catalog, database
 from branchline.catalog.sql import SqlProblem
 from branchline.context.prices import PriceList, Rates, parse_price
 from branchline.views.stats import DIMENSIONS
@@ -96,6 +97,15 @@ def test_days_and_hours_follow_the_zone_of_the_machine(
 
 def zone_at(hours: float) -> timezone:
     return timezone(timedelta(hours=hours))
+
+
+@pytest.mark.parametrize("pair", [(one, other) for one in DIMENSIONS for other in DIMENSIONS if one != other])
+def test_every_pair_of_keys_adds_up_to_all_tool_calls(library: SessionLibrary, pair: tuple[Any, Any]) -> None:
+    with library.statistics(zone=UTC) as found:
+        total, groups = found.total(), found.groups(*pair)
+
+    assert all(len(group.keys) == 2 for group in groups)
+    assert sum(group.figures.tool_calls for group in groups) == total.tool_calls > 0
 
 
 @pytest.mark.parametrize("key", [key for key in DIMENSIONS if key not in ("model", "tool")])
@@ -332,6 +342,46 @@ def test_a_value_that_fills_the_memory_is_refused(library: SessionLibrary) -> No
 
     library.update_index(rebuild=True)
     assert library.sql("select length(hex(zeroblob(1000)))").rows == [(2000,)]
+
+
+def test_a_wrong_name_is_answered_with_the_names_that_there_are(library: SessionLibrary) -> None:
+    with pytest.raises(SqlProblem, match="no such table: session; the views are sessions, messages"):
+        library.sql("select * from session")
+    with pytest.raises(
+        SqlProblem, match="no such column: calls_; tools has session, time, tool, model, calls"
+    ):
+        library.sql("select calls_ from Tools")
+
+
+def test_the_names_of_views_may_be_written_in_capitals(library: SessionLibrary) -> None:
+    assert (
+        library.sql("SELECT COUNT(*) FROM SESSIONS").rows == library.sql("select count(*) from sessions").rows
+    )
+
+
+def test_sums_are_read_from_the_files_if_the_roll_up_cannot_be_written(
+    library: SessionLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with library.statistics(zone=UTC) as found:
+        before = found.stats()
+    with Catalog.open() as catalog:
+        catalog.connection.execute("UPDATE file SET rolled = 0")
+    connect = database.connect
+
+    def read_only(*arguments: Any, **options: Any) -> Any:
+        connection = connect(*arguments, **options)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    monkeypatch.setattr("branchline.catalog.catalog.connect", read_only)
+
+    with library.statistics(zone=UTC) as found:
+        after = found.stats()
+
+    assert after == before
+    assert found.notes == [
+        "the index cannot be used: attempt to write a readonly database; every session was read"
+    ]
 
 
 @pytest.mark.parametrize("table", ["text", "file"])

@@ -304,6 +304,19 @@ def test_a_document_reads_files_in_its_folder_and_none_outside(tmp_path):
     assert found == ["first", "a part"]
 
 
+@pytest.mark.parametrize(("limit", "found"), [(6, ["first", "a part"]), (5, ["first"])])
+def test_a_companion_file_is_read_whole_or_not_if_it_is_above_the_limit(tmp_path, monkeypatch, limit, found):
+    monkeypatch.setattr("branchline.stores.sources._LARGEST_COMPANION", limit)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "notes.json").write_text('["first"]')
+    (tmp_path / "parts" / "1.txt").write_text("a part")
+
+    with Session.open(tmp_path / "notes.json") as session:
+        read = texts(session)
+
+    assert read == found
+
+
 def test_stamps_are_the_same_in_every_process(tmp_path):
     database(tmp_path / "a.db").close()
 

@@ -17,7 +17,8 @@ import msgspec
 
 from branchline import places
 from branchline.errors import LogError
-from branchline.library.scanner import MachineScanner, Scanner
+from branchline.library.machine_scanner import MachineScanner
+from branchline.library.scanner import Scanner
 from branchline.log import create_directory, replace_file
 from branchline.views.session_row import SessionRow, SkippedFile
 

@@ -92,7 +92,7 @@ class LibrarySource:
         """Open a session. Raises SessionNotFound if it no longer exists."""
         session = self._library.open(row)
         if session is None:
-            raise _gone(row)
+            raise SessionNotFound(f"{row.path or row.key} no longer exists")
         return session
 
     def reload_row(self, row: SessionRow) -> SessionRow | None:
@@ -111,7 +111,3 @@ class LibrarySource:
         """Set the title of a session; the file keeps its name."""
         with self.open(row) as session:
             session.set_title(title)
-
-
-def _gone(row: SessionRow) -> SessionNotFound:
-    return SessionNotFound(f"{row.path or row.key} no longer exists")

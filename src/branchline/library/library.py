@@ -23,11 +23,13 @@ from branchline.clock import Clock, SystemClock
 from branchline.errors import InvalidId, NotASession, NotSupported, SessionNotFound
 from branchline.library.listing import LazyListing, Progress
 from branchline.library.lookup import by_id, by_title, require_one
+from branchline.library.machine_scanner import MachineScanner
 from branchline.library.real_path import real_path
 from branchline.library.row_reader import deep_row, shallow_row
 from branchline.library.rows import BranchNode, Prompt, PruneResult
-from branchline.library.scanner import MachineScanner, Scanner, SeenFile, StoredSession, StoreScanner
+from branchline.library.scanner import OwnStore, Scanner, SeenFile, StoredSession
 from branchline.library.shortcuts import LibraryShortcuts
+from branchline.library.store_scanner import StoreScanner
 from branchline.log import Durability
 from branchline.places import Place
 from branchline.plugins.formats import BrokenFormat
@@ -46,6 +48,7 @@ from branchline.views.session_row import Description, Listing, SessionRow
 
 if TYPE_CHECKING:
     from branchline.catalog.sql import SqlResult
+    from branchline.context.prices import PriceList
     from branchline.library.stats import Statistics
     from branchline.library.text_index import IndexProgress, IndexResult, IndexStatus
     from branchline.session import OnConflict, Session
@@ -447,7 +450,16 @@ class SessionLibrary(LibraryShortcuts):
 
         if isinstance(query, str):
             query = parse_query(query, now=datetime.now().astimezone())
-        return search(self._scanner, self._open_catalog, query, limit=limit, budget=budget, context=context)
+        prices = _price_list() if any(term.field == "cost" for term in query.terms) else None
+        return search(
+            self._scanner,
+            self._open_catalog,
+            query,
+            limit=limit,
+            budget=budget,
+            context=context,
+            prices=prices,
+        )
 
     def search_similar(self, text: str, *, limit: int = 20, context: int = 160) -> Hits:
         """Return the messages that are most similar in meaning to a text, by the embedder of the settings.
@@ -523,11 +535,9 @@ class SessionLibrary(LibraryShortcuts):
 
         Sessions missing from the index are read; those not read within ``seconds`` are left out.
         """
-        from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
-        from branchline.library.details import session_details  # noqa: PLC0415  as above
+        from branchline.library.details import session_details  # noqa: PLC0415  lists need none of it
 
-        prices = PriceList(filter(is_price, settings.load().settings.prices))
-        return session_details(self._scanner, self._open_catalog, rows, prices=prices, seconds=seconds)
+        return session_details(self._scanner, self._open_catalog, rows, prices=_price_list(), seconds=seconds)
 
     def sql(self, statement: str, *, seconds: float = 5.0) -> SqlResult:
         """Update the index and run a SELECT statement on its views.
@@ -662,7 +672,14 @@ class SessionLibrary(LibraryShortcuts):
         return builtins.list(turns.prior_turns(session))
 
 
-def _prune(scanner: StoreScanner, *, dry_run: bool) -> Iterable[PruneResult]:
+def _price_list() -> PriceList:
+    """Return public prices and those of the settings."""
+    from branchline.context.prices import PriceList, is_price  # noqa: PLC0415  lists need none of it
+
+    return PriceList(filter(is_price, settings.load().settings.prices))
+
+
+def _prune(scanner: OwnStore, *, dry_run: bool) -> Iterable[PruneResult]:
     store = scanner.store
     found = builtins.list(scanner.empty())
     used = store.in_use([row.key for row in found])

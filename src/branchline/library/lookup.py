@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from branchline.errors import Ambiguous
 from branchline.views.session_row import SessionRow
 
-__all__ = ["by_id", "by_title", "current_of_thread", "require_one"]
+__all__ = ["by_id", "by_title", "current_of_thread", "require_one", "the_only"]
 
 _NAMED = 5
 
@@ -64,3 +64,11 @@ def current_of_thread(found: list[SessionRow]) -> list[SessionRow]:
         if found[0].agent == "gemini":
             return [max(found, key=lambda row: row.size)]
     return found
+
+
+def the_only(name: str, rows: Sequence[SessionRow], where: str) -> SessionRow | None:
+    """Return the only row with this id, or None. Raises Ambiguous, with their keys, if there are more."""
+    if len(rows) > 1:
+        keys = ", ".join(row.key for row in rows[:5])
+        raise Ambiguous(f"{len(rows)} sessions in {where} have the id {name}: {keys}; use one of these")
+    return rows[0] if rows else None

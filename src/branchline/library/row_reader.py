@@ -15,12 +15,13 @@ from branchline.context import ModelRef, milliseconds
 from branchline.context.selection import model_of
 from branchline.entries import ACTIVITY_ROLES, COUNTED_ROLES, Header, MessageEntry, message_text
 from branchline.errors import BranchlineError, NotASession
-from branchline.formats import CompressedFiles, Format
+from branchline.formats import CompressedFiles, Format, Peek
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
-from branchline.plugins.formats import detect, format_named
+from branchline.plugins.formats import detect, format_named, peek
 from branchline.stores import Listed, Read, StoredLog, unpacked_for_listing
+from branchline.stores.protocol import SizedContent
 from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "first_prompt_line",
     "header_row",
     "one_line",
+    "peek_file",
     "problem_row",
     "read_log",
     "read_row",
@@ -144,6 +146,17 @@ def read_log(read: Read, stored: StoredLog) -> EntryLog:
     return _transcript(_assembled(_open(read, stored, None, None), stored))
 
 
+def peek_file(read: Read, path: str, expected: Format | None = None) -> Peek:
+    """Return format and header of a file, with what its companion adds to the header."""
+    found = peek(read, path, expected=expected)
+    if found.header is None or found.format.companion is None:
+        return found
+    from branchline.session.locator import external_facts  # noqa: PLC0415  few formats need it
+
+    facts = external_facts(found.format, path, found.header)
+    return Peek(found.format, facts.completed(found.header))
+
+
 def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format | None) -> _Log:
     name = stored.path or stored.key
     # One extra byte: a short read means the whole log. Sizes of sessions in databases are estimates.
@@ -160,16 +173,6 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
     return _Log(name, format_, read, start, stored.size, format_.compression_of(head))
 
 
-class _Content(msgspec.Struct, frozen=True):
-    """The content of a log."""
-
-    read: Read
-    length: int
-
-    def size(self) -> int:
-        return self.length
-
-
 def _assembled(log: _Log, stored: StoredLog) -> _Log:
     """The log together with its beginning in other files, unpacked."""
     if log.compression is None and log.format.splitting is None:
@@ -177,7 +180,7 @@ def _assembled(log: _Log, stored: StoredLog) -> _Log:
     from branchline.session.locator import assembled_content  # noqa: PLC0415  few formats need it
 
     content = assembled_content(
-        log.format, _Content(log.read, log.size), stored.path or "", log.start[:_HEAD]
+        log.format, SizedContent(log.read, log.size), stored.path or "", log.start[:_HEAD]
     )
     return log if content is None else msgspec.structs.replace(log, read=content.read)
 

@@ -42,6 +42,7 @@ from branchline.views.session_row import SessionRow
 
 if TYPE_CHECKING:
     from branchline.catalog.documents import Document
+    from branchline.context.prices import PriceList
     from branchline.formats import EntryLog
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
@@ -78,11 +79,15 @@ def search(
     limit: int,
     budget: float,
     context: int,
+    prices: PriceList | None = None,
 ) -> Hits:
-    """Return the best hits. ``budget`` limits the seconds for reading files."""
+    """Return the best hits. ``budget`` limits the seconds for reading files.
+
+    ``prices`` estimate the cost that agents do not record; queries without ``cost:`` need none.
+    """
     if query.problem is not None:
         raise ValueError(query.problem)
-    run = _Run(scanner, query, limit=limit, budget=budget, context=context)
+    run = _Run(scanner, query, limit=limit, budget=budget, context=context, prices=prices)
     try:
         catalog = open_catalog()
     except CatalogUnavailable as problem:
@@ -112,9 +117,17 @@ class _Run:
     """One search."""
 
     def __init__(
-        self, scanner: Scanner[Any], query: Query, *, limit: int, budget: float, context: int
+        self,
+        scanner: Scanner[Any],
+        query: Query,
+        *,
+        limit: int,
+        budget: float,
+        context: int,
+        prices: PriceList | None = None,
     ) -> None:
         self.scanner = scanner
+        self._given_prices = prices
         self.query = query
         self.limit = limit
         self.context = context
@@ -131,6 +144,8 @@ class _Run:
         self.notes: list[str] = []
         self.searched = 0
         self.ended = ""
+        self.is_decided = False
+        """Whether the index is known to have every match, also inside words."""
         self.catalog: Catalog | None = None
         self.covered: dict[int, Any] = {}
         """The files whose text is in the index, by number."""
@@ -162,13 +177,18 @@ class _Run:
         self._leave_out_unlisted(catalog)
         allowed = self._allowed(catalog)
         total, at_least, found = 0, False, False
-        if self.pattern is None and is_indexable(self.query):
-            total, at_least, found = self._ask_index(catalog, allowed)
-        self.searched = len(self.covered)
         self._begin()
+        if self.pattern is None and is_indexable(self.query):
+            total, at_least = self._ask_index(catalog, allowed)
+            if not total and self.words:
+                total, at_least = self._ask_for_parts(catalog, allowed)
+            found = total > 0
+            total += self._ask_titles(catalog, allowed)
+        self.searched = len(self.covered)
         shown = len(self.found)
         self._read_files(left)
-        if not found and shown == len(self.found) and (self.words or self.pattern is not None):
+        nothing = not found and shown == len(self.found)
+        if nothing and not self.is_decided and (self.words or self.pattern is not None):
             self.searched -= len(self.covered)
             inside = [number for number in self.covered if allowed is None or number in allowed]
             if self.column is not None:  # a line alone does not tell the column
@@ -282,7 +302,7 @@ class _Run:
             if term.field in ("model", "branch", "cost", "tokens", "label") or (
                 term.field == "is" and term.text not in ("abandoned", "archived")
             ):
-                some = files_matching(catalog, term)
+                some = self._files_matching(catalog, term)
                 allowed = some if allowed is None else allowed & some
         if allowed is not None:
             allowed &= self.covered.keys()
@@ -293,28 +313,56 @@ class _Run:
             allowed = {number for number, row in rows if row is not None and _is_named(named, row)}
         return allowed
 
+    def _files_matching(self, catalog: Catalog, term: Term) -> set[int]:
+        if term.field != "cost":
+            return files_matching(catalog, term)
+        from branchline.catalog.details import files_costing  # noqa: PLC0415  few searches ask for cost
+
+        return files_costing(catalog, term, self.prices)
+
+    @property
+    def prices(self) -> PriceList:
+        from branchline.context.prices import PriceList  # noqa: PLC0415  as above
+
+        return self._given_prices or PriceList()
+
     # -- the index ------------------------------------------------------------------------------------
 
-    def _ask_index(self, catalog: Catalog, allowed: set[int] | None) -> tuple[int, bool, bool]:
-        """Return the number of hits, whether there may be more, and whether any is not a title."""
-        covered = self.covered
-        scope: Collection[int] = covered if allowed is None else allowed
-        answer = candidates(catalog, self.query, scope, now_ms=self.now_ms)
-        total = answer.total
+    def _ask_index(
+        self, catalog: Catalog, allowed: set[int] | None, parts: Mapping[str, Sequence[str]] | None = None
+    ) -> tuple[int, bool]:
+        """Return the number of hits, and whether there may be more."""
+        scope: Collection[int] = self.covered if allowed is None else allowed
+        answer = candidates(catalog, self.query, scope, now_ms=self.now_ms, parts=parts)
         later: list[RankedEntry] = []
         first = _few_per_session(answer.groups, later)
         while some := list(islice(first, self.limit - len(self.found))):
             self._take_all(catalog, some)
         self._take_all(catalog, later[: self.limit - len(self.found)])
+        return answer.total, answer.at_least
+
+    def _ask_for_parts(self, catalog: Catalog, allowed: set[int] | None) -> tuple[int, bool]:
+        """Look for words of the query inside longer words."""
+        from branchline.catalog.vocabulary import terms_holding  # noqa: PLC0415  most searches find words
+
+        words = [term.text for term in self.query.terms if term.field is None and term.kind == "word"]
+        parts = terms_holding(catalog, words, seconds=self.budget)
+        self.is_decided = parts.is_complete and len(words) == len(self.words)
+        return self._ask_index(catalog, allowed, parts.terms) if parts.terms else (0, False)
+
+    def _ask_titles(self, catalog: Catalog, allowed: set[int] | None) -> int:
+        """Return the number of titles with all words."""
+        scope: Collection[int] = self.covered if allowed is None else allowed
         named = [
-            match for match in titles(catalog, self.query) if match.file in covered and match.file in scope
+            match
+            for match in titles(catalog, self.query)
+            if match.file in self.covered and match.file in scope
         ]
-        total += len(named)
         latest = named[: self.limit]  # as they are ranked
         self._load_rows({match.file for match in latest} - self.rows.keys())
         for match in latest:
             self._take_title(match)
-        return total, answer.at_least, answer.total > 0
+        return len(named)
 
     def _take_all(self, catalog: Catalog, groups: Sequence[RankedEntry]) -> None:
         numbers = [number for one in groups for number in one.documents]
@@ -362,8 +410,18 @@ class _Run:
         try:
             with snapshot_of(row.path) as read:
                 line = read(one.offset, min(one.length, _LONGEST_LINE))
+                is_line = not one.offset or read(one.offset - 1, 1) == b"\n"
         except Exception:  # noqa: BLE001  deleted meanwhile
             return Snippet(text="")
+        if not line or (row.path.endswith(".jsonl") and not is_line):
+            # The session begins in another file, whose bytes are counted first.
+            return self._entry_snippet(row, one)
+        if not self.marked and row.format is not None:
+            # Without words to look for, only the format tells the text of an entry from its metadata.
+            from branchline.plugins.formats import format_named  # noqa: PLC0415  few searches have no words
+
+            if texts := list(filter(str.strip, entry_texts(format_named(row.format), line, self.column))):
+                return self._snippet(*(text.strip() for text in texts))
         column = self.column if one.role == "assistant" else None
         return self._snippet(*(column and line_texts(line, column)) or line_texts(line))
 
@@ -538,7 +596,7 @@ class _Run:
             return
         row = self._annotated(row)
         ((transcript, documents),) = seen
-        if not _session_allows(self.query.terms, row, transcript, documents):
+        if not _session_allows(self.query.terms, row, transcript, documents, self.prices):
             return
         title, leaf = row.title or "", transcript.leaf
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
@@ -719,9 +777,14 @@ def _document_allows(terms: Sequence[Term], document: Document) -> bool:
 
 
 def _session_allows(
-    terms: Sequence[Term], row: SessionRow, transcript: EntryLog, documents: Sequence[Document]
+    terms: Sequence[Term],
+    row: SessionRow,
+    transcript: EntryLog,
+    documents: Sequence[Document],
+    prices: PriceList,
 ) -> bool:
     """Whether a session that was read matches the terms about whole sessions."""
+    from branchline.catalog.details import cost_of  # noqa: PLC0415  as above
     from branchline.catalog.documents import traits_of  # noqa: PLC0415  as above
 
     for term in terms:
@@ -739,7 +802,8 @@ def _session_allows(
             case "is":
                 hit = term.text in traits_of(transcript)
             case "cost":
-                hit = term.allows(sum(one.spending.cost or 0.0 for one in documents if one.spending))
+                spent = cost_of(documents, prices)
+                hit = bool(spent.cost or not spent.unpriced) and term.allows(spent.cost)
             case "tokens":
                 hit = term.allows(sum(one.spending.total for one in documents if one.spending))
             case _:

@@ -14,6 +14,8 @@ _LONGEST_LETTER = 12  # bytes, as two JSON escapes
 
 _PLAIN_RUN = re.compile(rb"[a-z0-9]+")
 """Characters that every agent writes into JSON verbatim, so that the bytes can be searched for them."""
+_LATIN = re.compile(rb"[\xc2-\xcb]")
+_ESCAPED_LATIN = re.compile(rb"\\u0[012]")
 _TOKEN = re.compile(r"[^\W_]+")
 
 
@@ -40,7 +42,28 @@ def file_may_hold(words: Sequence[str], read: Callable[[int, int], bytes]) -> bo
 
 
 def _occurs(word: str, lowered: bytes) -> bool:
-    return any(needle in lowered for needle in needles(word)) or _accented(word).search(lowered) is not None
+    if any(needle in lowered for needle in needles(word)):
+        return True
+    pattern = _accented(word)
+    if not word.isascii() or not any(map(str.isalnum, word)):
+        return pattern.search(lowered) is not None
+    # Such a word can only match here if a letter has an accent, and most files have few.
+    return (not lowered.isascii() and _matches_near(_LATIN, pattern, len(word), lowered)) or (
+        b"\\u0" in lowered and _matches_near(_ESCAPED_LATIN, pattern, len(word), lowered)
+    )
+
+
+def _matches_near(
+    accent: re.Pattern[bytes], pattern: re.Pattern[bytes], letters: int, lowered: bytes
+) -> bool:
+    """Return whether a pattern of so many letters matches where there is an accent."""
+    reach, position = _LONGEST_LETTER * letters, 0
+    while (found := accent.search(lowered, position)) is not None:
+        start = found.start()
+        if pattern.search(lowered, max(0, start - reach), start + 2 * reach) is not None:
+            return True
+        position = start + reach  # accents up to here would have been part of that match
+    return False
 
 
 def needles(word: str) -> list[bytes]:

@@ -11,7 +11,8 @@ from datetime import date, datetime, tzinfo
 from typing import Any, Self
 
 from branchline.catalog import Catalog, CatalogUnavailable
-from branchline.catalog.statistics import Period, ScopeFile, Sums, repeated, sums
+from branchline.catalog.details import whole
+from branchline.catalog.statistics import Period, ScopeFile, Sums, repeated, roll_up, sums
 from branchline.context.prices import PriceList, parse_price
 from branchline.library.scanner import Scanner
 from branchline.library.text_index import IndexProgress, index_text, stale_files
@@ -50,11 +51,14 @@ class Statistics:
             None if offset is None else round(offset.total_seconds()),
         )
         self._prices = self._price_list(prices)
-        files = [*scanner.scan()[0], *scanner.earlier_parts()]
+        files, told = [*scanner.scan()[0], *scanner.earlier_parts()], len(self.notes)
         try:
             self._catalog = open_catalog() if files else Catalog.in_memory()
             self._fill(scanner, files, progress)
+            with self._catalog.guarded():
+                roll_up(self._catalog)  # fails on a read-only disk: in time for reading the files instead
         except CatalogUnavailable as problem:
+            del self.notes[told:]
             self.notes.append(f"the index cannot be used: {problem}; every session was read")
             self._catalog = Catalog.in_memory()
             self._fill(scanner, files, progress)
@@ -152,28 +156,24 @@ class Statistics:
 
     def _figures(self, one: Sums) -> StatsTotals:
         estimated = unpriced = 0.0
-        for tokens in one.open:
-            rates = self._prices.rates(tokens.model, long=tokens.long)
+        for spent in one.open:
+            rates = self._prices.rates(spent.model, size=spent.size)
             if rates is None:
-                unpriced += sum(tokens[2:6])
+                unpriced += sum(spent.tokens[:4])
             else:
-                estimated += rates.cost(*tokens[2:])
+                estimated += rates.cost(*spent.tokens, beyond=spent.beyond)
         return StatsTotals(
             sessions=one.sessions,
             messages=int(one.messages),
             prompts=int(one.prompts),
             answers=int(one.answers),
             tool_calls=int(one.calls),
-            input=_whole(one.input),
-            output=_whole(one.output),
-            cache_read=_whole(one.cache_read),
-            cache_write=_whole(one.cache_write),
-            tokens=_whole(one.total),
+            input=whole(one.input),
+            output=whole(one.output),
+            cache_read=whole(one.cache_read),
+            cache_write=whole(one.cache_write),
+            tokens=whole(one.total),
             cost=one.cost + estimated,
             estimated=estimated,
-            unpriced=_whole(unpriced),
+            unpriced=whole(unpriced),
         )
-
-
-def _whole(number: float) -> int | float:
-    return int(number) if number.is_integer() else number

@@ -6,6 +6,7 @@ Files are indexed oldest first, so later documents are newer and a search sees r
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -14,7 +15,7 @@ from typing import Any
 import msgspec
 
 from branchline.catalog import Catalog, CatalogFile, CatalogUnavailable, FileUpdate
-from branchline.catalog.database import delete_database
+from branchline.catalog.database import database_path, delete_database
 from branchline.errors import BranchlineError
 from branchline.library.scanner import Scanner, See, SeenFile
 from branchline.settings import Settings
@@ -224,6 +225,8 @@ def update_index(
     if rebuild or catalog.wants_rebuild:
         catalog.close()
         delete_database(catalog.directory or "")
+        if rebuild and os.path.exists(path := database_path(catalog.directory or "")):
+            raise CatalogUnavailable(f"cannot delete {path}")
         catalog = open_catalog()
     with catalog:
         stale = changed_files(scanner, catalog)
@@ -235,10 +238,12 @@ def update_index(
         return done
 
 
-def index_status(scanner: Scanner[Any], open_catalog: Callable[[], Catalog], wanted: Settings) -> IndexStatus:
-    """Return the status of the index. Reads no session."""
+def index_status(
+    scanner: Scanner[Any], open_catalog: Callable[..., Catalog], wanted: Settings
+) -> IndexStatus:
+    """Return the status of the index. Reads no session and makes no index."""
     try:
-        with open_catalog() as catalog:
+        with open_catalog(create=False) as catalog:
             held = catalog.status()
             stale = changed_files(scanner, catalog)
     except CatalogUnavailable as problem:

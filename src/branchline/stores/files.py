@@ -29,6 +29,8 @@ from branchline.stores.protocol import (
     TrashItem,
     check_key,
     is_key,
+    key_taken,
+    no_session,
     page_of,
 )
 from branchline.stores.sync_conflicts import cloud_placeholder, conflict_copy
@@ -162,7 +164,7 @@ class FilesStore:
                 return self._log(path, durability)
             except FileNotFoundError:
                 continue
-        raise self._no_session(key)
+        raise no_session(key, self.directory)
 
     def create(
         self, key: str, data: bytes, *, draft: bool = False, durability: Durability = "fsync"
@@ -172,26 +174,26 @@ class FilesStore:
             path, other = other, path
             self._require_own_folder("drafts")
         if os.path.lexists(other):
-            raise self._taken("create", key)
+            raise key_taken("create", key, self.directory)
         try:
             return log.FileLog.create(
                 path, data, durability=durability, lock_timeout=self._lock_timeout, system=self._system
             )
         except FileExistsError:
-            raise self._taken("create", key) from None
+            raise key_taken("create", key, self.directory) from None
 
     def load(self, key: str, pieces: Iterable[bytes]) -> StoredLog:
         path = self.path_of(key)
         # Checked before the bytes are written; publishing checks again.
         if os.path.lexists(path) or os.path.lexists(self.draft_path(key)):
-            raise self._taken("create", key)
+            raise key_taken("create", key, self.directory)
         try:
             log.write_file(path, pieces, system=self._system)
         except FileExistsError:
-            raise self._taken("create", key) from None
+            raise key_taken("create", key, self.directory) from None
         found = self.stat(key)
         if found is None:
-            raise self._no_session(key)
+            raise no_session(key, self.directory)
         return found
 
     def publish(self, key: str, *, durability: Durability = "fsync") -> FileLog:
@@ -201,7 +203,7 @@ class FilesStore:
         except FileNotFoundError:
             raise SessionNotFound(f"no draft named {key!r} in {self.directory}") from None
         except FileExistsError:
-            raise self._taken("publish the draft", key) from None
+            raise key_taken("publish the draft", key, self.directory) from None
         return self._log(path, durability)
 
     def drop_draft(self, key: str) -> bool:
@@ -224,18 +226,18 @@ class FilesStore:
         source = self.path_of(key)
         target = self.with_suffix(suffix_of(source)).path_of(new_key)
         if self.stat(key) is None:
-            raise self._no_session(key)
+            raise no_session(key, self.directory)
         # Checked here as well: publishing treats two names of one file as its own interrupted work, and a
         # case-insensitive file system shows one file under both names.
         if os.path.lexists(target) or os.path.lexists(self.draft_path(new_key)):
-            raise self._taken(f"rename {key!r}", new_key)
+            raise key_taken(f"rename {key!r}", new_key, self.directory)
         self._require_free_folder(f"rename {key!r}", source, target)
         try:
             log.publish_file(source, target, system=self._system)
         except FileNotFoundError:
-            raise self._no_session(key) from None
+            raise no_session(key, self.directory) from None
         except FileExistsError:
-            raise self._taken(f"rename {key!r}", new_key) from None
+            raise key_taken(f"rename {key!r}", new_key, self.directory) from None
         from branchline.log.seals import move_seal  # noqa: PLC0415  as above
         from branchline.stores.companion_folders import move_folder  # noqa: PLC0415  as above
 
@@ -243,7 +245,7 @@ class FilesStore:
         move_seal(source, target, self._system)
         found = self.stat(new_key)
         if found is None:
-            raise self._no_session(new_key)
+            raise no_session(new_key, self.directory)
         return found
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
@@ -268,28 +270,20 @@ class FilesStore:
             path, other = other, path
         doing = f"restore {token!r} from the trash"
         if os.path.lexists(other):
-            raise self._taken(doing, key)
+            raise key_taken(doing, key, self.directory)
         self._require_free_folder(doing, kept, path)
         try:
             self._trash.take(item, path)
         except FileNotFoundError:
             raise SessionNotFound(f"{token!r} is not in the trash of {self.directory}") from None
         except FileExistsError:
-            raise self._taken(doing, key) from None
+            raise key_taken(doing, key, self.directory) from None
         return _stored(key, path) or StoredLog(key, item.size, item.removed, path)
 
     # -- inside ---------------------------------------------------------------------------------------
 
     def _log(self, path: str, durability: Durability) -> FileLog:
         return log.FileLog(path, durability=durability, lock_timeout=self._lock_timeout, system=self._system)
-
-    def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"no session named {key!r} in {self.directory}")
-
-    def _taken(self, doing: str, key: str) -> FileExistsError:
-        return FileExistsError(
-            f"cannot {doing} in {self.directory}: a session {key!r} already exists; rename or remove it first"
-        )
 
     def _require_free_folder(self, doing: str, source: str, target: str) -> None:
         """Raise FileExistsError if the companion folder of a file cannot be moved with it."""

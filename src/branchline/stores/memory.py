@@ -19,6 +19,8 @@ from branchline.stores.protocol import (
     TrashItem,
     by_newest,
     check_key,
+    key_taken,
+    no_session,
     page_of,
 )
 
@@ -101,7 +103,7 @@ class MemoryStore:
         with self._lock:
             log = self._logs.get(key) or self._drafts.get(key)
         if log is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         return log
 
     def create(
@@ -124,7 +126,7 @@ class MemoryStore:
         check_key(key)
         with self._lock:
             if key in self._logs:
-                raise self._taken("publish the draft", key)
+                raise key_taken("publish the draft", key, self.name)
             log = self._drafts.pop(key, None)
             if log is None:
                 raise SessionNotFound(f"no draft named {key!r} in {self.name}")
@@ -142,7 +144,7 @@ class MemoryStore:
         check_key(new_key)
         with self._lock:
             if key not in self._logs:
-                raise self._no_session(key)
+                raise no_session(key, self.name)
             self._require_free(f"rename {key!r}", new_key)
             log = self._logs[new_key] = self._logs.pop(key)
             log.name = new_key
@@ -182,15 +184,7 @@ class MemoryStore:
 
     def _require_free(self, doing: str, key: str) -> None:
         if key in self._logs or key in self._drafts:
-            raise self._taken(doing, key)
-
-    def _taken(self, doing: str, key: str) -> FileExistsError:
-        return FileExistsError(
-            f"cannot {doing} in {self.name}: a session {key!r} already exists; rename or remove it first"
-        )
-
-    def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"no session named {key!r} in {self.name}")
+            raise key_taken(doing, key, self.name)
 
 
 def _listed(logs: dict[str, _DatedLog]) -> list[StoredLog]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from branchline.entries import Header
-from branchline.errors import InvalidId, NotSupported
+from branchline.errors import InvalidId, NotSupported, SessionNotFound
 from branchline.log import Durability, Log
 from branchline.views.session_row import SkippedFile
 
@@ -30,6 +30,7 @@ __all__ = [
     "LoadStore",
     "Read",
     "ScanResult",
+    "SizedContent",
     "SkippedFile",
     "Store",
     "StoredLog",
@@ -84,6 +85,16 @@ pack_stamp = _STAMP.pack
 """``pack_stamp(modified_ns, device, inode, size, changed_ns)``: the bytes of a :class:`FileStamp`."""
 PACKED_IDENTITY = slice(8, 24)
 """The slice of a packed stamp with device and inode, which identify a file under any name."""
+
+
+class SizedContent(msgspec.Struct, frozen=True):
+    """The bytes behind ``read``, whose number is known."""
+
+    read: Read
+    length: int
+
+    def size(self) -> int:
+        return self.length
 
 
 class FileState(msgspec.Struct, frozen=True, gc=False):
@@ -261,6 +272,18 @@ def hashed(values: tuple[object, ...]) -> int:
 
     return int.from_bytes(
         blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big"
+    )
+
+
+def no_session(key: str, where: str) -> SessionNotFound:
+    """Return the error for a key that the store of this name does not have."""
+    return SessionNotFound(f"no session named {key!r} in {where}")
+
+
+def key_taken(doing: str, key: str, where: str) -> FileExistsError:
+    """Return the error for a key that the store of this name has already."""
+    return FileExistsError(
+        f"cannot {doing} in {where}: a session {key!r} already exists; rename or remove it first"
     )
 
 

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from branchline.errors import SessionNotFound
 from branchline.log import Durability, Log, TornTail
 from branchline.log.protocol import require_lines
-from branchline.stores.protocol import FileStamp, Read, StoredLog, hashed
+from branchline.stores.protocol import FileStamp, Read, StoredLog, hashed, no_session
 
 __all__ = ["APPLICATION", "LogRow", "RowStore", "RowWriter", "cut", "rows_of"]
 
@@ -68,7 +67,7 @@ class RowStore(ABC):
     def _found(self, key: str) -> StoredLog:
         found = self.stat(key)
         if found is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         return found
 
     def _stored(self, rows: Iterable[tuple[Any, ...]]) -> list[StoredLog]:
@@ -85,14 +84,6 @@ class RowStore(ABC):
             )
             for number, key, size, modified in rows
         ]
-
-    def _taken(self, doing: str, key: str) -> FileExistsError:
-        return FileExistsError(
-            f"cannot {doing} in {self.name}: a session {key!r} already exists; rename or remove it first"
-        )
-
-    def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"no session named {key!r} in {self.name}")
 
 
 class RowWriter(ABC):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain
@@ -52,11 +52,13 @@ from branchline.stores.protocol import (
     FileStamp,
     Read,
     ScanResult,
+    SizedContent,
     SkippedFile,
     Store,
     StoredLog,
     hashed,
     is_key,
+    no_session,
     page_of,
 )
 
@@ -87,6 +89,8 @@ _IN_MEMORY = 1 << 26
 _LARGEST_COMPANION = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 _KEY_BYTES = 64
+_DOCUMENTS = tuple((*pattern, program.name) for program in BUILTIN_FORMATS for pattern in program.documents)
+"""How the paths of documents look: a part of them, their end, and the name of the format."""
 _FIRST_KEY = rb'(?:%b)?\s*\{\s*"(\w+)"\s*:' % _BOM
 
 
@@ -204,20 +208,16 @@ class DatabaseStore:
         found = read_database(self.path, lambda query: database.session(query, key))
         return None if found is None else self._stored(found, os.stat(self.path))
 
-    def snapshot(self, key: str) -> AbstractContextManager[Read]:
-        return self._snapshot(key)
-
     @contextlib.contextmanager
-    def _snapshot(self, key: str) -> Iterator[Read]:
+    def snapshot(self, key: str) -> Iterator[Read]:
         database = self._database
-        with reading_database(self.path) as query:
-            content = _LazyContent(database.lines(query, key))
+        with (
+            reading_database(self.path) as query,
+            contextlib.closing(_LazyContent(database.lines(query, key))) as content,
+        ):
             if not content.read(0, 1):
-                raise self._no_session(key)
-            try:
-                yield content.read
-            finally:
-                content.close()
+                raise no_session(key, self.path)
+            yield content.read
 
     def open(self, key: str, *, durability: Durability = "fsync") -> DerivedLog:
         del durability
@@ -245,7 +245,7 @@ class DatabaseStore:
         database = self._database
         content = read_database(self.path, lambda query: logs.Spool(database.lines(query, key), _IN_MEMORY))
         if not content.size():
-            raise self._no_session(key)
+            raise no_session(key, self.path)
         return content
 
     def _stored(self, one: SessionVersion, status: os.stat_result) -> StoredLog:
@@ -259,9 +259,6 @@ class DatabaseStore:
         return StoredLog(
             one.id, one.size, one.modified_ms / 1000, self.path_of(one.id), stamp, header=one.header
         )
-
-    def _no_session(self, key: str) -> SessionNotFound:
-        return SessionNotFound(f"no session named {key!r} in {self.path}")
 
     def _read_only(self, doing: str) -> NotSupported:
         return NotSupported(
@@ -296,7 +293,7 @@ def _format_of(path: str, state: tuple[int, ...]) -> Format:
     """Return the format of a database; ``state`` is part of the cache key."""
     del state
     tables = read_database(path, tables_of)
-    for format_ in _formats_with_databases():
+    for format_ in _formats_with_databases(tables):
         if format_.database is not None and format_.database.recognizes(tables):
             return format_
     if not tables:
@@ -306,9 +303,10 @@ def _format_of(path: str, state: tuple[int, ...]) -> Format:
     raise NotASession(f"{path} is a database of no known agent")
 
 
-def _formats_with_databases() -> Iterator[Format]:
+def _formats_with_databases(tables: Collection[str]) -> Iterator[Format]:
+    """Yield the formats whose databases may have these tables; loading all of them would take longer."""
     for program in BUILTIN_FORMATS:
-        if program.has_database and (found := builtin_format(program.name)) is not None:
+        if program.database_table in tables and (found := builtin_format(program.name)) is not None:
             yield found
     yield from (one for one in installed_formats().formats if one.database is not None)
 
@@ -321,12 +319,18 @@ def snapshot_of(path: str) -> AbstractContextManager[Read]:
     if (address := address_in(path)) is not None:
         return addressed_store(address).snapshot(address.session)
     if (documents := _documents_at(path)) is not None:
-        return _document_snapshot(path, documents)
+        return _spooled(lambda: _document_content(path, documents))
     if is_page(path):
-        return _page_snapshot(path)
+        return _spooled(lambda: _page_content(path))
     if not has_suffix(path) and (database := database_at(path)) is not None:
         return database.snapshot(_only_key(database))
     return snapshot_of_file(path)
+
+
+@contextlib.contextmanager
+def _spooled(make: Callable[[], Spool]) -> Iterator[Read]:
+    with contextlib.closing(make()) as content:
+        yield content.read
 
 
 def stored_at(path: str, key: str = "") -> StoredLog | None:
@@ -479,9 +483,10 @@ class _LazyContent:
         while known < min(end, _HEAD) and (chunk := next(self._pieces, None)) is not None:
             made.append(chunk)
             known += len(chunk)
-        self._head = b"".join(made)
         if known < end:
-            self._rest = logs.Spool(chain((self._head,), self._pieces))
+            self._rest = logs.Spool(chain(made, self._pieces))
+        else:
+            self._head = b"".join(made)
 
     def close(self) -> None:
         if self._rest is not None:
@@ -493,9 +498,9 @@ class _LazyContent:
 
 def _documents_at(path: str) -> Format | None:
     """Return the format that stores sessions as documents with such a path."""
-    for program in BUILTIN_FORMATS:
-        if any(path.endswith(ending) and part in path for part, ending in program.documents):
-            found = builtin_format(program.name)
+    for part, ending, name in _DOCUMENTS:
+        if path.endswith(ending) and part in path:
+            found = builtin_format(name)
             if found is not None and found.documents is not None and found.documents.recognizes(path):
                 return found
     if has_suffix(path):
@@ -554,32 +559,12 @@ def _document_version(path: str, format_: Format) -> object:
         return None
 
 
-@contextlib.contextmanager
-def _document_snapshot(path: str, format_: Format) -> Iterator[Read]:
-    content = _document_content(path, format_)
-    try:
-        yield content.read
-    finally:
-        content.close()
-
-
 def _document_content(path: str, format_: Format) -> Spool:
     documents = format_.documents
     assert documents is not None
     with snapshot_of_file(path) as read:
-        content = _FileContent(path, read)
+        content = SizedContent(read, os.stat(path).st_size)
         return logs.Spool(documents.lines(content, path, companion_reader(path, documents)), _IN_MEMORY)
-
-
-class _FileContent:
-    """A file open for reading."""
-
-    def __init__(self, path: str, read: Read) -> None:
-        self._path = path
-        self.read = read
-
-    def size(self) -> int:
-        return os.stat(self._path).st_size
 
 
 def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], bytes | None]:
@@ -592,7 +577,11 @@ def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], byt
             return None
         try:
             with snapshot_of_file(wanted) as read:
-                data = read(0, _LARGEST_COMPANION + 1)
+                # A buffer for the largest file takes longer to allocate than most files take to read.
+                size = os.stat(wanted).st_size
+                data = read(0, min(size, _LARGEST_COMPANION) + 1)
+                if len(data) > size:
+                    data = read(0, _LARGEST_COMPANION + 1)
         except (OSError, NotASession, SessionNotFound):
             return None
         return data if len(data) <= _LARGEST_COMPANION else None
@@ -642,12 +631,3 @@ def _page_reader(path: str) -> Iterator[tuple[ModuleType, Read]]:
             yield single_page, log.read
         except (NotASession, TooLarge) as problem:
             raise type(problem)(f"cannot open {path}: {problem}") from None
-
-
-@contextlib.contextmanager
-def _page_snapshot(path: str) -> Iterator[Read]:
-    content = _page_content(path)
-    try:
-        yield content.read
-    finally:
-        content.close()

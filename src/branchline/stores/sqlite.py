@@ -32,7 +32,7 @@ from branchline.log import Durability, TornTail, create_directory, filesystem_wa
 from branchline.log.protocol import require_lines
 from branchline.log.system import describe_oserror, random_name
 from branchline.log.tail import is_complete_json, read_tail
-from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key
+from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
 from branchline.stores.range_locks import RangeLocks
 from branchline.stores.rows import APPLICATION, LogRow, RowStore, RowWriter, cut, rows_of
 
@@ -141,7 +141,7 @@ class SqliteStore(RowStore):
     def open(self, key: str, *, durability: Durability = "fsync") -> SqliteLog:
         found = self._id(key)
         if found is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         return SqliteLog(self, found, key, durability)
 
     def create(
@@ -159,7 +159,7 @@ class SqliteStore(RowStore):
             if row is None:
                 raise SessionNotFound(f"no draft named {key!r} in {self.name}")
             if row[1] != _DRAFT:
-                raise self._taken("publish the draft", key)
+                raise key_taken("publish the draft", key, self.name)
             connection.execute("UPDATE session SET state = 0 WHERE id = ?", row[:1])
         return SqliteLog(self, row[0], key, durability)
 
@@ -179,12 +179,12 @@ class SqliteStore(RowStore):
         check_key(key)
         check_key(new_key)
         if self.stat(key) is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         with self.writing(f"rename {key!r} in {self.name}") as connection:
             self._require_free(connection, f"rename {key!r}", new_key)
             update = "UPDATE session SET key = ? WHERE key = ? AND state < 2 AND state = 0"
             if not connection.execute(update, (new_key, key)).rowcount:
-                raise self._no_session(key)
+                raise no_session(key, self.name)
         return self._found(new_key)
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
@@ -310,7 +310,7 @@ class SqliteStore(RowStore):
 
     def _require_free(self, connection: sqlite3.Connection, doing: str, key: str) -> None:
         if _one(connection, "SELECT id FROM session WHERE key = ? AND state < 2", key) is not None:
-            raise self._taken(doing, key)
+            raise key_taken(doing, key, self.name)
 
     # -- connections ----------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from branchline.cli.options import TEXT, agent_option, command
+from branchline.cli.failures import usage_errors
+from branchline.cli.options import TEXT, agent_option, command, store_option
 from branchline.cli.output import Output, paint, remark
 from branchline.cli.resolver import chosen_library
 from branchline.views.humanize import count
@@ -49,7 +50,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 @click.option("--open", "open_first", is_flag=True, help="Read the best hit: the path to its entry.")
 @click.option("--similar", is_flag=True, help="Search by meaning, with the embedder of the settings.")
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
-@click.option("--store", "--dir", "directory", metavar="STORE", help="Only the sessions in STORE.")
+@store_option("Only the sessions in STORE.")
 @agent_option
 @click.pass_context
 def search_command(
@@ -78,11 +79,9 @@ def search_command(
         raise click.UsageError("--open reads one hit; it does not go with --files or --json")
     library = chosen_library(directory, agents, everywhere=not here)
     query = " ".join(words) if similar else " ".join(map(_quoted, words))
-    try:
-        find = library.search_similar if similar else library.search
+    find = library.search_similar if similar else library.search
+    with usage_errors():
         hits = find(query, limit=limit, context=context)
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
     notes = [*_open_quote(query), *hits.notes]
     if out.json:
         out.result("search", _fields(hits, notes))
@@ -129,7 +128,7 @@ def _tell(hits: Hits, notes: list[str]) -> None:
     if hits:
         facts = [f"{len(hits)} of {hits.total}{' or more' if hits.at_least else ''} hits"]
     else:
-        facts = ["nothing was found"]
+        facts = ["no matches"]
     facts.append(f"{count(hits.searched, 'session')} searched")
     remark(", ".join(facts))
     for note in notes:
@@ -146,7 +145,7 @@ def _fields(hits: Hits, notes: list[str]) -> dict[str, Any]:
         "searched": hits.searched,
         "sessions": hits.sessions,
         "unindexed": hits.unindexed,
-        "notes": notes if hits else [*notes, "nothing was found"],
+        "notes": notes if hits else [*notes, "no matches"],
         "took_ms": round(hits.took_ms, 1),
     }
 

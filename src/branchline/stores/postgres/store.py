@@ -16,12 +16,7 @@ from branchline.stores.postgres.connections import Connections, driver
 from branchline.stores.postgres.log import NOW, PostgresLog
 from branchline.stores.postgres.server import parse_address
 from branchline.stores.postgres.words import Found, WordIndex
-from branchline.stores.protocol import (
-    ScanResult,
-    StoredLog,
-    TrashItem,
-    check_key,
-)
+from branchline.stores.protocol import ScanResult, StoredLog, TrashItem, check_key, key_taken, no_session
 from branchline.stores.rows import LogRow, RowStore, cut, rows_of
 
 __all__ = ["PostgresStore"]
@@ -128,7 +123,7 @@ class PostgresStore(RowStore):
     def open(self, key: str, *, durability: Durability = "fsync") -> PostgresLog:
         row = self._find(key, "true")
         if row is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         return self._log(row[0], key, durability)
 
     def create(
@@ -164,7 +159,7 @@ class PostgresStore(RowStore):
         )
         if not rows:
             if self.stat(key) is not None:
-                raise self._taken("publish the draft", key)
+                raise key_taken("publish the draft", key, self.name)
             raise SessionNotFound(f"no draft named {key!r} in {self.name}")
         return self._log(rows[0][0], key, durability)
 
@@ -180,9 +175,9 @@ class PostgresStore(RowStore):
     def rename(self, key: str, new_key: str) -> StoredLog:
         check_key(new_key)
         if self.stat(key) is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         if self._find(new_key, "true") is not None:
-            raise self._taken(f"rename {key!r}", new_key)
+            raise key_taken(f"rename {key!r}", new_key, self.name)
         row = self._change(
             f"rename {key!r}",
             new_key,
@@ -191,7 +186,7 @@ class PostgresStore(RowStore):
             (new_key, *self._scope, key),
         )
         if row is None:
-            raise self._no_session(key)
+            raise no_session(key, self.name)
         return self._stored([row])[0]
 
     def remove(self, key: str, *, draft: bool = False) -> TrashItem | None:
@@ -279,7 +274,7 @@ class PostgresStore(RowStore):
             rows = self._run(f"{doing} in {self.name}", statement, values)
         except LogError as problem:
             if isinstance(problem.__cause__, driver().errors.UniqueViolation):
-                raise self._taken(doing, key) from None
+                raise key_taken(doing, key, self.name) from None
             raise
         return rows[0] if rows else None
 
@@ -306,7 +301,7 @@ class PostgresStore(RowStore):
                     )
         except LogError as problem:
             if isinstance(problem.__cause__, driver().errors.UniqueViolation):
-                raise self._taken("create", key) from None
+                raise key_taken("create", key, self.name) from None
             raise
         return number
 
