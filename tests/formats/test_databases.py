@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from branchline.entries import (
     Text,
     Thinking,
     ToolCall,
+    ToolResult,
     UserMessage,
     message_text,
 )
@@ -80,6 +82,25 @@ def test_an_opencode_session_is_a_path_that_ends_before_a_pending_revert(tmp_pat
     assert (session.title, session.cwd) == ("Everything", "/home/dev/demo")
     spent = session.usage().all.total
     assert (spent.input, spent.output, spent.cache_read, spent.cache_write) == (70, 28, 35, 14)
+
+
+@pytest.mark.parametrize(
+    ("message", "part", "leaf"),
+    [
+        ("msg_002", "prt_002_0", "msg_001"),
+        ("msg_002", "prt_002_2", "msg_001"),
+        ("msg_002", "prt_002_4", "prt_002_3"),
+        ("msg_009", "prt_009_2", "msg_009"),
+    ],
+    ids=["first part", "text", "second result", "second step"],
+)
+def test_a_pending_opencode_revert_may_name_a_part(tmp_path, message, part, leaf):
+    """A part that begins no entry stands for its message."""
+    session_id = opencode_database(tmp_path / "any.db")
+    revert = json.dumps({"messageID": message, "partID": part})
+    changed(tmp_path / "any.db", ("UPDATE session SET revert = ?", revert))
+
+    assert Session.open(f"{tmp_path / 'any.db'}#{session_id}").leaf == leaf
 
 
 def test_an_opencode_message_without_an_id_has_no_parts(tmp_path):
@@ -387,6 +408,29 @@ def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_e
     assert len(each) == 2
     said = [json.loads(Path(file.path).read_bytes())["messages"][1]["parts"][1]["text"] for file in each]
     assert sorted(said) == ["One", "Two"]
+
+
+def test_calls_for_opencode_have_ids_and_names_that_apis_accept(tmp_path):
+    """opencode sends both as they are, and APIs refuse a request with an empty id or one that was used before."""
+    session = Session.in_memory(tmp_path)
+    for call, output in (("", "one"), ("fine", "two"), ("fine", "three"), ("a|b", "four")):
+        session.append_message(UserMessage(content="go on"))
+        asked = ToolCall(id=call, name="[read] it", arguments={})
+        session.append_message(AssistantMessage(content=(asked,), provider="p", model="m"))
+        session.append_message(
+            ToolResult(tool_call_id=call, tool_name="[read] it", content=(Text(text=output),))
+        )
+
+    (made,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+
+    document = json.loads(Path(made.path).read_bytes())
+    calls = [part for one in document["messages"] for part in one["parts"] if part["type"] == "tool"]
+    ids = [part["callID"] for part in calls]
+    assert [part["state"]["output"] for part in calls] == ["one", "two", "three", "four"]
+    assert [part["tool"] for part in calls] == ["_read__it"] * 4
+    assert ids[1] == "fine"
+    assert len(set(ids)) == 4
+    assert all(re.fullmatch("[0-9A-Za-z_-]+", one) for one in ids)
 
 
 @pytest.mark.parametrize("name", ["piglet/damaged/legacy-bad-line.jsonl", SUMMARY_LAST])

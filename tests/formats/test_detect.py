@@ -175,3 +175,13 @@ def test_a_type_cut_off_where_looking_ends_does_not_make_a_native_file_doubtful(
 
     assert (HEADER + long + ENTRY)[: looked_at - cut].endswith(b'\n{"type":"')
     assert detect(HEADER + long + ENTRY, "/p/s.jsonl") is PI
+
+
+@pytest.mark.parametrize("before", [b"", b"\n", b"\xef\xbb\xbf\n"], ids=repr)
+def test_a_chat_history_of_aider_is_refused_by_name(before):
+    history = (
+        before + b"# aider chat started at 2026-01-05 09:00:00\n\n> Aider v0.86.2\n\n#### hello\n\nHi.\n"
+    )
+
+    with pytest.raises(NotASession, match=r"x\.md is a chat history of aider \(.*does not read"):
+        detect(history, "x.md")

@@ -236,7 +236,7 @@ answers = st.builds(
 results = st.builds(
     ToolResult,
     tool_call_id=texts,
-    tool_name=texts,
+    tool_name=texts.filter(bool),  # an empty one is filled in from its call
     content=st.lists(words | pictures, max_size=2).map(tuple),
     is_error=st.booleans(),
     details=st.none() | go_objects,

@@ -295,3 +295,28 @@ def test_a_compacted_conversation_holds_what_the_model_still_sees(folder):
     assert types == [CustomMessage, MessageEntry, CustomMessage, MessageEntry, UsageEntry]
     assert said == ["How many lines?", "Three."]
     assert len(sent) == 4
+
+
+def test_an_answer_without_readable_text_is_textless(folder):
+    """Texts are decoded only here, so each of them may be of any type."""
+    contents: list[Any] = [
+        [text("Yes")],
+        [text(" \n")],
+        [{"type": "text", "text": 5}],
+        [{"type": "text", "text": None}],
+        [text("half a character")],
+        [{"type": "reasoning", "text": "Hm"}],
+        [],
+    ]
+    messages = [
+        {"message": {"role": "assistant", "content": content}, "source": "history", "turn_index": 0}
+        for content in contents
+    ]
+    path = write_session(folder, messages)
+    for chunk in (folder / "chunks").iterdir():
+        chunk.write_bytes(chunk.read_bytes().replace(b"half a character", rb"\ud800"))
+
+    with Session.open(path) as session:
+        textless = session.transcript.tree.textless
+
+    assert textless == {1, 2, 3, 5, 6}

@@ -451,3 +451,22 @@ def test_a_pipe_put_in_the_place_of_the_file_does_not_keep_us_waiting(session):
 
 def test_an_error_without_a_number_is_said_in_its_own_words():
     assert describe_oserror(OSError("strange")) == "strange"
+
+
+def test_a_log_that_is_still_open_at_exit_is_no_error(tmp_path):
+    """A function in another module keeps it: names of its own module are None when it is deleted."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"type":"session","version":3,"id":"1","timestamp":"","cwd":"/"}\n')
+    script = (
+        "import sys\n"
+        "from branchline import Session\n"
+        "from branchline.entries import codec\n"
+        "session = Session.open(sys.argv[1])\n"
+        "codec.keep = lambda: session"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

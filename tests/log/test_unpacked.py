@@ -57,6 +57,19 @@ def test_large_content_is_in_a_private_file_that_no_directory_shows(tmp_path, mo
     assert open_files() == before
 
 
+@pytest.mark.parametrize("in_memory", [10 * MIB, 5 * MIB, MIB], ids=["memory", "both", "file"])
+@pytest.mark.parametrize("piece", [100_003, 3 * MIB + 1, 9 * MIB + 7])
+def test_any_range_of_large_content_is_read_wherever_it_is_kept(in_memory, piece):
+    content = (bytes(range(251)) * (10 * MIB // 251))[: 9 * MIB + 7]
+
+    spool = Spool((content[start : start + piece] for start in range(0, len(content), piece)), in_memory)
+
+    assert spool.size() == len(content)
+    for start in (0, 1, 4 * MIB - 1, 4 * MIB, 8 * MIB - 5, len(content) - 1, len(content)):
+        for size in (0, 1, 10, 5 * MIB, len(content)):
+            assert spool.read(start, size) == content[start : start + size]
+
+
 def test_content_that_breaks_off_leaves_no_file_open():
     def pieces():
         yield bytes(8 * MIB)

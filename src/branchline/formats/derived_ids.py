@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from branchline._sha256 import sha256
 
-__all__ = ["call_ids", "is_uuid", "uuid4_from"]
+__all__ = ["api_call_ids", "call_ids", "is_uuid", "uuid4_from"]
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+_API_CALL = re.compile(r"[0-9A-Za-z_-]{1,40}", re.ASCII)
 _CALL = re.compile(r"[0-9A-Za-z]{24}", re.ASCII)
 
 
@@ -38,3 +39,10 @@ def call_ids(prefix: str, call: str) -> Iterator[str]:
         digits = sha256(f"{number} {call}".encode("utf-8", "surrogatepass")).hexdigest()
         yield prefix + digits[:24]
         number += 1
+
+
+def api_call_ids(call: str) -> Iterator[str]:
+    """Yield ids for a tool call as :func:`call_ids` does, its own id first if model APIs accept it."""
+    if _API_CALL.fullmatch(call):
+        yield call
+    yield from call_ids("call_", call)

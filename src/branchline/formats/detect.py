@@ -45,8 +45,8 @@ class BuiltinFormat(msgspec.Struct, frozen=True):
     """Environment variables that name other locations."""
     begins: bytes = b""
     """The unique start of most of its files, for which this format is tried first."""
-    has_database: bool = False
-    """Whether it stores sessions in SQLite databases."""
+    database_table: str = ""
+    """A table that its SQLite databases have, if it stores sessions in databases."""
     documents: tuple[tuple[str, str], ...] = ()
     """What paths of sessions stored as documents contain, and how they end; other paths may match too."""
     document_keys: frozenset[bytes] = frozenset()
@@ -129,7 +129,7 @@ BUILTIN_FORMATS = (
         (".local/share/opencode",),
         ("XDG_DATA_HOME", "OPENCODE_DB"),
         begins=b'{"type":"session","version":3,"agent":"opencode",',
-        has_database=True,
+        database_table="part",
         document_keys=frozenset({b"info"}),
     ),
     BuiltinFormat(
@@ -137,19 +137,20 @@ BUILTIN_FORMATS = (
         (".config/io.datasette.llm", "Library/Application Support/io.datasette.llm"),
         ("LLM_USER_PATH", "XDG_CONFIG_HOME"),
         begins=b'{"type":"session","version":3,"agent":"llm",',
-        has_database=True,
+        database_table="_llm_migrations",
     ),
     BuiltinFormat(
         "goose",
         (".local/share/goose",),
         ("GOOSE_PATH_ROOT", "XDG_DATA_HOME"),
         begins=b'{"type":"session","version":3,"agent":"goose",',
-        has_database=True,
+        database_table="schema_version",
         documents=(("/goose/sessions/", ".jsonl"),),
     ),
 )
 
 RETIRED_STORES = "a store of pi's library 0.84 to 0.87, whose format was withdrawn; it is not supported"
+_AIDER = rb"(?:\xef\xbb\xbf)?\s*# aider chat started at "
 _GIVEN_UP = rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"'
 
 _HEAD_BYTES = 8192
@@ -273,6 +274,10 @@ def unsupported_program(head: bytes) -> str | None:
 
     The first line with a type decides: an unknown type belongs to another agent.
     """
+    if re.match(_AIDER, head) is not None:
+        return (
+            "a chat history of aider (its prompts and answers cannot be told apart from aider's own output)"
+        )
     from branchline.formats.lines import head_lines  # noqa: PLC0415  not needed for known files
 
     for line in head_lines(head, _FIRST_LINES):

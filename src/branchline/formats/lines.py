@@ -346,8 +346,8 @@ class LineReader:
                 first,
                 lines.offset,
                 lines.number,
-                array("q", map(ends.__getitem__, held_by)),
-                array("q", map(starts.__getitem__, held_by)),
+                array("q", list(map(ends.__getitem__, held_by))),  # a list is copied faster than iterated
+                array("q", list(map(starts.__getitem__, held_by))),
                 array("q", held_by),
             )
             reading.blocks.append(chunk)

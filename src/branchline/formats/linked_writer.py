@@ -8,12 +8,12 @@ followed by one result. A missing result is replaced by one that says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from branchline.context.tool_pairs import NO_RESULT, close_tool_calls, told_result
+from branchline.context.tool_pairs import close_tool_calls, no_result, told_result
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -22,7 +22,6 @@ from branchline.entries import (
     Message,
     MessageEntry,
     SessionInfo,
-    Text,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -30,7 +29,7 @@ from branchline.entries import (
 )
 from branchline.errors import NotSupported
 from branchline.formats.api_limits import api_tool_name, well_formed
-from branchline.formats.derived_ids import call_ids, is_uuid, uuid4_from
+from branchline.formats.derived_ids import api_call_ids, call_ids, is_uuid, uuid4_from
 from branchline.formats.entry_times import entry_time
 from branchline.formats.extra_fields import typed_message
 from branchline.formats.log_index import LinkedLogIndex
@@ -40,7 +39,6 @@ __all__ = ["LinkedWriter", "Placed"]
 
 IndexT = TypeVar("IndexT", bound=LinkedLogIndex)
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}", re.ASCII)
-_API_CALL = re.compile(r"[0-9A-Za-z_-]{1,40}", re.ASCII)
 _CALL = "call_"
 
 
@@ -205,13 +203,13 @@ class LinkedWriter(Generic[IndexT]):
 
     def _new_call(self, call: str) -> str:
         """Return an unused id for a call: its own if model APIs accept it, else one derived from it."""
-        name = next(name for name in _call_names(call) if not self._is_call(name))
+        name = next(name for name in api_call_ids(call) if not self._is_call(name))
         self._calls.add(name)
         return name
 
     def _call_named(self, wanted: str, waiting: Container[str]) -> str | None:
         """Return the id written for a call; a reused id has another one."""
-        for name in _call_names(wanted):
+        for name in api_call_ids(wanted):
             if name in waiting:
                 return name
             if not self._is_call(name):
@@ -234,9 +232,7 @@ class LinkedWriter(Generic[IndexT]):
     def _close(self, parent: str | None, entry: Entry) -> str | None:
         for call, tool in self._unanswered(parent).items():
             name = self.new_id(f"{entry.id}-{call}")
-            message = ToolResult(
-                tool_call_id=call, tool_name=tool, content=(Text(text=NO_RESULT),), is_error=True
-            )
+            message = no_result(call, tool)
             self.write_result(Placed(name, parent, self._time(entry, parent)), message)
             self._written[name] = _Written(parent, message)
             parent = name
@@ -278,12 +274,6 @@ class LinkedWriter(Generic[IndexT]):
         position = self.index.tree.positions.get(parent or "", ROOT)
         above = "" if position == ROOT else self.index.tree.times[position]
         return entry_time(entry) or above or self._started
-
-
-def _call_names(call: str) -> Iterator[str]:
-    if _API_CALL.fullmatch(call):
-        yield call
-    yield from call_ids(_CALL, call)
 
 
 def _renamed(message: AssistantMessage, named: Callable[[str], str]) -> AssistantMessage:

@@ -239,11 +239,14 @@ class LinkedLogIndex(LogIndex):
         self.tool_names: dict[str, str] = {}
 
 
-def entry_fields(tree: Tree, position: int) -> dict[str, Any]:
-    """Return the fields that every entry has: id, parent and timestamp."""
+def entry_fields(tree: Tree, position: int, timestamp: str | None = None) -> dict[str, Any]:
+    """Return the fields that every entry has: id, parent and timestamp.
+
+    Give ``timestamp`` if it is known: the tree converts the times of all entries when it is asked for one.
+    """
     parent = tree.parent_position(position)
     return {
         "id": tree.keys[position],
         "parent": None if parent == ROOT else tree.keys[parent],
-        "timestamp": tree.times[position],
+        "timestamp": tree.times[position] if timestamp is None else timestamp,
     }

@@ -422,6 +422,11 @@ class CompanionFile(Protocol):
         """Return the facts in its content; nothing if it is damaged."""
         ...
 
+    def content_for(self, header: Header, title: str) -> bytes | None:
+        """Return the content for a new session with a title; None if branchline writes no such file."""
+        del header, title
+        return None
+
 
 class ExternalParts(Protocol[IndexT_contra]):
     """Parts of entries that an agent stores in other files."""

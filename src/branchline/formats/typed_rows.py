@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain, compress, count
+from operator import sub
 from types import UnionType
 from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin
 
@@ -92,7 +93,9 @@ class ChainReader(TypedReader[RowT]):
         if any(found):
             tree = self.reading.tree
             first = len(tree.keys)
-            keys, types, times, roles, quiet = map(list, zip(*chain.from_iterable(found), strict=True))
+            # slices, because `zip` makes an iterator for each entry that the garbage collector has to visit
+            values: list[Any] = list(chain.from_iterable(chain.from_iterable(found)))
+            keys, types, times, roles, quiet = (values[column::5] for column in range(5))
             if not tree.register_keys(keys):
                 for key in keys:
                     tree.register_keys([self.free_key(key) if key in tree.positions else key])
@@ -111,10 +114,8 @@ class ReplayReader(TypedReader[RowT]):
         super().__init__(reading)
         self.tip = ROOT
         """The parent of the next entry."""
-        # State of the current call: the index of the current row, and the row and time of each new entry.
-        self._row = 0
-        self._held_by: list[int] = []
-        self._times: list[str | float | None] = []
+        self.tree = reading.tree
+        self._times: list[str | float | None] = []  # of the entries of the rows that are taken now
         self._odd_parents: dict[int, int] = {}  # of those that do not follow the entry before them
 
     def replay(self, row: RowT, lines: Lines, index: int) -> None:
@@ -128,16 +129,23 @@ class ReplayReader(TypedReader[RowT]):
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
         if not lines.alone and not self.are_regular(rows):
             return False
-        tree = self.reading.tree
-        first = len(tree.keys)
-        self._times, self._held_by, self._odd_parents = [], [], {}
-        replay = self.replay
+        tree, replay = self.reading.tree, self.replay
+        keys = tree.keys
+        first = len(keys)
+        sizes = [first]
+        note_size = sizes.append
+        self._times, self._odd_parents = [], {}
         for index, row in enumerate(rows):
-            self._row = index
             replay(row, lines, index)
+            note_size(len(keys))
+        if not tree.register_pending_keys():
+            for position in range(first, len(keys)):
+                if tree.positions.setdefault(keys[position], position) != position:
+                    keys[position] = self.free_key(keys[position])
+                    tree.positions[keys[position]] = position
         tree.link(first, self._odd_parents)
         tree.extend_times(iso_times(self._times))
-        self.locate(first, lines, self._held_by)
+        self.locate(first, lines, holders(list(map(sub, sizes[1:], sizes))))
         return True
 
     def add(
@@ -151,16 +159,13 @@ class ReplayReader(TypedReader[RowT]):
 
         A time in milliseconds is converted to text when it is first needed.
         """
-        tree = self.reading.tree  # filled here, and linked for all rows at once: half the cost of Tree.add
-        position = len(tree.keys)
-        if tree.positions.setdefault(key, position) != position:
-            key = self.free_key(key)
-            tree.positions[key] = position
-        tree.keys.append(key)
+        tree = self.tree  # filled here, and linked for all rows at once: half the cost of Tree.add
+        keys = tree.keys
+        position = len(keys)
+        keys.append(key)
         tree.types.append(type)
         tree.roles.append(role)
         self._times.append(time)
-        self._held_by.append(self._row)
         if self.tip != position - 1:
             self._odd_parents[position] = self.tip
         self.tip = position
@@ -250,8 +255,11 @@ def _fitted(value: Any, shape: Any) -> Any:
     except ValueError:
         pass
     for option in get_args(shape) if get_origin(shape) in (Union, UnionType) else (shape,):
-        if isinstance(value, dict) and isinstance(option, type) and issubclass(option, msgspec.Struct):
-            return row_from(value, option)
+        if isinstance(option, type) and issubclass(option, msgspec.Struct):
+            if isinstance(value, list) and option.__struct_config__.array_like:
+                value = dict(zip(option.__struct_encode_fields__, value, strict=False))
+            if isinstance(value, dict):
+                return row_from(value, option)
         if isinstance(value, list) and get_origin(option) in (list, tuple):
             item = get_args(option)[0]
             items = [found for one in value if (found := _fitted(one, item)) is not _MISFIT]

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
@@ -169,8 +170,10 @@ class FileLog:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # When the interpreter exits, modules may be empty; the kernel closes the descriptors.
+        if not is_finalizing():
+            self.close()
 
     def __repr__(self) -> str:
         return f"FileLog({self.path!r})"

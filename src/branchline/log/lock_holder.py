@@ -9,6 +9,8 @@ __all__ = ["holder_of"]
 
 def holder_of(path: str, processes: str = "/proc") -> str | None:
     """Describe the process that holds a ``flock`` on this file; None if unknown."""
+    from branchline.log.open_files import program_of  # noqa: PLC0415  few locks are held by others
+
     try:
         status = os.stat(path)
         with open(os.path.join(processes, "locks"), encoding="ascii", errors="replace") as file:
@@ -20,13 +22,6 @@ def holder_of(path: str, processes: str = "/proc") -> str | None:
     for fields in locks:
         if "FLOCK" in fields and "->" not in fields and any(field.endswith(place) for field in fields):
             pid = fields[fields.index("FLOCK") + 3]
-            return f"pid {pid} ({name})" if (name := _program(pid, processes)) else f"pid {pid}"
+            name = program_of(os.path.join(processes, pid))
+            return f"pid {pid} ({name})" if name else f"pid {pid}"
     return None
-
-
-def _program(pid: str, processes: str) -> str | None:
-    try:
-        with open(os.path.join(processes, pid, "comm"), encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = ["OpenFile", "Overwriter", "find_overwriter", "open_files"]
+__all__ = ["OpenFile", "Overwriter", "find_overwriter", "open_files", "program_of"]
 
 
 class OpenFile(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ def find_overwriter(path: str, identity: tuple[int, int], processes: str = "/pro
     """
     for found in open_files((os.path.splitext(path)[1],), processes):
         if found.identity == identity and _writes_at_offset(found):
-            return Overwriter(int(os.path.basename(found.process)), _program(found.process))
+            return Overwriter(int(os.path.basename(found.process)), program_of(found.process) or "a program")
     return None
 
 
@@ -66,12 +66,13 @@ def _writes_at_offset(found: OpenFile) -> bool:
     return flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_APPEND
 
 
-def _program(process: str) -> str:
+def program_of(process: str) -> str:
+    """Return the name of the program that a process runs; "" if unknown."""
     try:
         with open(os.path.join(process, "comm"), encoding="utf-8", errors="replace") as file:
-            return file.read().strip() or "a program"
+            return file.read().strip()
     except OSError:
-        return "a program"
+        return ""
 
 
 def _names(directory: str) -> list[str]:

@@ -189,7 +189,11 @@ def execute(plan: ForkPlan, made: S, *, then: Callable[[], object] | None = None
     ``made`` is the session of the plan; ``then`` is called before anything is written.
     """
     if plan.labels:
-        made._write([_label(key, state) for key, state in plan.labels])  # noqa: SLF001
+        labels = [
+            NewEntry(kind=Label, fields={"target": key, "label": state.text}, timestamp=state.time)
+            for key, state in plan.labels
+        ]
+        made._write(labels)  # noqa: SLF001
     if plan.stand is not None:
         made.branch(plan.stand)
     elif plan.reset and len(made):
@@ -224,11 +228,6 @@ def _carried(transcript: EntryLog, target: Format, header: Header, leaf: int | N
     if target is PI:
         return b"".join([target.required_writer().encode_header(header), *native_lines(transcript, leaf)])
     return convert(transcript, target, header, leaf=leaf).data
-
-
-def _label(key: str, state: LabelState) -> NewEntry:
-    """Return a label with its original time."""
-    return NewEntry(kind=Label, fields={"target": key, "label": state.text}, timestamp=state.time)
 
 
 def _target(source: SessionQueries, place: ForkDestination, clock: Clock) -> tuple[Format, Header, Store]:

@@ -15,7 +15,7 @@ import msgspec
 from branchline import places
 from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
-from branchline.formats import PI, Content, Format, SessionFacts, SplitFiles, agent_name
+from branchline.formats import PI, CompanionFile, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import (
@@ -214,7 +214,9 @@ def _small_file(path: str | None) -> bytes | None:
 
 
 def record_title(format_: Format, path: str, header: Header, title: str) -> None:
-    """Record the title of a new session, for agents that keep all titles in one file."""
+    """Record the title of a new session, for agents that keep titles outside of session files."""
+    if format_.companion is not None:
+        _write_companion(format_.companion, path, header, title)
     titles = format_.titles
     if titles is None or (beside := titles.titles_near(path)) is None:
         return
@@ -227,9 +229,27 @@ def record_title(format_: Format, path: str, header: Header, title: str) -> None
                 line = b"\n" + line  # after a torn line
             file.write(line)
     except OSError as problem:
-        raise NotSaved(
-            f"{path} was saved, but its title could not be added to {beside}: {problem.strerror or problem}"
-        ) from problem
+        raise _title_not_saved(path, beside, problem) from problem
+
+
+def _write_companion(companion: CompanionFile, path: str, header: Header, title: str) -> None:
+    """Write the file beside a new session that holds its title; an existing file is left alone."""
+    beside, content = companion.companion(path), companion.content_for(header, title)
+    if beside is None or content is None:
+        return
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+    except FileExistsError:
+        return
+    except OSError as problem:
+        raise _title_not_saved(path, beside, problem) from problem
+
+
+def _title_not_saved(path: str, beside: str, problem: OSError) -> NotSaved:
+    return NotSaved(
+        f"{path} was saved, but its title could not be added to {beside}: {problem.strerror or problem}"
+    )
 
 
 class SessionRef(NamedTuple):
@@ -282,6 +302,8 @@ def known_cwd(format_: Format, header: Header | None, path: str) -> str | None:
     """
     if header is None or header.cwd or format_ is PI:
         return None
+    if format_.database is not None and "#" in os.path.basename(path):
+        return None  # one database holds the sessions of all directories
     here = places.resolve_cwd()
     directory = places.directory_in(format_.home.directory, here)
     if directory is None or _is_shared(format_, here):

@@ -32,7 +32,11 @@ class Observers:
     def add(self, observer: Observer, on_problem: OnProblem | None) -> Callable[[], None]:
         token = object()
         self._watching[token] = _Watching(observer, on_problem or _log)
-        return lambda: _forget(self._watching, token)
+
+        def forget() -> None:
+            self._watching.pop(token, None)
+
+        return forget
 
     def notify(self, keys: Iterable[str]) -> None:
         """Notify all observers. Entries that they append meanwhile do not notify again."""
@@ -49,10 +53,6 @@ class Observers:
                         watching.on_problem(problem)
         finally:
             self._telling.discard(thread)
-
-
-def _forget(watching: dict[object, _Watching], token: object) -> None:
-    watching.pop(token, None)
 
 
 def _log(problem: Exception) -> None:

@@ -27,11 +27,12 @@ from branchline import places
 from branchline.errors import BranchlineError
 from branchline.formats import EntryLog, Format
 from branchline.log import DecompressedLog, FileLog, IndexedLog, Log
+from branchline.stores.protocol import FileStamp
 
 __all__ = ["open_entry_log"]
 
 _SMALLEST = 4 << 20
-_MAGIC = b"BLSKEL01"
+_MAGIC = b"BLSKEL02"
 _CAPACITY = 512 << 20
 _RACE_NS = 2_000_000_000
 _HEAD, _TAIL = 1 << 16, 1 << 12
@@ -45,11 +46,7 @@ class _Stamp(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
     """The state of the file that a skeleton was made from."""
 
     path: str
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
+    file: FileStamp
     checked_ns: int
     """When the file was read, by the clock of this machine."""
     consumed: int
@@ -60,12 +57,7 @@ class _Stamp(msgspec.Struct, kw_only=True, array_like=True, frozen=True):
 
     def is_current(self, status: os.stat_result) -> bool:
         """Return whether a file with this status is the one that was read."""
-        return (
-            self.size == status.st_size
-            and self.modified_ns == status.st_mtime_ns
-            and self.changed_ns == status.st_ctime_ns
-            and self.changed_ns + _RACE_NS < self.checked_ns
-        )
+        return self.file == FileStamp.of(status) and self.file.changed_ns + _RACE_NS < self.checked_ns
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -150,13 +142,13 @@ class _Skeleton:
         return opened, stamp
 
     def _fits(self, stamp: _Stamp, status: os.stat_result) -> bool:
-        if (stamp.path, stamp.device, stamp.inode) != (self._real, status.st_dev, status.st_ino):
+        if (stamp.path, stamp.file.device, stamp.file.inode) != (self._real, status.st_dev, status.st_ino):
             return False
         read = self._log.read
         if stamp.is_current(status):
             return _tail(read, stamp.consumed) == stamp.tail
         return (
-            status.st_size > stamp.size
+            status.st_size > stamp.file.size
             and _tail(read, stamp.consumed) == stamp.tail
             and _head(read, stamp.consumed) == stamp.head
         )
@@ -173,15 +165,12 @@ class _Skeleton:
         if consumed != status.st_size or not _is_wanted(self._log.path):
             return
         body = opened.save()
-        if body is None or _changes(status) != _changes(self._log.status()):
+        file = FileStamp.of(status)
+        if body is None or file != FileStamp.of(self._log.status()):
             return
         stamp = _Stamp(
             path=self._real,
-            device=status.st_dev,
-            inode=status.st_ino,
-            size=status.st_size,
-            modified_ns=status.st_mtime_ns,
-            changed_ns=status.st_ctime_ns,
+            file=file,
             checked_ns=checked_ns,
             consumed=consumed,
             head=_head(read, consumed),
@@ -248,10 +237,6 @@ def _hash(data: bytes) -> bytes:
     from hashlib import blake2b  # noqa: PLC0415  few sessions are large
 
     return blake2b(data, digest_size=20).digest()
-
-
-def _changes(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _is_wanted(path: str) -> bool:

@@ -20,29 +20,6 @@ class BackwardLinker(Linker):
         super().__init__(tree)
         self._lost: list[LinkFinding] = []
 
-    def add(
-        self,
-        entry_id: str,
-        parent_id: str | None,
-        *,
-        type: str,  # noqa: A002
-        time: str = "",
-        role: str | None = None,
-        quiet: bool = False,
-        placeholder: bool = False,
-        after_gap: bool = False,
-    ) -> int:
-        """Add one entry and return its position."""
-        del after_gap  # every missing parent is guessed, with or without a gap before it
-        self._claim()
-        position = len(self.tree)
-        parent = ROOT
-        if parent_id is not None:
-            parent = self._parent_before(position, entry_id, parent_id)
-        key = self._key_for(entry_id, position, placeholder=placeholder)
-        self.tree.add(key, parent, type, time, role, quiet=quiet, placeholder=placeholder)
-        return position
-
     def _odd_parent(self, position: int, entry_id: str, parent_id: str, found: int) -> int:
         del found  # wherever it is, it is not above
         return self._missing_parent(position, entry_id, parent_id)

@@ -19,7 +19,7 @@ grew.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count
 from operator import ne
 
@@ -28,7 +28,7 @@ import msgspec
 from branchline.tree.findings import Kind
 from branchline.tree.index import ROOT, Tree
 
-__all__ = ["LinkFinding", "Linker"]
+__all__ = ["LinkFinding", "Linker", "cycles"]
 
 
 UNRESOLVED = sys.maxsize  # greater than any position, so that one comparison finds all that is not regular
@@ -287,23 +287,31 @@ class Linker:
                 return key
 
     def _cut_rings(self) -> None:
-        """Cut cycles in one pass: walk up from each entry until one that was visited before."""
         parents = self.tree.parents
-        walk_of = [0] * len(parents)
-        for start in range(len(parents)):
-            position = start
-            while position != ROOT and not walk_of[position]:
-                walk_of[position] = start + 1
-                position = parents[position]
-            if position != ROOT and walk_of[position] == start + 1:
-                ring = [position]
-                while (position := parents[position]) != ring[0]:
-                    ring.append(position)
-                if guesses := self._guessed.intersection(ring):
-                    self._guessed.discard(min(guesses))
-                    self.tree.relink(min(guesses), ROOT)
-                    continue
-                ring.sort()
-                self._cut[ring[0]] = parents[ring[0]]
-                self.tree.relink(ring[0], ROOT)
-                self._rings.append(ring)
+        for ring in cycles(range(len(parents)), parents):
+            if guesses := self._guessed.intersection(ring):
+                self._guessed.discard(min(guesses))
+                self.tree.relink(min(guesses), ROOT)
+                continue
+            ring.sort()
+            self._cut[ring[0]] = parents[ring[0]]
+            self.tree.relink(ring[0], ROOT)
+            self._rings.append(ring)
+
+
+def cycles(positions: Iterable[int], parents: Sequence[int] | Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield each cycle in one pass: walk up from each entry until one that was visited before.
+
+    The caller may cut a cycle as soon as it is yielded.
+    """
+    walk_of: dict[int, int] = {}
+    for start in positions:
+        position = start
+        while position != ROOT and position not in walk_of:
+            walk_of[position] = start
+            position = parents[position]
+        if position != ROOT and walk_of[position] == start:
+            ring = [position]
+            while (position := parents[position]) != ring[0]:
+                ring.append(position)
+            yield ring

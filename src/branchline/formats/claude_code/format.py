@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from branchline.entries import AssistantMessage, Content, Entry, Header, json_co
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
 from branchline.formats.claude_code.kinds import CLEARED, ERROR, PROVENANCE
-from branchline.formats.claude_code.unsupported import CANNOT
-from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits, FormatWriter
+from branchline.formats.copying_writer import CopyingWriter
+from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
@@ -107,7 +107,24 @@ TRAITS = FormatTraits(
     keeps_days_setting="cleanupPeriodDays",
     file_patterns=("*/*.jsonl",),
     subagent_patterns=("*/*/subagents/**/agent-*.jsonl",),
-    unsupported=CANNOT,
+    unsupported={
+        "label": "Claude Code has no labels",
+        "untitle": "Claude Code keeps the last title",
+        "branch_summary": "Claude Code does not summarize branches",
+        "thinking": "Claude Code sends thinking only to the model that signed it",
+        "thinking_level_change": "Claude Code does not record how hard a model thinks",
+        "model_change": "in Claude Code only answers name a model",
+        "context_edit": "Claude Code has no context edits",
+        "custom": "Claude Code cannot store it",
+        "custom_message": "Claude Code supports only prompts, answers, results and hidden context",
+        "message": "Claude Code supports only user, assistant and tool messages",
+        "usage": "Claude Code records tokens with its own answers only",
+        "block": "Claude Code supports only text, images, tool calls and tool results",
+        "half character": "Anthropic's API rejects every request with a lone surrogate",
+        "empty": "Claude Code drops messages without content",
+        "result": "the call that it answers does not precede it, or has a result already",
+        "kept messages": "Claude Code names the messages that a compaction keeps",
+    },
     appendable=False,
     active_branch_last=True,
     lists_last_prompt=True,
@@ -193,7 +210,7 @@ def _matches(fields: dict[str, Any]) -> bool:
     return _BESIDE.get(kind, "") in fields
 
 
-class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeLogIndex"]):
+class ClaudeCodeFormatWriter(CopyingWriter["ClaudeCodeLogIndex"]):
     """Writes new transcripts that Claude Code 2.1 can resume; never changes existing ones."""
 
     def session_id(self, fresh: str, timestamp: str) -> str:
@@ -215,17 +232,27 @@ class ClaudeCodeFormatWriter(FormatWriter["ClaudeCodeLogIndex"]):
 
         return TranscriptWriter(index, TRAITS.unsupported_error).write(entries)
 
-    def fork(self, transcript: EntryLog[ClaudeCodeLogIndex], leaf: int, header: Header) -> bytes:
-        from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
+    def copied_lines(
+        self, transcript: EntryLog[ClaudeCodeLogIndex], positions: Sequence[int], header: Header
+    ) -> Iterator[bytes]:
+        """Yield the first line, then the records at these positions, each once, with the new session id.
 
-        lines = copied_lines(transcript, transcript.tree.path_positions(leaf), header)
-        return self.encode_header(header) + b"".join(lines)
-
-    def copy(self, transcript: EntryLog[ClaudeCodeLogIndex], header: Header) -> bytes:
-        from branchline.formats.claude_code.copies import copied_lines  # noqa: PLC0415
-
-        lines = copied_lines(transcript, range(len(transcript.tree)), header)
-        return self.encode_header(header) + b"".join(lines)
+        Uuids are unchanged, as in Claude Code's own forks. Recorded API requests are not copied.
+        """
+        yield self.encode_header(header)
+        reading = transcript.reading
+        before = None
+        for position in sorted(positions):
+            if (span := reading.span(position)) == before or position in reading.withheld:
+                continue
+            before = span
+            line = transcript.raw(position)
+            fields = json_codec.loads_object(line)
+            if fields is None or fields.get("type") == PROVENANCE:
+                continue
+            if fields.get("sessionId") not in (None, header.id):
+                line = json_codec.dumps({**fields, "sessionId": header.id})
+            yield line + b"\n"
 
 
 class ClaudeCodeTexts(EntryTexts["ClaudeCodeLogIndex"]):

@@ -36,6 +36,7 @@ from branchline.formats.claude_code.kinds import (
 from branchline.formats.claude_code.rewinds import BranchLines, BranchPoint, RowFacts, sort_into_branches
 from branchline.formats.saved_attributes import SavedAttributes
 from branchline.tree import ROOT, Kind, Linker, LinkFinding, Tree
+from branchline.tree.linker import cycles
 
 __all__ = ["ClaudeCodeLinker"]
 
@@ -478,21 +479,12 @@ class ClaudeCodeLinker(Linker):
 
     def _cut_cycles_in(self, nodes: list[int], parents: dict[int, int]) -> None:
         """Cut each cycle at its first record and link that to the previous record outside the cycle."""
-        walk_of: dict[int, int] = {}
         cut: list[int] = []
-        for start in nodes:
-            node = start
-            while node != ROOT and node not in walk_of:
-                walk_of[node] = start
-                node = parents[node]
-            if node != ROOT and walk_of[node] == start:
-                ring = [node]
-                while (node := parents[node]) != ring[0]:
-                    ring.append(node)
-                continuing = [member for member in ring if self._continues(member)]
-                first = min(continuing or ring)
-                parents[first] = ROOT
-                cut.append(first)
+        for ring in cycles(nodes, parents):
+            continuing = [member for member in ring if self._continues(member)]
+            first = min(continuing or ring)
+            parents[first] = ROOT
+            cut.append(first)
         if not cut:
             return
         order = {node: number for number, node in enumerate(nodes)}

@@ -50,7 +50,7 @@ from branchline.formats.claude_code.kinds import (
     WRAPPER,
 )
 from branchline.formats.claude_code.rows import wrapper_name
-from branchline.formats.json_values import dict_of, optional_text
+from branchline.formats.json_values import dict_of, number_of, optional_text
 from branchline.formats.log_index import entry_fields
 
 if TYPE_CHECKING:
@@ -268,14 +268,10 @@ def _is_result(block: Any) -> bool:
 
 
 def _usage(spent: dict[str, Any]) -> Usage:
-    def number(fields: dict[str, Any], name: str) -> int | float:
-        value = fields.get(name)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-    read, written = number(spent, "input_tokens"), number(spent, "output_tokens")
-    cached, kept = number(spent, "cache_read_input_tokens"), number(spent, "cache_creation_input_tokens")
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    read, written, cached, kept = (number_of(spent.get(name)) for name in names)
     split = spent.get("cache_creation")
-    long = number(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else msgspec.UNSET
+    long = number_of(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else msgspec.UNSET
     return Usage(
         input=read,
         output=written,

@@ -107,7 +107,6 @@ class Row(msgspec.Struct, gc=False):
     version: str | None = None
     gitBranch: str | None = None  # noqa: N815
     sessionKind: str | None = None  # noqa: N815
-    agentId: str | None = None  # noqa: N815
     requestId: str | None = None  # noqa: N815
     isSidechain: bool | None = None  # noqa: N815
     isMeta: bool | None = None  # noqa: N815

@@ -100,7 +100,7 @@ class TranscriptWriter:
         self._below: dict[str, list[str]] = {}
         self._calls: set[str] = set()
         self._uuids: dict[str, str] = {}  # of entries written by this writer, by entry id
-        self._last = self._last_record()
+        self._last = self._record_at(len(reading.tree) - 1)
         self._lines: list[bytes] = []
 
     def write(self, entries: Sequence[Entry]) -> bytes:
@@ -526,9 +526,6 @@ class TranscriptWriter:
         ):
             position = reading.tree.parents[position]
         return None if position == ROOT else reading.tree.keys[position]
-
-    def _last_record(self) -> str | None:
-        return self._record_at(len(self._reading.tree) - 1)
 
     def _known_record(self, uuid: str) -> _Record:
         if uuid in self._fresh:

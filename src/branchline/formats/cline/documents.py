@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from branchline.entries import json_codec
@@ -26,6 +27,7 @@ _PATH = re.compile(
 _WORKSPACE = re.compile(r"# Current (?:Working|Workspace) Directory \(([^)\n]+)\)")
 
 
+@lru_cache(maxsize=64)  # opening a document asks several times
 def session_of(path: str) -> str | None:
     """Return the session or task whose folder contains a document."""
     found = _PATH.search(path)
@@ -36,7 +38,7 @@ class ClineDocuments(DocumentFiles):
     """Joins the documents of a session."""
 
     def recognizes(self, path: str) -> bool:
-        return _PATH.search(path) is not None
+        return session_of(path) is not None
 
     def companions(self, path: str) -> Sequence[str]:
         folder, name = posixpath.split(path)

@@ -46,17 +46,19 @@ class ClineReader(ChainReader[Row]):
         return all(row.role or row.cline or row.spent for row in rows)
 
     def entries(self, row: Row, number: int) -> Sequence[ChainEntry]:
-        key, time, role = row.id or f"line-{number}", row.ts, row.role
+        key, time, role, content = row.id or f"line-{number}", row.ts, row.role, row.content
         if row.is_summary:
             return ((key, "compaction", time, None, False),)
         if row.metadata is not None and row.metadata.display_only:
             return ((key, "custom_message", time, None, False),)
-        if role == "user":
-            return self._prompt_entries(row.content, key, time)
         if role == "assistant":
             if time is not None and self._spoken < time <= LAST_INSTANT:
                 self._spoken = time
-            return ((key, "message", time, "assistant", self._is_textless(row.content)),)
+            return ((key, "message", time, "assistant", self._is_textless(content)),)
+        if role == "user":
+            if type(content) is list and len(content) == 1 and content[0].type == "tool_result":
+                return ((key, "message", time, "toolResult", False),)
+            return self._prompt_entries(content, key, time)
         if row.cline and not role:
             self._head = row
             return ()
@@ -79,8 +81,6 @@ class ClineReader(ChainReader[Row]):
     def _prompt_entries(self, content: Content, key: str, time: float | None) -> Sequence[ChainEntry]:
         """Return the entries of a user message: tool results, and the prompt."""
         blocks = () if content is None or isinstance(content, str) else content
-        if len(blocks) == 1 and blocks[0].type == "tool_result":
-            return ((key, "message", time, "toolResult", False),)
         kinds = [block.type for block in blocks]
         results = kinds.count("tool_result")
         found: list[ChainEntry] = [

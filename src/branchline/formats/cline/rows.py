@@ -10,7 +10,6 @@ __all__ = ["Content", "Row"]
 class _Block(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
-    tool_use_id: str | None = None
     id: str | None = None
     name: str | None = None
 

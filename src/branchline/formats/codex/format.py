@@ -31,7 +31,7 @@ from branchline.formats.codex.reader import NAME, ZSTD, CodexReader
 from branchline.formats.codex.records import SUMMARY_FIRST, decode_line
 from branchline.formats.codex.rollouts import Name, assemble_rollout, rollout_name
 from branchline.formats.codex.rows import ITEMS
-from branchline.formats.codex.unsupported import CANNOT
+from branchline.formats.copying_writer import CopyingWriter
 from branchline.formats.derived_ids import is_uuid
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
@@ -41,7 +41,6 @@ from branchline.formats.protocol import (
     Format,
     FormatReader,
     FormatTraits,
-    FormatWriter,
     ReadingLimits,
     SplitFiles,
     header_in,
@@ -105,7 +104,24 @@ TRAITS = FormatTraits(
         "*/*/*/rollout-*.jsonl",
         "*/*/*/rollout-*.jsonl.zst",
     ),
-    unsupported=CANNOT,
+    unsupported={
+        "elsewhere": "a rollout goes back only to before a prompt, and not over a compaction",
+        "reset": "a rollout goes back only to before a prompt",
+        "label": "Codex has no labels",
+        "untitle": "Codex keeps the last name",
+        "branch_summary": "Codex does not summarize branches",
+        "thinking": "Codex sends reasoning only to the model that encrypted it",
+        "context_edit": "Codex has no context edits",
+        "custom": "Codex cannot store it",
+        "custom_message": "Codex supports only prompts, answers, results and developer messages",
+        "message": "Codex supports only user, assistant and tool messages",
+        "usage": "Codex counts only the tokens of its own answers",
+        "block": "Codex supports only text, images, tool calls and tool results",
+        "half character": "Codex skips a line with a lone surrogate",
+        "empty": "it contains nothing that Codex would send",
+        "result": "the call that it answers does not precede it, or has a result already",
+        "kept messages": "a compaction in a rollout holds the messages that it keeps",
+    },
     compaction_embeds_tail=True,
     appendable=False,
     active_branch_last=True,
@@ -118,6 +134,8 @@ TRAITS = FormatTraits(
 class CodexFormatReader(FormatReader[CodexLogIndex]):
     """Reads Codex rollouts, legacy and paginated, back to those of 2025."""
 
+    log_reader = CodexReader
+    decode = staticmethod(decode_line)
     context_rules = ContextRules(finish=_as_sent, opening=_history_left)
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -136,9 +154,6 @@ class CodexFormatReader(FormatReader[CodexLogIndex]):
                 foreign = True
         return not foreign and NAME.search(path) is not None
 
-    def log_reader(self, path: str = "") -> CodexReader:
-        return CodexReader(path)
-
     def answer_model(self, transcript: EntryLog[CodexLogIndex], position: int) -> ModelRef | None:
         """Return the model from the settings of the answer's turn."""
         reading = transcript.reading
@@ -148,9 +163,6 @@ class CodexFormatReader(FormatReader[CodexLogIndex]):
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Read the first lines; the second names the session that the thread was converted from."""
         return header_in(head, self.log_reader, path, whole=whole, lines=2)
-
-    def decode(self, line: bytes, index: CodexLogIndex, position: int) -> Entry:
-        return decode_line(line, index, position)
 
     def merge_answers(self, before: AssistantMessage, after: AssistantMessage) -> AssistantMessage:
         return _joined(before, after)
@@ -217,7 +229,7 @@ class RolloutFiles(CompressedFiles, SplitFiles):
         return found
 
 
-class CodexFormatWriter(FormatWriter[CodexLogIndex]):
+class CodexFormatWriter(CopyingWriter[CodexLogIndex]):
     """Writes new rollouts that Codex can resume; never changes existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
@@ -232,16 +244,13 @@ class CodexFormatWriter(FormatWriter[CodexLogIndex]):
 
         return RolloutWriter(index, TRAITS.unsupported_error).write(entries)
 
-    def fork(self, transcript: EntryLog[CodexLogIndex], leaf: int, header: Header) -> bytes:
+    def copied_lines(
+        self, transcript: EntryLog[CodexLogIndex], positions: Sequence[int], header: Header
+    ) -> Iterator[bytes]:
         from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
 
-        lines = copied_lines(transcript, transcript.tree.path_positions(leaf))
-        return self.encode_header(header) + b"".join(lines)
-
-    def copy(self, transcript: EntryLog[CodexLogIndex], header: Header) -> bytes:
-        from branchline.formats.codex.copies import copied_lines  # noqa: PLC0415
-
-        return self.encode_header(header) + b"".join(copied_lines(transcript, range(len(transcript.tree))))
+        yield self.encode_header(header)
+        yield from copied_lines(transcript, positions)
 
 
 class CodexLimits(ReadingLimits):

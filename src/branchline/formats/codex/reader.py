@@ -32,7 +32,6 @@ from branchline.formats.codex.rows import (
     Payload,
     ResponseItem,
     Row,
-    decode_rows,
     is_image_tag,
     item_class,
     item_text,
@@ -41,10 +40,11 @@ from branchline.formats.codex.rows import (
     row_from,
 )
 from branchline.formats.json_values import dict_of, text_of
-from branchline.formats.lines import LineReader, Lines, holders
+from branchline.formats.lines import Lines
 from branchline.formats.log_index import first_after_fork
 from branchline.formats.saved_attributes import SavedAttributes
-from branchline.tree import ROOT, Tree
+from branchline.formats.typed_rows import ReplayReader
+from branchline.tree import ROOT
 
 __all__ = ["CodexReader"]
 
@@ -82,8 +82,7 @@ _MODES = frozenset({"legacy", "paginated", "default"})
 
 
 _SAVED = SavedAttributes(
-    _parent=int,
-    _size=int,
+    tip=int,
     _history=list[int],
     _classes=list[int],
     _turn_places=list[int],
@@ -158,23 +157,12 @@ class _State(NamedTuple):
     totals: TokenTotals
 
 
-class _Columns:
-    """Entries not yet in the tree; the first has an explicit parent, each other follows the previous one."""
-
-    __slots__ = ("keys", "quiet", "roles", "times", "types")
-
-    def __init__(self) -> None:
-        self.keys: list[str] = []
-        self.types: list[str] = []
-        self.times: list[str] = []
-        self.roles: list[str | None] = []
-        self.quiet: list[int] = []
-
-
-class CodexReader(LineReader):
+class CodexReader(ReplayReader[Row]):
     """Reads one rollout. Its name provides thread and rollout id if no record does."""
 
     format_name = "codex"
+    row_type = Row
+    begins_with_header = True
     markers = (b'{"timestamp":"', b'{"type":"', b'{"record_type":"')
     headers = 1
     reading: CodexLogIndex
@@ -184,9 +172,6 @@ class CodexReader(LineReader):
         self._path = path
         self._named = NAME.search(path)
         self._compressed = False
-        self._parent = ROOT
-        self._new = _Columns()
-        self._size = 0  # of the tree, including new entries
         self._history: list[int] = []  # the entry of every item that the model sees
         self._classes: list[int] = []
         self._turn_places: list[int] = []
@@ -234,17 +219,8 @@ class CodexReader(LineReader):
     def takes_rows(self) -> bool:
         return bool(self.reading.meta)
 
-    def decode_rows(self, data: memoryview) -> Sequence[Row]:
-        return decode_rows(data)
-
-    def take_rows(self, rows: Sequence[Row], lines: Lines) -> bool:
-        if not (lines.alone or _REGULAR.issuperset([row.type if row.payload else None for row in rows])):
-            return False
-        first = len(self.reading.tree)
-        counts = list(map(self._take_row, rows, range(lines.number, lines.number + len(rows))))
-        self._flush()
-        self.locate(first, lines, holders(counts))
-        return True
+    def are_regular(self, rows: Sequence[Row]) -> bool:
+        return _REGULAR.issuperset([row.type if row.payload else None for row in rows])
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         reading = self.reading
@@ -293,8 +269,8 @@ class CodexReader(LineReader):
             base = base_of(meta)
             self._missing = "" if base is None else base.rollout
 
-    def _take_row(self, row: Row, number: int) -> int:
-        """Add one line; return the number of its entries."""
+    def replay(self, row: Row, lines: Lines, index: int) -> None:
+        number = lines.number + index
         time = row.timestamp or ""
         key = f"line-{number}"
         payload = row.payload
@@ -303,52 +279,31 @@ class CodexReader(LineReader):
             if self._copying and self._before_revert is None:
                 self._follow_copy(time, row.ordinal, number)
             match row.type:
-                case "branchline_revert":
-                    return self._take_revert(key, begins=payload.type == "begin")
                 case "response_item":
                     entry, role = self._note_item(payload, time)
                 case "event_msg" if payload.type == "thread_rolled_back":
                     self._take_rollback(max(payload.num_turns or 0, 0), number, time)
-                    return 1
+                    return
                 case "event_msg":
                     entry = self._note_event(payload, time)
                     role = "user" if entry == "message" else None
                 case "turn_context":
-                    return self._take_settings(payload, key, time)
+                    self._take_settings(payload, key, time)
+                    return
                 case "branchline":
-                    return self._take_provenance(payload, key, time)
+                    self._take_provenance(payload, key, time)
+                    return
                 case "compacted":
                     entry = self._note_compaction(payload)
+                case "branchline_revert":
+                    self._take_revert(key, begins=payload.type == "begin")
+                    return
                 case "inter_agent_communication":
                     entry = "custom_message"
-                    self._remember(self._size, TURN, "")
+                    self._remember(len(self.tree.keys), TURN, "")
                 case _:
                     pass
-        self._add(key, entry, time, role)
-        return 1
-
-    def _add(self, key: str, type: str, time: str, role: str | None = None) -> None:  # noqa: A002
-        """Queue an entry after the last one; :meth:`_flush` adds it to the tree."""
-        new = self._new
-        new.keys.append(key)
-        new.types.append(type)
-        new.times.append(time)
-        new.roles.append(role)
-        self._size += 1
-
-    def _flush(self) -> None:
-        """Add the queued entries to the tree in bulk."""
-        tree, new = self.reading.tree, self._new
-        first = len(tree)
-        if not new.keys:
-            return
-        if not tree.register_keys(new.keys):  # two records in one line
-            tree.register_keys([_free_key(key, tree) for key in new.keys])
-        follows = self._parent == first - 1
-        parents = None if follows else [self._parent, *range(first, self._size - 1)]
-        tree.extend_columns(parents, new.types, new.times, new.roles, new.quiet)
-        self._parent = self._size - 1
-        self._new = _Columns()
+        self.add(key, entry, time, role)
 
     def _remember(self, position: int, kind: int, text: str) -> None:
         """Record an item that the model sees."""
@@ -362,7 +317,7 @@ class CodexReader(LineReader):
     def _note_item(self, item: ResponseItem, time: str) -> tuple[str, str | None]:
         """Apply an item of the model's history; return the type and role of its entry."""
         kind = item.type or item_type(item)
-        position = self._size
+        position = len(self.tree.keys)
         if kind == "message" and item.role != "assistant":
             text = item_text(item)
             sort = item_class(item, text)
@@ -385,12 +340,12 @@ class CodexReader(LineReader):
             return "message", "toolResult"
         self._answered = True
         if self._answering:
-            self.reading.tree.continuations.add(position)
+            self.tree.continuations.add(position)
         self._answering = True
         if self._unpaired:
             self._unpaired.clear()
         if kind != "message" or not (text := item_text(item)) or text.isspace():
-            self._new.quiet.append(position)
+            self.tree.textless.add(position)
         else:
             self.reading.last_answer = (position, text)
         if item.call_id:
@@ -403,11 +358,11 @@ class CodexReader(LineReader):
         """Note user text from an event (0) or an item (1); the first may become the title."""
         self._last_activity = max(self._last_activity, time)
         if text.strip():
-            self._first_texts.setdefault(2 * self._copying + source, (self._size, text))
+            self._first_texts.setdefault(2 * self._copying + source, (len(self.tree.keys), text))
 
     def _note_event(self, event: Payload, time: str) -> str:
         """Apply an event; return the type of its entry."""
-        reading, position = self.reading, self._size
+        reading, position = self.reading, len(self.tree.keys)
         match event.type:
             case "token_count":
                 totals = totals_from(event.info)
@@ -439,7 +394,7 @@ class CodexReader(LineReader):
 
     def _take_prompt(self, text: str, time: str) -> str:
         """Apply a prompt from an event; it becomes a message unless an item repeats it."""
-        self.reading.prompts.add(self._size)
+        self.reading.prompts.add(len(self.tree.keys))
         self._note_user_text(text, time, 0)
         if not text.strip():
             return "custom"
@@ -459,12 +414,9 @@ class CodexReader(LineReader):
 
     def _retype(self, place: int) -> None:
         """Turn a message into data because something else repeats it."""
-        tree, new = self.reading.tree, self._new
+        tree = self.reading.tree
         tree.continuations.discard(place)
-        if place < len(tree):
-            tree.types[place], tree.roles[place] = "custom", None
-        else:
-            new.types[place - len(tree)], new.roles[place - len(tree)] = "custom", None
+        tree.types[place], tree.roles[place] = "custom", None
 
     def _partner(self, text: str, time: str, *, of_event: bool) -> int | None:
         """Find and consume the item that repeats an event, or the event that an item repeats.
@@ -475,54 +427,51 @@ class CodexReader(LineReader):
             if prompt.from_event == of_event:
                 continue
             typed, held = (text, prompt.text) if of_event else (prompt.text, text)
-            if typed.strip() in held or (place == self._size - 1 and time and time == prompt.time):
+            if typed.strip() in held or (place == len(self.tree.keys) - 1 and time and time == prompt.time):
                 del self._unpaired[place]
                 return place
         return None
 
     def _leave_unpaired(self, prompt: _Prompt) -> None:
-        self._unpaired[self._size] = prompt
+        self._unpaired[len(self.tree.keys)] = prompt
         if len(self._unpaired) > _NEIGHBOURS:
             del self._unpaired[next(iter(self._unpaired))]
 
-    def _take_settings(self, settings: Payload, key: str, time: str) -> int:
+    def _take_settings(self, settings: Payload, key: str, time: str) -> None:
         """Add entries for the model and effort of a turn where they change."""
         reading = self.reading
         model, effort = settings.model or self._model, settings.effort or self._effort
         kinds = []
         if model != self._model:
             kinds.append("model_change")
-            reading.models.append((self._size, model))
+            reading.models.append((len(self.tree.keys), model))
         if effort != self._effort:
             kinds.append("thinking_level_change")
         self._model, self._effort = model, effort
         for number, kind in enumerate(kinds or ["custom"]):
-            self._add(key if not number else f"{key}.{number + 1}", kind, time)
-        return len(kinds) or 1
+            self.add(key if not number else f"{key}.{number + 1}", kind, time)
 
-    def _take_provenance(self, written: Payload, key: str, time: str) -> int:
+    def _take_provenance(self, written: Payload, key: str, time: str) -> None:
         """Read branchline's own record: the thread's origin, title, models and thinking levels."""
         reading = self.reading
         if written.model is not None and written.provider is not None and written.provider != self._provider:
             self._provider = written.provider
-            reading.providers.append((self._size, written.provider))
+            reading.providers.append((len(self.tree.keys), written.provider))
             self._model = ""
         if written.model is not None or written.effort is not None:
-            self._written_settings.add(self._size)
-            return self._take_settings(written, key, time)
+            self._written_settings.add(len(reading.tree))
+            self._take_settings(written, key, time)
+            return
         if written.title is not None:
             self._title = written.title
-            self._add(key, "session_info", "")
-            return 1
-        if written.origin is not None and not self._size:
+        elif written.origin is not None and not reading.tree.keys:
             reading.converted_from = written.origin
-        self._add(key, "custom", "")
-        return 1
+        self.add(key, "custom" if written.title is None else "session_info")
 
     def _note_compaction(self, compacted: Payload) -> str:
         """Apply a compaction to the model's history; return the type of the entry."""
         reading = self.reading
-        position = self._size
+        position = len(self.tree.keys)
         items = compacted.replacement_history
         kept = keep_prompts(self._prompts_in_history()) if items is None else []
         if reading.last_answer is not None and (compacted.message or "").rstrip().endswith(
@@ -542,7 +491,6 @@ class CodexReader(LineReader):
         return "compaction"
 
     def _take_rollback(self, turns: int, number: int, time: str) -> None:
-        self._flush()
         self._answering = False
         reading = self.reading
         tree = reading.tree
@@ -552,44 +500,37 @@ class CodexReader(LineReader):
             if tree.types[self._history[start]] == "compaction":
                 message = f"{turns} turns were rolled back over a compaction; Codex does not do this reliably"
                 reading.add_finding("unknown", message, line=number)
-                self._parent = self._history[start]
+                self.tip = self._history[start]
             else:
                 own = (place for place in self._history[cut:] if tree.types[place] != "compaction")
-                self._parent = self._before_turn(tree.parents[next(own)])
+                self.tip = self._before_turn(self.parent_of(next(own)))
             del self._history[cut:], self._classes[cut:], self._user_texts[cut:]
             while self._turn_places and self._turn_places[-1] >= cut:
                 self._turn_places.pop()
-        target = self._parent
-        self._add(f"line-{number}", "leaf", time)
-        self._flush()
-        self._parent = target
+        self.move_to(self.tip, f"line-{number}", time)
 
-    def _take_revert(self, key: str, *, begins: bool) -> int:
+    def _take_revert(self, key: str, *, begins: bool) -> None:
         """Save the model's history before reverted turns, or restore it after them."""
-        self._flush()
         self._answering = False
+        before = self._before_revert
         if begins:
-            self._add(key, "custom", "")
-            self._flush()
+            self.add(key, "custom")
             self._before_revert = _State(
-                self._parent,
+                self.tip,
                 list(self._history),
                 list(self._classes),
                 list(self._turn_places),
                 list(self._user_texts),
                 self.reading.totals,
             )
-        elif (before := self._before_revert) is not None:
-            self._reverted.append(range(before.parent + 1, self._size))
-            self._parent, self._history, self._classes, self._turn_places, self._user_texts, totals = before
+        elif before is not None:
+            self._reverted.append(range(before.parent + 1, len(self.tree.keys)))
+            tip, self._history, self._classes, self._turn_places, self._user_texts, totals = before
             self.reading.totals = totals
             self._before_revert = None
-            self._add(key, "leaf", "")
-            self._flush()
-            self._parent = before.parent
+            self.move_to(tip, key)
         else:
-            self._add(key, "custom", "")
-        return 1
+            self.add(key, "custom")
 
     def _before_turn(self, position: int) -> int:
         """Return the parent of a turn: the entry before what was recorded at its start."""
@@ -601,7 +542,7 @@ class CodexReader(LineReader):
                 and position not in self._written_settings
             )
         ):
-            position = tree.parents[position]
+            position = self.parent_of(position)
         return position
 
     def _follow_copy(self, time: str, ordinal: int | None, line: int) -> None:
@@ -620,7 +561,7 @@ class CodexReader(LineReader):
             if time and time == self._second_time:
                 return
         self._copying = False
-        self.reading.copied = self._size
+        self.reading.copied = len(self.tree.keys)
 
     # -- continuing a reading that was saved ----------------------------------------------------------
 
@@ -713,9 +654,6 @@ class CodexReader(LineReader):
             kind in ITEMS and "timestamp" not in fields and ("role" in fields or "call_id" in fields)
         )
 
-    def find_leaf(self) -> int:
-        return self._parent
-
     def on_finish(self) -> None:
         reading = self.reading
         if self._copying:
@@ -776,12 +714,3 @@ class CodexReader(LineReader):
             else base or reading.forked_from or reading.parent_thread or reading.converted_from,
             metadata=about or None,
         )
-
-
-def _free_key(key: str, tree: Tree) -> str:
-    """Return the key, with a number appended if it is in use."""
-    found, count = key, 1
-    while found in tree.positions:
-        count += 1
-        found = f"{key}#{count}"
-    return found

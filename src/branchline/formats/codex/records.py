@@ -46,9 +46,9 @@ SUMMARY_FIRST = {"summary": "first"}
 _TEXTS = frozenset({"input_text", "output_text", "text", "Text", "summary_text", "reasoning_text"})
 
 
-def decode_line(line: bytes, reading: CodexLogIndex, position: int) -> Entry:
+def decode_line(line: bytes, index: CodexLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
-    tree = reading.tree
+    tree = index.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
     fields = json_codec.loads(line)
@@ -58,20 +58,20 @@ def decode_line(line: bytes, reading: CodexLogIndex, position: int) -> Entry:
         if isinstance(payload, dict)
         else (fields if optional_text(fields.get("type")) in ITEMS else {})
     )
-    provider = reading.provider_at(position)
-    model = reading.model_at(position)
+    provider = index.provider_at(position)
+    model = index.model_at(position)
     match tree.types[position]:
         case "message" if fields.get("type") == "event_msg":
             event = row_from(fields).payload
             text = "" if event is None else prompt_text(event)
             return MessageEntry(**common, message=_typed(payload, text, time))
         case "message":
-            message = item_message(payload, reading.tool_names, milliseconds(time), provider, model)
+            message = item_message(payload, index.tool_names, milliseconds(time), provider, model)
             return MessageEntry(**common, message=message)
         case "custom_message":
             return _context(common, fields, payload)
         case "compaction":
-            return _compaction(common, payload, reading, position)
+            return _compaction(common, payload, index, position)
         case "model_change":
             return ModelChange(
                 **common, provider=provider or "", model_id=optional_text(payload.get("model")) or ""
@@ -84,7 +84,7 @@ def decode_line(line: bytes, reading: CodexLogIndex, position: int) -> Entry:
                 kind="turn",
                 provider=provider,
                 model=model,
-                usage=_usage(reading.spent[position]),
+                usage=_usage(index.spent[position]),
             )
         case "session_info":
             return SessionInfo(**common, name=optional_text(payload.get("title")) or "")

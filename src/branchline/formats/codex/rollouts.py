@@ -6,7 +6,7 @@ Nothing here opens a file; the caller passes a function that finds one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from branchline.entries import json_codec
 from branchline.formats.codex.log_index import base_of
@@ -49,7 +49,7 @@ def assemble_rollout(
     seen, found, end, thread = {rollout}, content, content.size(), None
     while True:
         head = _first_line(found, end)
-        meta = _meta_of(head)
+        meta = dict_of((json_codec.loads_object(head) or {}).get("payload"))
         base = base_of(meta)
         if heads and meta.get("history_mode") != "paginated":
             break
@@ -105,7 +105,3 @@ def _first_line(content: Content, end: int) -> bytes:
         if size >= _LONGEST_FIRST:
             return b""
         size *= 4
-
-
-def _meta_of(line: bytes) -> dict[str, Any]:
-    return dict_of((json_codec.loads_object(line) or {}).get("payload"))

@@ -6,7 +6,6 @@ Releases differ in nearly every field, so all are optional; values of an unexpec
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -24,7 +23,6 @@ __all__ = [
     "Payload",
     "ResponseItem",
     "Row",
-    "decode_rows",
     "is_context",
     "is_image_tag",
     "item_class",
@@ -112,14 +110,6 @@ class Row(msgspec.Struct, gc=False):
     timestamp: str | None = None
     ordinal: int | None = None
     payload: Payload | None = None
-
-
-_decode_rows = msgspec.json.Decoder(Row).decode_lines
-
-
-def decode_rows(data: memoryview) -> Sequence[Row]:
-    """Decode many lines, all of the usual shape; raises msgspec's errors."""
-    return _decode_rows(data)
 
 
 def row_from(fields: dict[str, Any]) -> Row:

@@ -1,61 +1,70 @@
-"""Formats whose lines are derived from rows: native entries below a header that names the agent.
+"""Formats whose lines are derived from rows: messages as a database has them, or native entries.
 
-An agent that does not store lines, such as one with a database, gets its rows converted to the native format.
-Values that are only passed through (texts, tool input and output) are copied as JSON without decoding.
+Both are below a header that names the agent. A line of rows may hold several entries, which become native
+ones when they are wanted.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
-from branchline.entries import Header, codec, json_codec
+from branchline.entries import Entry, codec, decode_entry, json_codec
+from branchline.formats.common.derived_lines import EntryLines, begins
 from branchline.formats.common.native_decoder import NativeFormatReader
 from branchline.formats.common.native_reader import NativeReader
-from branchline.formats.common.native_upgrade import CURRENT_VERSION
-from branchline.formats.json_values import LAST_INSTANT
-from branchline.formats.log_index import LogIndex
+from branchline.formats.log_index import LineChunk, LogIndex
 from branchline.formats.typed_rows import row_from
+from branchline.tree import ROOT, Tree
 
 __all__ = [
     "DerivedFormatReader",
+    "DerivedLogIndex",
     "DerivedReader",
-    "EntryLines",
     "RowDecoder",
-    "begins",
-    "instant",
+    "end_fields",
     "is_nothing",
     "is_object",
     "is_string",
-    "one_line",
 ]
 
-_encoder = msgspec.json.Encoder()
-_encode, _encode_line = _encoder.encode, _encoder.encode_lines
 _QUOTE, _BRACE = b'"{'
 
 
-def begins(name: str) -> bytes:
-    """Return the bytes with which the derived lines of an agent begin."""
-    return b'{"type":"session","version":%d,"agent":%b,' % (CURRENT_VERSION, _encode(name))
+class DerivedLogIndex(LogIndex):
+    """Index that also records which kind of lines a session has."""
+
+    def __init__(self, format_name: str) -> None:
+        super().__init__(format_name)
+        self.is_native = True
+        """Whether each line is a native entry."""
+
+
+DerivedT = TypeVar("DerivedT", bound=DerivedLogIndex)
 
 
 class DerivedReader(NativeReader):
     """Reads derived lines of one agent."""
 
-    def __init__(self, name: str, index: LogIndex | None = None) -> None:
-        super().__init__(LogIndex(name) if index is None else index)
-        self._name = name
+    reading: DerivedLogIndex
+
+    def __init__(self, index: DerivedLogIndex) -> None:
+        super().__init__(index)
 
     def finish(self, tail: bytes) -> None:
         super().finish(tail)
-        if self.reading.read_only is None:
-            self.reading.read_only = f"sessions of {self._name} are read-only; fork one to continue it"
+        reading = self.reading
+        if reading.read_only is None:
+            reading.read_only = f"sessions of {reading.format} are read-only; fork one to continue it"
+
+    def saved_state(self) -> bytes | None:
+        return super().saved_state() if self.reading.is_native else None
 
 
-class DerivedFormatReader(NativeFormatReader[LogIndex]):
-    """Reads derived lines."""
+class DerivedFormatReader(NativeFormatReader[DerivedT]):
+    """Decodes derived lines; a format implements :meth:`fields` and :meth:`block_fields`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -65,87 +74,52 @@ class DerivedFormatReader(NativeFormatReader[LogIndex]):
         del path
         return head.startswith(self._begins)
 
-    def log_reader(self, path: str = "") -> NativeReader:
-        del path
-        return DerivedReader(self._name)
+    def fields(self, line: bytes, index: DerivedT, position: int) -> dict[str, Any]:
+        """Return the native fields of an entry on a line of rows, beyond those that every entry has."""
+        raise NotImplementedError
 
+    def block_fields(self, data: bytes, index: DerivedT, block: LineChunk) -> Iterator[dict[str, Any]]:
+        """Yield the same for all entries of a block, which may begin or end in the middle of a line."""
+        raise NotImplementedError
 
-class EntryLines:
-    """Encodes the lines of one session; each entry follows the last one by default."""
+    def decode(self, line: bytes, index: DerivedT, position: int) -> Entry:
+        if index.is_native:
+            return super().decode(line, index, position)
+        key = index.tree.keys[position]
+        entry = decode_entry(self._native_line(index.tree, position, self.fields(line, index, position)))
+        return entry if entry.id == key else msgspec.structs.replace(entry, id=key)
 
-    def __init__(self, name: str) -> None:
-        self._begins = begins(name)
-        self.last: str | None = None
-        """The id of the last conversation entry."""
-        self._behind: tuple[str | None, str] | None = None  # the same, and the last side record after it
-
-    def header(self, header: Header) -> bytes:
-        """Return the first line."""
-        fields = codec.encode_header(header)
-        return self._begins + fields[fields.index(b'"id":') :]
-
-    def message(self, entry_id: str, time: str, message: dict[str, Any]) -> bytes:
-        return self.entry("message", entry_id, time, {"message": message})
-
-    def entry(
-        self,
-        kind: str,
-        entry_id: str,
-        time: str,
-        fields: dict[str, Any],
-        *,
-        parent: str | msgspec.UnsetType | None = msgspec.UNSET,
-        is_side_record: bool = False,
-    ) -> bytes:
-        """Return one line; a side record does not become the parent of the next."""
-        above = self.last if isinstance(parent, msgspec.UnsetType) else parent
-        if not is_side_record:
-            self.last = entry_id
-        elif parent is msgspec.UNSET:
-            if self._behind is not None and self._behind[0] == self.last:
-                above = self._behind[1]  # chained, so that a path contains all of them
-            self._behind = (self.last, entry_id)
-        told = {"type": kind, "id": entry_id, "parentId": above, "timestamp": time, **fields}
+    def decode_block(self, data: bytes, index: DerivedT, block: LineChunk) -> Sequence[Entry] | None:
+        if index.is_native:
+            return super().decode_block(data, index, block)
+        if not index.linker.is_regular:
+            return None
+        entries = enumerate(self.block_fields(data, index, block), block.first)
+        native = b"".join([self._native_line(index.tree, position, fields) for position, fields in entries])
         try:
-            return _encode_line([told])
-        except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or a huge number
-            return json_codec.dumps(_decoded(told)) + b"\n"
+            found = codec.decode_known_lines(native)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        keys = index.tree.keys[block.first : block.first + len(block.ends)]
+        return found if [entry.id for entry in found] == keys else None
 
-    def title(self, entry_id: str, time: str, title: str) -> bytes:
-        return self.entry("session_info", entry_id, time, {"name": title}, is_side_record=True)
+    def _native_line(self, tree: Tree, position: int, fields: dict[str, Any]) -> bytes:
+        above = tree.parent_position(position)
+        parent = None if above == ROOT else tree.keys[above]
+        return EntryLines(self._name).entry(
+            tree.types[position], tree.keys[position], tree.times[position], fields, parent=parent
+        )
 
-    def leaf(self, entry_id: str, time: str, target: str | None) -> bytes:
-        """Return a leaf entry, which is needed if the leaf is not the last entry."""
-        return self.entry("leaf", entry_id, time, {"targetId": target}, parent=target, is_side_record=True)
 
-
-def _decoded(value: Any) -> Any:
-    """Decode the raw JSON inside a value."""
-    match value:
-        case dict():
-            return {name: _decoded(one) for name, one in value.items()}
-        case list():
-            return list(map(_decoded, value))
-        case msgspec.Raw():
-            return json_codec.loads(bytes(value))
-        case _:
-            return value
+def end_fields(title: str, tree: Tree, position: int) -> dict[str, Any]:
+    """Return the fields of an entry at the end of a session: its title, or the leaf."""
+    if tree.types[position] == "session_info":
+        return {"name": title}
+    above = tree.parent_position(position)
+    return {"targetId": None if above == ROOT else tree.keys[above]}
 
 
 # -- values of a database, which may be anything ----------------------------------------------------------
-
-
-def instant(*times: object) -> int:
-    """Return the latest of these Unix milliseconds, ignoring invalid times; 0 if none is valid."""
-    valid = [ms for ms in times if isinstance(ms, int | float) and 0 <= ms <= LAST_INSTANT]
-    return int(max(valid, default=0))
-
-
-def one_line(data: object) -> bytes:
-    """Return JSON text from a database on one line; newlines can only be between its values."""
-    if not isinstance(data, bytes):
-        return b"" if data is None else str(data).encode("utf-8", "surrogatepass")
-    return data.replace(b"\n", b" ") if b"\n" in data else data
 
 
 def is_string(value: msgspec.Raw) -> bool:

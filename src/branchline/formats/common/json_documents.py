@@ -52,37 +52,46 @@ def item_lines(content: Content, path: str, field: str = "") -> Iterator[bytes]:
     """Yield the items of a document as lines of JSON, several at a time.
 
     The document is an array or, with ``field``, an object that has the array in this field. Raises
-    NotASession if it is incomplete or damaged; items that only a lenient decoder accepts are encoded again.
+    NotASession if it is incomplete or damaged, perhaps after some of its items; items that only a lenient
+    decoder accepts are encoded again.
     """
-    found = _windows(content, field)
-    yield from (_whole(content, path, field),) if found is None else found
-
-
-def _windows(content: Content, field: str) -> list[bytes] | None:
-    """Return the lines of a document that is read in windows; None if it has to be read as a whole."""
     begins, decode = _shape(field)
     size = content.size()
-    if size <= _WINDOW:
-        return None
-    head = _flat(content.read(0, _WINDOW))
-    found = begins.match(head)
-    if found is None:
-        return None
-    opening, at, window = found[1], found.start(1), _WINDOW
-    head = head[:at]
-    lines: list[bytes] = []
+    head, at, known = b"", 0, 0
+    if size > _WINDOW and (found := begins.match(start := _flat(content.read(0, _WINDOW)))) is not None:
+        at = found.start(1)
+        head = start[:at]
+        for items, end in _windows(content, size, at, found[1]):
+            yield _lines(items)
+            at, known = end, known + len(items)
     try:
-        while at + window < size:
-            data = _flat(content.read(at, window))
-            end = _last_comma(data, opening)
-            if end is None:
-                window *= 2
-                continue
-            lines.append(_lines(_decode_items(b"".join((b"[", memoryview(data)[:end], b"]")))))
-            at, window = at + end + 1, _WINDOW
-        return [*lines, _lines(decode(head + _flat(content.read(at, size - at))))]
+        yield _lines(decode(head + _flat(content.read(at, size - at).removeprefix(b"" if at else _BOM))))
     except _REFUSED:
-        return None
+        value = document_in(content.read(0, size), path)
+        whole = list_of(value if not field or isinstance(value, list) else dict_of(value).get(field))
+        yield _lines([json_codec.dumps(item) for item in whole[known:]])
+
+
+def _windows(
+    content: Content, size: int, at: int, opening: bytes
+) -> Iterator[tuple[tuple[msgspec.Raw, ...], int]]:
+    """Yield the items from ``at`` on, and where the next ones begin, until one window holds the rest.
+
+    Stops early where the end of a window turns out not to be between two items.
+    """
+    window = _WINDOW
+    while at + window < size:
+        data = _flat(content.read(at, window))
+        end = _last_comma(data, opening)
+        if end is None:
+            window *= 2
+            continue
+        try:
+            items = _decode_items(b"".join((b"[", memoryview(data)[:end], b"]")))
+        except _REFUSED:
+            return
+        at, window = at + end + 1, _WINDOW
+        yield items, at
 
 
 def _last_comma(data: bytes, opening: bytes) -> int | None:
@@ -104,16 +113,6 @@ def _shape(field: str) -> tuple[re.Pattern[bytes], Any]:
     decode = msgspec.json.Decoder(kind).decode
     begins = rb'\s*\{(?:[^{}\[\]]|\{[^{}\[\]]*\})*?"%b"\s*:\s*\[\s*(\{\s*"[^"\\]*")' % field.encode()
     return re.compile(begins), lambda data: getattr(decode(data), field)
-
-
-def _whole(content: Content, path: str, field: str) -> bytes:
-    data = content.read(0, content.size()).removeprefix(_BOM)
-    try:
-        return _lines(_shape(field)[1](_flat(data)))
-    except _REFUSED:
-        value = document_in(data, path)
-    items = list_of(value) if not field or isinstance(value, list) else list_of(dict_of(value).get(field))
-    return _lines([json_codec.dumps(item) for item in items])
 
 
 def _flat(data: bytes) -> bytes:

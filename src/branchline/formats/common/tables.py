@@ -15,7 +15,8 @@ def tables(query: Query) -> frozenset[str]:
 
 def columns(query: Query, table: str) -> frozenset[str]:
     """Return the names of a table's columns."""
-    return frozenset(text_of(row[0]) for row in query("SELECT name FROM pragma_table_info(?)", table))
+    ((names,),) = query("SELECT group_concat(name, char(10)) FROM pragma_table_info(?)", table)
+    return frozenset(text_of(names).split("\n")) if names else frozenset()
 
 
 def text_of(value: object) -> str:

@@ -10,14 +10,15 @@ from typing import Any
 from branchline.context import ContextRules
 from branchline.entries import Entry, Header, json_codec
 from branchline.formats.copilot.home import CopilotHome, WorkspaceFile
+from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.copilot.reader import CopilotReader
 from branchline.formats.copilot.records import record_of
 from branchline.formats.copilot.writer import CANNOT, CopilotWriter, header_line
+from branchline.formats.copying_writer import CopyingWriter
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import begins_as
-from branchline.formats.log_index import LinkedLogIndex
 from branchline.formats.protocol import Format, FormatReader, FormatTraits
-from branchline.formats.uuid_writer import CopyingWriter
+from branchline.formats.uuid_writer import UuidWriter
 
 __all__ = ["COPILOT"]
 
@@ -43,13 +44,16 @@ TRAITS = CopilotTraits(
     unsupported=CANNOT,
     appendable=False,
     title_in_header=True,
+    ends_with_position=True,
     rounds_integers=True,
 )
 
 
-class CopilotFormatReader(FormatReader[LinkedLogIndex]):
+class CopilotFormatReader(FormatReader[CopilotLogIndex]):
     """Reads sessions of Copilot CLI 1.0."""
 
+    log_reader = CopilotReader
+    decode = staticmethod(record_of)
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -57,24 +61,18 @@ class CopilotFormatReader(FormatReader[LinkedLogIndex]):
         del path
         return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
-    def log_reader(self, path: str = "") -> CopilotReader:
-        return CopilotReader(path)
 
-    def decode(self, line: bytes, index: LinkedLogIndex, position: int) -> Entry:
-        return record_of(line, index, position)
-
-
-class CopilotFormatWriter(CopyingWriter[LinkedLogIndex]):
+class CopilotFormatWriter(CopyingWriter[CopilotLogIndex], UuidWriter[CopilotLogIndex]):
     """Writes new sessions for Copilot CLI; it does not append to existing ones."""
 
     def encode_header(self, header: Header) -> bytes:
         return header_line(header)
 
-    def encode(self, entries: Sequence[Entry], index: LinkedLogIndex) -> bytes:
+    def encode(self, entries: Sequence[Entry], index: CopilotLogIndex) -> bytes:
         return CopilotWriter(index, TRAITS.unsupported_error, record_of).write(entries)
 
     def copied_lines(
-        self, transcript: EntryLog[LinkedLogIndex], positions: Sequence[int], header: Header
+        self, transcript: EntryLog[CopilotLogIndex], positions: Sequence[int], header: Header
     ) -> Iterator[bytes]:
         """Yield a new first event, then the events at these positions, as Copilot CLI's own forks do."""
         start = header_line(header)

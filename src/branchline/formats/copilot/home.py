@@ -36,6 +36,21 @@ class WorkspaceFile(CompanionFile):
         fields = flat_yaml(data.decode("utf-8", "replace"))
         return SessionFacts(title=fields.get("name") or None, cwd=fields.get("cwd") or None)
 
+    def content_for(self, header: Header, title: str) -> bytes:
+        """Return a file with the title; without it, Copilot CLI names the session after the next prompt."""
+        fields = {
+            "id": header.id,
+            "cwd": header.cwd,
+            "name": title,
+            "user_named": True,
+            "summary_count": 0,
+            "fork_count": 0,
+            "created_at": header.timestamp,
+            "updated_at": header.timestamp,
+        }
+        # JSON values are YAML values, and the quotes keep titles such as "yes" or "a: b" what they are.
+        return b"".join(b"%b: %b\n" % (name.encode(), json_codec.dumps(fields[name])) for name in fields)
+
 
 def flat_yaml(text: str) -> dict[str, str]:
     """Return the values of a YAML mapping without nesting, as text; other YAML is skipped."""

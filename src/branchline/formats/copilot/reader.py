@@ -12,8 +12,8 @@ import re
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.entries.skeleton import SalvagedIds
+from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.copilot.rows import Row
-from branchline.formats.log_index import LinkedLogIndex
 from branchline.formats.typed_rows import LinkedReader, RowPlace
 
 __all__ = ["CopilotReader"]
@@ -42,10 +42,10 @@ class CopilotReader(LinkedReader[Row]):
     format_name = "copilot"
     row_type = Row
     markers = (b'{"type":"',)
-    reading: LinkedLogIndex
+    reading: CopilotLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(LinkedLogIndex("copilot"))
+        super().__init__(CopilotLogIndex())
         self._path = path
         self._session = self._cwd = self._branch = self._version = self._time = ""
         self._prompt = self._last_activity = self._title = ""
@@ -55,7 +55,7 @@ class CopilotReader(LinkedReader[Row]):
         data = row.data
         kind, role = _KINDS.get(row.type, _DATA)
         quiet = False
-        if data is None or row.agent_id is not None:
+        if data is None or row.agent_id is not None or data.parent_tool_call_id is not None:
             if kind != "usage":
                 kind, role = _DATA
         elif role == "assistant":
@@ -79,6 +79,8 @@ class CopilotReader(LinkedReader[Row]):
                 names[one.tool_call_id] = one.name
         elif data.tool_name and data.tool_call_id:
             self.reading.tool_names.setdefault(data.tool_call_id, data.tool_name)
+        if data.asset_id:
+            self.reading.assets.setdefault(data.asset_id, position)
         if role == "user" and not self._prompt:
             self._prompt = (data.content or "").strip()
         if row.type == "session.start" and row.agent_id is None:

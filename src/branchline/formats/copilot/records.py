@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from branchline.context import milliseconds
@@ -20,21 +21,21 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
-    Usage,
     UsageEntry,
     UserMessage,
     json_codec,
 )
 from branchline.formats.common.messages import completed_answer, text_or_json, usage_with_cache
+from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.formats.log_index import LinkedLogIndex, entry_fields
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
+def record_of(line: bytes, index: CopilotLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
-    tree = reading.tree
+    tree = index.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
     if position in tree.placeholders:
@@ -43,7 +44,7 @@ def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
     data = dict_of(fields.get("data"))
     match tree.types[position]:
         case "message":
-            return MessageEntry(**common, message=_message(data, reading, position, milliseconds(time)))
+            return MessageEntry(**common, message=_message(data, index, position, milliseconds(time)))
         case "usage":
             spent = dict_of(data.get("usage"))
             return UsageEntry(
@@ -51,7 +52,12 @@ def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
                 kind="turn",
                 provider="",  # as its answers name none; "modelProvider" is "other" for keys of the user
                 model=text_of(spent.get("model")),
-                usage=_usage(spent),
+                usage=usage_with_cache(
+                    given=spent.get("inputTokens"),
+                    made=spent.get("outputTokens"),
+                    cached=spent.get("cacheReadTokens"),
+                    written=spent.get("cacheWriteTokens"),
+                ),
             )
         case "compaction":
             return Compaction(
@@ -74,12 +80,12 @@ def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
             return Custom(**common, custom_type=name, data=fields.get("data", fields))
 
 
-def _message(data: dict[str, Any], reading: LinkedLogIndex, position: int, time: int | None) -> Message:
+def _message(data: dict[str, Any], reading: CopilotLogIndex, position: int, time: int | None) -> Message:
     match reading.tree.roles[position]:
         case "user":
-            return UserMessage(content=_prompt(data), timestamp=time)
+            return UserMessage(content=_prompt(data, reading), timestamp=time)
         case "toolResult":
-            return _result(data, reading.tool_names, time)
+            return _result(data, reading, time)
         case _:
             return completed_answer(
                 tuple(_answer(data)),
@@ -89,14 +95,22 @@ def _message(data: dict[str, Any], reading: LinkedLogIndex, position: int, time:
             )
 
 
-def _prompt(data: dict[str, Any]) -> tuple[Block, ...]:
+def _prompt(data: dict[str, Any], reading: CopilotLogIndex) -> tuple[Block, ...]:
     """Return the user's text and attached images."""
-    images = [
-        Image(data=content, mime_type=text_of(one.get("mimeType")))
-        for one in map(dict_of, list_of(data.get("attachments")))
-        if one.get("type") in ("blob", "image") and isinstance(content := one.get("data"), str)
-    ]
-    return (Text(text=text_of(data.get("content"))), *images)
+    return (Text(text=text_of(data.get("content"))), *_images(data.get("attachments"), reading))
+
+
+def _images(items: Any, reading: CopilotLogIndex) -> Iterator[Image]:
+    """Yield images that a list holds, or that it names as assets."""
+    for one in map(dict_of, list_of(items)):
+        if one.get("type") not in ("blob", "image"):
+            continue
+        data = one.get("data")
+        if data is None and (position := reading.assets.get(text_of(one.get("assetId")))) is not None:
+            line = json_codec.bounded(reading.read(*reading.span(position)))
+            data = dict_of((json_codec.loads_object(line) or {}).get("data")).get("data")
+        if isinstance(data, str):
+            yield Image(data=data, mime_type=text_of(one.get("mimeType")))
 
 
 def _answer(data: dict[str, Any]) -> list[Block]:
@@ -119,7 +133,7 @@ def _answer(data: dict[str, Any]) -> list[Block]:
     return blocks
 
 
-def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> ToolResult:
+def _result(data: dict[str, Any], reading: CopilotLogIndex, time: int | None) -> ToolResult:
     result, error = dict_of(data.get("result")), dict_of(data.get("error"))
     content = result.get("content")
     if not isinstance(content, str):
@@ -127,18 +141,8 @@ def _result(data: dict[str, Any], names: dict[str, str], time: int | None) -> To
     call = text_of(data.get("toolCallId"))
     return ToolResult(
         tool_call_id=call,
-        tool_name=names.get(call, ""),
-        content=(Text(text=content),),
+        tool_name=reading.tool_names.get(call, ""),
+        content=(Text(text=content), *_images(result.get("binaryResultsForLlm"), reading)),
         is_error=data.get("success") is False,
         timestamp=time,
-    )
-
-
-def _usage(spent: dict[str, Any]) -> Usage:
-    """Return the tokens of one call."""
-    return usage_with_cache(
-        given=spent.get("inputTokens"),
-        made=spent.get("outputTokens"),
-        cached=spent.get("cacheReadTokens"),
-        written=spent.get("cacheWriteTokens"),
     )

@@ -33,6 +33,8 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     branchline: _Origin | None = None
     tool_call_id: str | None = None
     tool_name: str | None = None
+    parent_tool_call_id: str | None = None
+    asset_id: str | None = None
     tool_requests: tuple[_ToolRequest, ...] | None = None
 
 

@@ -15,14 +15,13 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
-    Usage,
     UserMessage,
     blocks_text,
     json_codec,
 )
+from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.derived_ids import uuid4_from
 from branchline.formats.linked_writer import LinkedWriter, Placed
-from branchline.formats.log_index import LinkedLogIndex
 
 __all__ = ["CANNOT", "CopilotWriter", "header_line"]
 
@@ -79,7 +78,7 @@ def header_line(header: Header) -> bytes:
     return json_codec.dumps(event) + b"\n"
 
 
-class CopilotWriter(LinkedWriter[LinkedLogIndex]):
+class CopilotWriter(LinkedWriter[CopilotLogIndex]):
     """Encodes events for Copilot CLI, each a child of the last line of the file."""
 
     needs_uuids = True
@@ -110,7 +109,13 @@ class CopilotWriter(LinkedWriter[LinkedLogIndex]):
         if not text and not requests and not thoughts:
             raise self.refuse("empty")
         if message.usage is not None:
-            spent = {"model": message.model or "unknown", **_usage(message.usage)}
+            spent = {
+                "model": message.model or "unknown",
+                "inputTokens": message.usage.input + message.usage.cache_read,
+                "outputTokens": message.usage.output,
+                "cacheReadTokens": message.usage.cache_read,
+                "cacheWriteTokens": message.usage.cache_write,
+            }
             self._beside(placed, "session.usage_record", {"usage": spent}, "usage")
         data: dict[str, Any] = {
             "messageId": placed.id,
@@ -132,6 +137,11 @@ class CopilotWriter(LinkedWriter[LinkedLogIndex]):
         if message.is_error is True:
             data["error"] = {"message": text, "code": "failure"}
         self._event(placed, "tool.execution_complete", data)
+
+    def write_position(self, placed: Placed) -> None:
+        """Write nothing: the active path ends with the last event, where all calls have results now."""
+        if placed.parent != self.last:
+            raise self.refuse("branch")
 
     def _prompt(self, content: Content) -> tuple[str, list[dict[str, Any]]]:
         blocks: Iterable[Block] = (Text(text=content),) if isinstance(content, str) else content
@@ -158,12 +168,3 @@ class CopilotWriter(LinkedWriter[LinkedLogIndex]):
         event = {"type": kind, "data": data, "id": placed.id, "timestamp": placed.time, "parentId": parent}
         self.line(event)
         self.last = placed.id
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "inputTokens": usage.input + usage.cache_read,
-        "outputTokens": usage.output,
-        "cacheReadTokens": usage.cache_read,
-        "cacheWriteTokens": usage.cache_write,
-    }

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import Header
 from branchline.formats.gemini.documents import GeminiDocuments
 from branchline.formats.gemini.home import GeminiHome, ProjectRoot
 from branchline.formats.gemini.log_index import GeminiLogIndex
@@ -43,6 +43,8 @@ TRAITS = GeminiTraits(
 class GeminiFormatReader(FormatReader[GeminiLogIndex]):
     """Reads sessions of Gemini CLI up to 0.61."""
 
+    log_reader = GeminiReader
+    decode = staticmethod(record_of)
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -50,15 +52,9 @@ class GeminiFormatReader(FormatReader[GeminiLogIndex]):
         del path
         return begins_as(head, _LOOKED_AT, cut=_CUT, matches=_matches, may_match=_may_match)
 
-    def log_reader(self, path: str = "") -> GeminiReader:
-        return GeminiReader(path)
-
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Read the first line, which has everything but the working directory, which no line has."""
         return header_in(head, self.log_reader, path, whole=whole, needs_cwd=False)
-
-    def decode(self, line: bytes, index: GeminiLogIndex, position: int) -> Entry:
-        return record_of(line, index, position)
 
 
 def _matches(fields: dict[str, Any]) -> bool:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from branchline.formats.log_index import LogIndex
 
-__all__ = ["EntrySource", "GeminiLogIndex", "parent_of"]
+__all__ = ["EntryPart", "GeminiLogIndex", "parent_of"]
 
 _AGENT_FILE = re.compile(r"[/\\]chats[/\\]([^/\\]+)[/\\][^/\\]+\.jsonl?$")
 
 
-class EntrySource(NamedTuple):
+class EntryPart(NamedTuple):
     """The part of its line that an entry is, if it is not the whole line."""
 
     message: int | None = None
@@ -28,7 +28,7 @@ class GeminiLogIndex(LogIndex):
         super().__init__("gemini")
         self.versions: dict[int, tuple[int, int]] = {}
         """Offset and size of the line with the newest version of an entry."""
-        self.sources: dict[int, EntrySource] = {}
+        self.sources: dict[int, EntryPart] = {}
 
 
 def parent_of(path: str) -> str | None:

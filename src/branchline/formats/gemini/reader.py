@@ -14,7 +14,7 @@ from typing import Any
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.formats.common.gemini_parts import prompt_words
-from branchline.formats.gemini.log_index import EntrySource, GeminiLogIndex, parent_of
+from branchline.formats.gemini.log_index import EntryPart, GeminiLogIndex, parent_of
 from branchline.formats.gemini.rows import MessageRow, Row
 from branchline.formats.lines import Lines
 from branchline.formats.log_index import ByteRange
@@ -26,7 +26,7 @@ __all__ = ["CONTEXT_BEGINS", "GeminiReader"]
 READ_ONLY = "sessions of Gemini CLI are read-only; fork it into a native session to continue"
 CONTEXT_BEGINS = "<session_context>"
 _NOTICES = frozenset({"info", "error", "warning"})
-_WHOLE = EntrySource()
+_WHOLE = EntryPart()
 
 
 _Said = tuple[str, str]
@@ -95,7 +95,7 @@ class GeminiReader(ReplayReader[Row]):
     def _take_list(self, messages: Sequence[MessageRow], number: int) -> None:
         """A list of messages in place of the one before."""
         spoken = [(place, said) for place, one in enumerate(messages) if (said := _said(one))]
-        old = self._spoken_before()
+        old = [(place, said) for place, said in enumerate(self._said) if said is not None]
         if len(spoken) >= len(old) and [said for _, said in spoken[: len(old)]] == [said for _, said in old]:
             self._rename(messages, spoken, [place for place, _ in old])
             start = spoken[len(old)][0] if len(spoken) > len(old) else len(messages)
@@ -103,15 +103,11 @@ class GeminiReader(ReplayReader[Row]):
                 if place >= start or not old:
                     key = message.id or f"line-{number}.{place}"
                     if message.id not in self._places:
-                        self._take_message(message, key, EntrySource(message=place))
+                        self._take_message(message, key, EntryPart(message=place))
         elif (kept := _repeated(old, [said for _, said in spoken])) is not None:
             self._rename(messages, spoken, kept)
         else:
             self._compact(messages, number)
-
-    def _spoken_before(self) -> list[tuple[int, _Said]]:
-        """The prompts and answers of the list, with their places."""
-        return [(place, said) for place, said in enumerate(self._said) if said is not None]
 
     def _rename(
         self, messages: Sequence[MessageRow], spoken: Sequence[tuple[int, _Said]], known: Sequence[int]
@@ -142,7 +138,7 @@ class GeminiReader(ReplayReader[Row]):
         self._places = {key: one for key, one in self._places.items() if one < place}
         self.move_to(before, f"line-{number}")
 
-    def _take_message(self, message: MessageRow, key: str, source: EntrySource = _WHOLE) -> None:
+    def _take_message(self, message: MessageRow, key: str, source: EntryPart = _WHOLE) -> None:
         before, kind, time = self.tip, message.type, message.timestamp
         words, calls = message.said()
         said = None if calls else _said_by(kind, words)
@@ -168,7 +164,7 @@ class GeminiReader(ReplayReader[Row]):
         self._parents.append(before)
         self._said.append(said)
 
-    def _add_carried(self, calls: Sequence[str], key: str, time: str, source: EntrySource) -> int:
+    def _add_carried(self, calls: Sequence[str], key: str, time: str, source: EntryPart) -> int:
         """The results that a message carries, of calls that have none yet."""
         fresh = [call for call in dict.fromkeys(calls) if call not in self._results]
         if not fresh:
@@ -176,7 +172,7 @@ class GeminiReader(ReplayReader[Row]):
         self._results.update(fresh)
         for number, call in enumerate(fresh):
             name = key if not number else f"{key}.{number + 1}"
-            self._add(name, "message", time, "toolResult", EntrySource(source.message, call))
+            self._add(name, "message", time, "toolResult", EntryPart(source.message, call))
         return self.tip
 
     def _is_version(self, message: MessageRow, position: int) -> bool:
@@ -196,13 +192,13 @@ class GeminiReader(ReplayReader[Row]):
             if message.tool_calls:
                 self._add_results(message, tree.keys[position], _WHOLE)
 
-    def _add_results(self, message: MessageRow, key: str, source: EntrySource) -> None:
+    def _add_results(self, message: MessageRow, key: str, source: EntryPart) -> None:
         """The results that an answer has in it, of calls that have none yet."""
         results = self._results
         for call in message.tool_calls or ():
             if call.result and (name := call.id) not in results:
                 results.add(name)
-                about = EntrySource(source.message, name)
+                about = EntryPart(source.message, name)
                 self._add(f"{key}:{name}", "message", message.timestamp, "toolResult", about)
 
     def _add(
@@ -211,7 +207,7 @@ class GeminiReader(ReplayReader[Row]):
         type: str,  # noqa: A002
         time: str,
         role: str | None = None,
-        source: EntrySource = _WHOLE,
+        source: EntryPart = _WHOLE,
     ) -> int:
         if source is not _WHOLE:
             self.reading.sources[len(self.reading.tree.keys)] = source

@@ -33,7 +33,7 @@ from branchline.formats.common.gemini_parts import (
     usage_of,
 )
 from branchline.formats.common.messages import completed_answer
-from branchline.formats.gemini.log_index import EntrySource, GeminiLogIndex
+from branchline.formats.gemini.log_index import EntryPart, GeminiLogIndex
 from branchline.formats.gemini.reader import CONTEXT_BEGINS
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.log_index import entry_fields
@@ -41,13 +41,13 @@ from branchline.formats.log_index import entry_fields
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: GeminiLogIndex, position: int) -> Entry:
+def record_of(line: bytes, index: GeminiLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line or of its newest version."""
-    tree = reading.tree
+    tree = index.tree
     common = entry_fields(tree, position)
-    source = reading.sources.get(position, EntrySource())
-    if (newer := reading.versions.get(position)) is not None:
-        line, source = json_codec.bounded(reading.read(*newer)), EntrySource()
+    source = index.sources.get(position, EntryPart())
+    if (newer := index.versions.get(position)) is not None:
+        line, source = json_codec.bounded(index.read(*newer)), EntryPart()
     fields = json_codec.loads(line)
     messages = list_of(dict_of(fields.get("$set")).get("messages"))
     if source.message is not None:

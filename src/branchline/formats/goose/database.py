@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
+from operator import contains
 from typing import Any
 
 from branchline.context import milliseconds
-from branchline.entries import Header
-from branchline.formats.common.derived_format import EntryLines, one_line
+from branchline.entries import Header, json_codec
+from branchline.formats.common.derived_lines import EntryLines, one_line
 from branchline.formats.common.tables import columns, text_of
-from branchline.formats.goose.messages import GooseMessages, model_in
-from branchline.formats.json_values import iso_time
+from branchline.formats.goose.log_index import NAME
+from branchline.formats.goose.rows import TAB
+from branchline.formats.json_values import iso_time, optional_text, whole_number
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
-__all__ = ["NAME", "GooseDatabase", "header_of", "usage_line"]
+__all__ = ["GooseDatabase", "end_line"]
 
-NAME = "goose"
+_TOGETHER = 64  # messages that are joined by one call
+_PLAIN = bytes(range(ord(" "), 127)).replace(b"\\", b"")
+"""The characters that JSON has in a string as they are, and the quote, which is counted."""
+_NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
 _SESSION = (
     "id",
     "name",
@@ -30,7 +36,17 @@ _SESSION = (
     "model_config_json",
     "thread_id",
 )
-_MESSAGE = ("message_id", "id", "role", "content_json", "created_timestamp", "metadata_json")
+_MESSAGE = ("message_id", "id", "role", "created_timestamp", "metadata_json", "content_json")
+_SIZES = "SELECT session_id, count(*), sum(length(CAST(content_json AS BLOB))) FROM messages"
+# The length of a text is counted by reading all of it; that of a blob is known without.
+_COLUMNS = """
+'{"id":"' || ifnull(message_id, 'message-' || id) || '","role":"' || ifnull(role, '')
+|| '","created":' || ifnull(CAST(created_timestamp AS INTEGER), 0),
+ifnull(metadata_json, 'null'), content_json
+"""  # SQLite joins the short values faster than Python
+_QUOTES = _COLUMNS.count('"')
+"""How many quotes a head has; an id or role with another one must be encoded."""
+_UNNAMED = b'{"id":"","'
 _Row = dict[str, Any]
 
 
@@ -41,74 +57,70 @@ class GooseDatabase(DatabaseSessions):
         return {"sessions", "messages", "schema_version"} <= set(tables)
 
     def sessions(self, query: Query) -> Iterable[SessionVersion]:
-        counts = {
-            session: (count, size)
-            for session, count, size in query(
-                "SELECT session_id, count(*), sum(length(CAST(content_json AS BLOB))) "
-                "FROM messages GROUP BY session_id"
-            )
-        }
-        for row in _rows(query, "sessions", _SESSION, ""):
-            count, size = counts.get(row["id"], (0, 0))
-            header = header_of(row)
-            time = milliseconds(text_of(row["updated_at"])) or 0
-            version = (*row.values(), count, size)
-            yield SessionVersion(header.id, (size or 0) + 256 * (count + 1), time, version, header)
+        sizes = {session: size for session, *size in query(f"{_SIZES} GROUP BY session_id")}
+        for row in _sessions(query, ""):
+            yield _version(row, *sizes.get(row["id"], (0, 0)))
+
+    def ids(self, query: Query) -> Iterable[str]:
+        return (text_of(session_id) for (session_id,) in query("SELECT id FROM sessions"))
+
+    def session(self, query: Query, session_id: str) -> SessionVersion | None:
+        row = next(_sessions(query, "WHERE id = ?", session_id), None)
+        if row is None:
+            return None
+        ((_, *size),) = query(f"{_SIZES} WHERE session_id = ?", session_id)
+        return _version(row, *size)
 
     def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
-        row = next(_rows(query, "sessions", _SESSION, "WHERE id = ?", session_id), None)
+        row = next(_sessions(query, "WHERE id = ?", session_id), None)
         if row is None:
             return
-        lines = EntryLines(NAME)
-        yield lines.header(header_of(row))
-        messages = GooseMessages(lines, model_in(row["model_config_json"], row["provider_name"]))
-        for message in _messages(query, session_id, row["thread_id"]):
-            name = text_of(message["message_id"]) or f"message-{text_of(message['id'])}"
-            yield from messages.take(
-                name,
-                text_of(message["role"]),
-                one_line(message["content_json"]),
-                message["created_timestamp"],
-                one_line(message["metadata_json"]),
-            )
-        end = iso_time(milliseconds(text_of(row["updated_at"])))
-        yield from usage_line(
-            lines, end, row["accumulated_input_tokens"], row["accumulated_output_tokens"], messages.model
+        yield EntryLines(NAME).header(_header_of(row))
+        yield from _message_lines(query, session_id, row["thread_id"])
+        config = row["model_config_json"]
+        settings = json_codec.loads_object(config) if isinstance(config, bytes) else None
+        yield end_line(
+            session=session_id,
+            title=text_of(row["name"]) or text_of(row["description"]),
+            given=row["accumulated_input_tokens"],
+            made=row["accumulated_output_tokens"],
+            time=iso_time(milliseconds(text_of(row["updated_at"]))),
+            model=(settings or {}).get("model_name"),
+            provider=text_of(row["provider_name"]) or None,
         )
-        if title := text_of(row["name"]) or text_of(row["description"]):
-            yield lines.title(f"{session_id}/title", end, title)
 
 
-def usage_line(
-    lines: EntryLines, time: str, given: object, made: object, model: dict[str, str]
-) -> Iterator[bytes]:
-    """Yield the usage of the whole session: Goose stores only totals."""
-    count_in = given if isinstance(given, int | float) else 0
-    count_out = made if isinstance(made, int | float) else 0
-    if count_in or count_out:
-        usage = {"input": count_in, "output": count_out, "totalTokens": count_in + count_out}
-        fields = {"kind": "session", **model, "usage": usage}
-        yield lines.entry("usage", "usage", time, fields, is_side_record=True)
+def end_line(
+    *,
+    session: str,
+    title: str,
+    given: object,
+    made: object,
+    time: str = "",
+    model: object = None,
+    provider: str | None = None,
+) -> bytes:
+    """Return the last line of a session: its title, its model, and its total of tokens."""
+    end = {
+        "id": session,
+        "time": time,
+        "title": title,
+        "input": whole_number(given),
+        "output": whole_number(made),
+        "model": optional_text(model),
+        "provider": provider,
+    }
+    return json_codec.dumps({"end": end}) + b"\n"
 
 
-def _messages(query: Query, session_id: str, thread: object) -> Iterator[_Row]:
-    """Return the messages of a session; newer versions store those of threads in another table."""
-    found = list(_rows(query, "messages", _MESSAGE, "WHERE session_id = ? ORDER BY id", session_id))
-    if not found and isinstance(thread, bytes) and columns(query, "thread_messages"):
-        return _rows(query, "thread_messages", _MESSAGE, "WHERE thread_id = ? ORDER BY id", text_of(thread))
-    return iter(found)
+def _version(row: _Row, count: int, size: int | None) -> SessionVersion:
+    header = _header_of(row)
+    time = milliseconds(text_of(row["updated_at"])) or 0
+    version = (*row.values(), count, size or 0)
+    return SessionVersion(header.id, (size or 0) + 256 * (count + 1), time, version, header)
 
 
-def _rows(query: Query, table: str, names: tuple[str, ...], rest: str, *values: Any) -> Iterator[_Row]:
-    """Return rows with these columns; columns that a version lacks are None."""
-    known = columns(query, table)
-    chosen = ", ".join(name if name in known else f"NULL AS {name}" for name in names)
-    statement = f"SELECT {chosen} FROM {table} {rest}"  # noqa: S608  nothing in it comes from outside
-    return (dict(zip(names, row, strict=True)) for row in query(statement, *values))
-
-
-def header_of(row: _Row) -> Header:
-    """Return the header of a session."""
+def _header_of(row: _Row) -> Header:
     kind = text_of(row["session_type"])
     return Header(
         id=text_of(row["id"]),
@@ -117,3 +129,85 @@ def header_of(row: _Row) -> Header:
         cwd=text_of(row["working_dir"]),
         metadata={"session_type": kind} if kind and kind != "user" else None,
     )
+
+
+def _sessions(query: Query, rest: str, *values: Any) -> Iterator[_Row]:
+    """Return rows of the table of sessions; columns that a version lacks are None."""
+    known = columns(query, "sessions")
+    chosen = ", ".join(name if name in known else f"NULL AS {name}" for name in _SESSION)
+    statement = f"SELECT {chosen} FROM sessions {rest}"  # noqa: S608  nothing in it comes from outside
+    return (dict(zip(_SESSION, row, strict=True)) for row in query(statement, *values))
+
+
+# -- messages ---------------------------------------------------------------------------------------------
+
+
+def _message_lines(query: Query, session_id: str, thread: object) -> Iterator[bytes]:
+    """Yield the messages of a session; newer versions store those of threads in another table."""
+    found = False
+    for lines in _lines_of(query, "messages", "session_id", session_id):
+        found = True
+        yield lines
+    if not found and isinstance(thread, bytes):
+        yield from _lines_of(query, "thread_messages", "thread_id", text_of(thread))
+
+
+def _lines_of(query: Query, table: str, owner: str, key: str) -> Iterator[bytes]:
+    """Yield messages as lines: many joined by one call, up to the first that is unusual."""
+    known = columns(query, table)
+    if not known:
+        return
+    rest = f"FROM {_completed(table, known)} WHERE {owner} = ? ORDER BY id"
+    rows = query(f"SELECT {_COLUMNS} {rest}", key)
+    done = 0
+    while chunk := list(islice(rows, _TOGETHER)):
+        try:
+            yield _joined_lines(chunk)
+        except (TypeError, ValueError):
+            break
+        done += len(chunk)
+    else:
+        return
+    names = ", ".join(_MESSAGE)
+    for row in query(f"SELECT {names} {rest} LIMIT -1 OFFSET ?", key, done):
+        yield _line_of(*row)
+
+
+def _completed(table: str, known: Collection[str]) -> str:
+    """Return a table of messages with null in the columns that a version lacks."""
+    missing = [f"NULL AS {name}" for name in _MESSAGE if name not in known]
+    if not missing:
+        return table
+    return f"(SELECT *, {', '.join(missing)} FROM {table})"  # noqa: S608  nothing in it comes from outside
+
+
+def _joined_lines(rows: Sequence[tuple[Any, ...]]) -> bytes:
+    """Return messages as lines. Raises TypeError or ValueError if a value is unusual."""
+    heads, metadata, contents = zip(*rows, strict=True)
+    head = b"".join(heads)
+    if head.translate(None, _PLAIN) or head.count(b'"') != _QUOTES * len(rows) or _UNNAMED in head:
+        raise ValueError("an unusual id or role")
+    if any(map(contains, chain(metadata, contents), repeat(_NEWLINE))):
+        raise ValueError("a newline in a value")
+    pieces = (heads, repeat(b',"metadata":\t'), metadata, repeat(b',"content":\t'), contents, repeat(b"}\n"))
+    return b"".join(chain.from_iterable(zip(*pieces, strict=False)))
+
+
+def _line_of(
+    message_id: object, number: object, role: object, created: object, metadata: object, content: object
+) -> bytes:
+    """Return one message as a line, whatever its values are."""
+    head = {
+        "id": text_of(message_id) or f"message-{text_of(number)}",
+        "role": text_of(role),
+        "created": created if isinstance(created, int | float) else 0,
+    }
+    return b'%b,"metadata":\t%b,"content":\t%b}\n' % (
+        json_codec.dumps(head)[:-1],
+        _json(metadata),
+        _json(content),
+    )
+
+
+def _json(value: object) -> bytes:
+    return one_line(value).replace(TAB, b" ") or b"null"

@@ -1,18 +1,46 @@
-"""Goose's session format: a database, or older files, whose messages become native entries."""
+"""Goose's session format: a database, or older files, whose messages are read as lines."""
 
 from __future__ import annotations
 
-from branchline.formats.common.derived_format import DerivedFormatReader
-from branchline.formats.goose.database import NAME, GooseDatabase
+from branchline.context import ModelRef
+from branchline.entries import Entry
+from branchline.formats.common.derived_lines import begins
+from branchline.formats.entry_log import EntryLog
+from branchline.formats.goose.database import GooseDatabase
 from branchline.formats.goose.files import GooseFiles
 from branchline.formats.goose.home import GooseHome
-from branchline.formats.protocol import Format, FormatTraits
+from branchline.formats.goose.log_index import NAME, GooseLogIndex
+from branchline.formats.goose.reader import GooseReader
+from branchline.formats.goose.records import record_of
+from branchline.formats.protocol import Format, FormatReader, FormatTraits
 
 __all__ = ["GOOSE"]
 
+
+class GooseFormatReader(FormatReader[GooseLogIndex]):
+    """Reads messages of Goose as entries."""
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        del path
+        return head.startswith(begins(NAME))
+
+    def log_reader(self, path: str = "") -> GooseReader:
+        del path
+        return GooseReader()
+
+    def decode(self, line: bytes, index: GooseLogIndex, position: int) -> Entry:
+        return record_of(line, index, position)
+
+    def answer_model(self, transcript: EntryLog[GooseLogIndex], position: int) -> ModelRef | None:
+        """Return the model of the session: Goose stores no other."""
+        del position
+        end = transcript.reading.end
+        return ModelRef(provider=end.provider or "", id=end.model) if end.model else None
+
+
 GOOSE = Format(
-    traits=FormatTraits(name=NAME, file_patterns=("*.db", "*.jsonl"), records_cost=False),
-    reader=DerivedFormatReader(NAME),
+    traits=FormatTraits(name=NAME, file_patterns=("*.db", "*.jsonl"), links=None, records_cost=False),
+    reader=GooseFormatReader(),
     home=GooseHome(),
     database=GooseDatabase(),
     documents=GooseFiles(),

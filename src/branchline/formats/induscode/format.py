@@ -60,6 +60,7 @@ TRAITS = FormatTraits(
 class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
     """Reads induscode sessions."""
 
+    log_reader = InduscodeReader
     context_rules = ContextRules(finish=_as_sent)
     """Messages of other roles, and shell commands excluded from the context, are omitted."""
 
@@ -75,9 +76,6 @@ class InduscodeFormatReader(FormatReader[InduscodeLogIndex]):
                 schema = fields.get("schema")
                 return isinstance(schema, str) and (schema == ORIGIN or schema.startswith(FAMILY))
         return False
-
-    def log_reader(self, path: str = "") -> InduscodeReader:
-        return InduscodeReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Return the header implied by the file name; only the parent of a fork made here is in the file."""

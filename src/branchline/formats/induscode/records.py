@@ -25,7 +25,7 @@ from branchline.entries import (
 )
 from branchline.entries.messages import StoredMessage
 from branchline.formats.induscode.rows import finite
-from branchline.formats.json_values import dict_of, text_of
+from branchline.formats.json_values import dict_of, optional_flag, text_of
 
 __all__ = ["DETAILS", "FROM_HOOK", "to_entry"]
 
@@ -66,13 +66,12 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
         )
     if isinstance(message, BranchSummaryMessage):
         meta = dict_of(found.meta)
-        hook = meta.get(FROM_HOOK)
         return BranchSummary(
             **common,
             from_id=message.from_id,
             summary=message.summary,
             details=meta.get(DETAILS),
-            from_hook=hook if isinstance(hook, bool) else None,
+            from_hook=optional_flag(meta.get(FROM_HOOK)),
         )
     return MessageEntry(**common, message=message)
 

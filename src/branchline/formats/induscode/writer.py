@@ -59,6 +59,12 @@ _NODE_ROLES = {
     "compactionSummary": "condense",
     "branchSummary": "condense",
 }
+_TOKENS = (
+    ("input", "input"),
+    ("output", "output"),
+    ("cacheRead", "cache_read"),
+    ("cacheWrite", "cache_write"),
+)
 
 
 class _Written(NamedTuple):
@@ -119,9 +125,8 @@ class InduscodeWriter:
         yield self._entry(msgspec.structs.replace(entry, parent=None), summary, _meta(entry))
         parent = entry.id
         for number, message in enumerate(kept):
-            copy = MessageEntry(
-                id=_copy_id(entry.id, number), parent=parent, timestamp=entry.timestamp, message=message
-            )
+            name = hashlib.sha256(f"{entry.id} {number}".encode()).hexdigest()[:16]
+            copy = MessageEntry(id=name, parent=parent, timestamp=entry.timestamp, message=message)
             yield self._entry(copy, typed_message(message))
             parent = copy.id
 
@@ -187,10 +192,6 @@ def _meta(entry: BranchSummary | Compaction) -> dict[str, Any] | None:
     if entry.from_hook is not None:
         meta[FROM_HOOK] = entry.from_hook
     return meta or None
-
-
-def _copy_id(entry_id: str, number: int) -> str:
-    return hashlib.sha256(f"{entry_id} {number}".encode()).hexdigest()[:16]
 
 
 # -- messages ---------------------------------------------------------------------------------------------
@@ -298,20 +299,11 @@ def _part(block: Block) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    cost = usage.cost
+    costs = (*_TOKENS, ("total", "total"))
     return {
-        "input": round(usage.input),
-        "output": round(usage.output),
-        "cacheRead": round(usage.cache_read),
-        "cacheWrite": round(usage.cache_write),
+        **{wire: round(getattr(usage, name)) for wire, name in _TOKENS},
         "totalTokens": round(usage.context_tokens),
-        "cost": {
-            "input": float(cost.input),
-            "output": float(cost.output),
-            "cacheRead": float(cost.cache_read),
-            "cacheWrite": float(cost.cache_write),
-            "total": float(cost.total),
-        },
+        "cost": {wire: float(getattr(usage.cost, name)) for wire, name in costs},
     }
 
 

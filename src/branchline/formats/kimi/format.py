@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from branchline.context import ContextRules
-from branchline.entries import Entry, Header
+from branchline.entries import Header
 from branchline.formats.kimi.home import KimiHome, StateFile
 from branchline.formats.kimi.log_index import KimiLogIndex, wire_path
 from branchline.formats.kimi.reader import KimiReader
@@ -46,6 +46,8 @@ TRAITS = KimiTraits(
 class KimiFormatReader(FormatReader[KimiLogIndex]):
     """Reads sessions of Kimi Code 2."""
 
+    log_reader = KimiReader
+    decode = staticmethod(record_of)
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -53,15 +55,9 @@ class KimiFormatReader(FormatReader[KimiLogIndex]):
         del path
         return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
-    def log_reader(self, path: str = "") -> KimiReader:
-        return KimiReader(path)
-
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Read further than the first line: the working directory is in one of the first events."""
         return header_in(head, self.log_reader, path, whole=whole, lines=3)
-
-    def decode(self, line: bytes, index: KimiLogIndex, position: int) -> Entry:
-        return record_of(line, index, position)
 
 
 def _may_match(fields: dict[str, Any]) -> bool:

@@ -56,6 +56,7 @@ class KimiReader(ReplayReader[Row]):
         self._path = path
         self._prompts: list[int] = []  # on the current path
         self._prompt_id: str | None = None
+        self._unrepeated: str | None = None  # the text of a prompt without an id, until a message repeats it
         self._steps: dict[str, int] = {}  # the entry of each answer
         self._model = ModelRef(provider="", id="")
         self._cwd = self._prompt = self._version = ""
@@ -83,8 +84,10 @@ class KimiReader(ReplayReader[Row]):
                 if row.event.type not in _STEP_LIMITS:
                     self._take_event(row, number, lines, index)
             case "turn.prompt":
+                text = _text(row.input)
                 self._prompt_id = row.prompt_id
-                self._take_prompt(row, number, _text(row.input))
+                self._unrepeated = text if row.prompt_id is None else None
+                self._take_prompt(row, number, text)
             case "context.append_message" if row.message is not None:
                 self._take_message(row, number)
             case "usage.record":
@@ -124,6 +127,8 @@ class KimiReader(ReplayReader[Row]):
         match message.role:
             case "user" if message.id is not None and message.id == self._prompt_id:
                 pass  # repeats the prompt
+            case "user" if origin == "user" and _text(message.content) == self._unrepeated:
+                self._unrepeated = None
             case "user" if origin in ("", "user"):
                 self._take_prompt(row, number, _text(message.content))
             case "assistant":

@@ -36,15 +36,15 @@ __all__ = ["record_of"]
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 
-def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
+def record_of(line: bytes, index: KimiLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line and of the lines that continue it."""
-    tree = reading.tree
+    tree = index.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     match tree.types[position]:
         case "message":
-            return MessageEntry(**common, message=_message(fields, reading, position, milliseconds(time)))
+            return MessageEntry(**common, message=_message(fields, index, position, milliseconds(time)))
         case "usage":
             return UsageEntry(
                 **common,
@@ -60,7 +60,7 @@ def record_of(line: bytes, reading: KimiLogIndex, position: int) -> Entry:
                 summary=summary,
                 first_kept=common["id"],
                 tokens_before=before or None,
-                retained_tail=tuple(_prompt(reading, place) for place in reading.kept.get(position, ())),
+                retained_tail=tuple(_prompt(index, place) for place in index.kept.get(position, ())),
             )
         case "custom_message":
             message = dict_of(fields.get("message"))

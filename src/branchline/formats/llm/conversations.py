@@ -7,7 +7,7 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
-from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.derived_lines import EntryLines
 from branchline.formats.common.tables import columns, tables, text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.llm.values import attachment_block, usage_of
@@ -47,15 +47,14 @@ def conversation_lines(query: Query, session_id: str, lines: EntryLines) -> Iter
         yield lines.title(f"{session_id}/title", _time(responses[-1]), text_of(name))
 
 
-def unlisted_usage(query: Query, thread_id: str, lines: EntryLines) -> Iterator[bytes]:
-    """Yield the usage of a conversation before a newer llm continued it as a thread."""
+def unlisted_usage(query: Query, thread_id: str) -> Iterator[dict[str, Any]]:
+    """Yield the model calls of a conversation before a newer llm continued it as a thread."""
     turns = {row[0] for row in query("SELECT id FROM turns WHERE thread_id = ?", thread_id)}
     for row in _responses(query, thread_id):
         usage = usage_of(row["input_tokens"], row["output_tokens"], row["token_details"])
         if row["id"] not in turns and usage is not None:
-            fields = {"kind": "turn", "model": _model(row), "usage": usage}
-            entry_id = f"{text_of(row['id'])}/usage"
-            yield lines.entry("usage", entry_id, _time(row), fields, is_side_record=True)
+            call_id = f"{text_of(row['id'])}/usage"
+            yield {"id": call_id, "time": _time(row), "model": _model(row), "usage": usage}
 
 
 def _response_lines(row: _Row, parts: _Parts, lines: EntryLines, system: str) -> Iterator[bytes]:

@@ -8,21 +8,18 @@ records its tokens. Before 0.36 a conversation was a list of prompts and respons
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from itertools import chain
 
 from branchline.context import milliseconds
-from branchline.entries import Header
-from branchline.formats.common.derived_format import EntryLines
-from branchline.formats.common.tables import columns, tables, text_of
-from branchline.formats.json_values import iso_time
-from branchline.formats.llm.conversations import conversation_lines, unlisted_usage
-from branchline.formats.llm.messages import ThreadMessages, Turn
-from branchline.formats.llm.values import usage_of
+from branchline.formats.common.derived_lines import EntryLines
+from branchline.formats.common.tables import tables, text_of
+from branchline.formats.llm.conversations import conversation_lines
+from branchline.formats.llm.log_index import NAME
+from branchline.formats.llm.threads import thread_lines
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
-__all__ = ["NAME", "LlmDatabase"]
+__all__ = ["LlmDatabase"]
 
-NAME = "llm"
 _THREADS = """
 SELECT threads.id, threads.name, threads.tip_message_hash, threads.datetime_utc, threads.forked_from,
     count(turns.id), max(turns.datetime_utc), sum(length(turn_search.prompt) + length(turn_search.response))
@@ -38,11 +35,11 @@ SELECT conversations.id, conversations.name, NULL, NULL, NULL,
 FROM conversations JOIN responses ON responses.conversation_id = conversations.id
 {where} GROUP BY conversations.id
 """
+_IDS = {
+    "threads": "SELECT id FROM threads",
+    "conversations": "SELECT id FROM conversations WHERE id IN (SELECT conversation_id FROM responses)",
+}
 _THREAD = "SELECT id, name, tip_message_hash, forked_from, datetime_utc FROM threads WHERE id = ?"
-_TURNS = """
-SELECT id, tip_message_hash, model, {resolved}, input_tokens, output_tokens, token_details, datetime_utc
-FROM turns WHERE thread_id = ? ORDER BY id
-"""
 _PER_TURN = 1024
 
 
@@ -55,18 +52,22 @@ class LlmDatabase(DatabaseSessions):
     def sessions(self, query: Query) -> Iterable[SessionVersion]:
         return _versions(query, None)
 
+    def ids(self, query: Query) -> Iterable[str]:
+        known = tables(query)
+        rows = chain.from_iterable(query(sql) for table, sql in _IDS.items() if table in known)
+        return dict.fromkeys(text_of(session_id) for (session_id,) in rows)
+
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         return next(_versions(query, session_id), None)
 
     def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
         known = tables(query)
-        lines = EntryLines(NAME)
         if "threads" in known:
             for row in query(_THREAD, session_id):
-                yield from _thread_lines(query, row, lines, has_conversations="responses" in known)
+                yield from thread_lines(query, row, known)
                 return
         if "responses" in known:
-            yield from conversation_lines(query, session_id, lines)
+            yield from conversation_lines(query, session_id, EntryLines(NAME))
 
 
 def _versions(query: Query, session_id: str | None) -> Iterator[SessionVersion]:
@@ -85,45 +86,3 @@ def _versions(query: Query, session_id: str | None) -> Iterator[SessionVersion]:
             _, _, _, created, _, turns, changed, size = row
             time = milliseconds(text_of(changed)) or milliseconds(text_of(created)) or 0
             yield SessionVersion(own_id, (size or 0) + _PER_TURN * turns, time, row)
-
-
-def _thread_lines(
-    query: Query, row: tuple[Any, ...], lines: EntryLines, *, has_conversations: bool
-) -> Iterator[bytes]:
-    raw_id, name, tip, forked_from, created = row
-    thread_id = text_of(raw_id)
-    turns = list(_turns(query, thread_id))
-    times = [turn.time for turn in turns if turn.time]
-    begun = min(times, default=iso_time(milliseconds(text_of(created))))
-    yield lines.header(
-        Header(id=thread_id, version=3, timestamp=begun, parent_session=text_of(forked_from) or None)
-    )
-    messages = ThreadMessages(query, thread_id, lines, begun)
-    for turn in turns:
-        yield from messages.path_to(turn.tip, turn)
-    last = text_of(tip)
-    yield from messages.path_to(last, None)
-    if has_conversations:
-        yield from unlisted_usage(query, thread_id, lines)
-    end = max(times, default=begun)
-    leaf = messages.last_entry.get(last)
-    is_elsewhere = leaf is not None and leaf != lines.last
-    if is_elsewhere:
-        lines.last = leaf
-    if name:
-        yield lines.title(f"{thread_id}/title", end, text_of(name))
-    if is_elsewhere:
-        yield lines.leaf(f"{thread_id}/leaf", end, leaf)
-
-
-def _turns(query: Query, thread_id: str) -> Iterator[Turn]:
-    resolved = "resolved_model" if "resolved_model" in columns(query, "turns") else "NULL"
-    for row in query(_TURNS.format(resolved=resolved), thread_id):
-        turn_id, tip, model, resolved_model, given, made, details, time = row
-        yield Turn(
-            id=text_of(turn_id),
-            tip=text_of(tip),
-            model=text_of(resolved_model) or text_of(model),
-            usage=usage_of(given, made, details),
-            time=iso_time(milliseconds(text_of(time))),
-        )

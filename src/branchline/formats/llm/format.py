@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from branchline.formats.common.derived_format import DerivedFormatReader
-from branchline.formats.llm.database import NAME, LlmDatabase
+from branchline.formats.llm.database import LlmDatabase
 from branchline.formats.llm.home import LlmHome
+from branchline.formats.llm.log_index import NAME
+from branchline.formats.llm.records import LlmFormatReader
 from branchline.formats.protocol import Format, FormatTraits
 
 __all__ = ["LLM"]
@@ -13,7 +14,7 @@ LLM = Format(
     traits=FormatTraits(
         name=NAME, suffix=".db", file_patterns=("logs.db",), records_cost=False, records_cwd=False
     ),
-    reader=DerivedFormatReader(NAME),
+    reader=LlmFormatReader(),
     home=LlmHome(),
     database=LlmDatabase(),
 )

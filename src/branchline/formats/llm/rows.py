@@ -1,15 +1,43 @@
-"""Typed JSON values that llm stores in columns, as far as they are interpreted."""
+"""Lines of a thread, and JSON values that llm stores in columns, as far as they are interpreted.
 
-from __future__ import annotations
+A line holds a message with all its parts. Opening a session needs only their shape (:class:`LineShape`);
+:func:`line_in` decodes the rest of a line when an entry of it is wanted.
+"""
+
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
+
+from typing import Any
 
 import msgspec
 
+from branchline.entries import json_codec
 from branchline.formats.common.derived_format import RowDecoder
+from branchline.formats.json_values import dict_of
+from branchline.formats.typed_rows import row_from
 
-__all__ = ["PayloadRow", "TokenDetails", "decode_details", "decode_payload"]
+__all__ = [
+    "TAB",
+    "EndRow",
+    "Line",
+    "LineShape",
+    "PartRow",
+    "PartShape",
+    "PayloadRow",
+    "TokenDetails",
+    "TurnRow",
+    "UsageRow",
+    "decode_details",
+    "decode_payload",
+    "fields_of_line",
+    "line_in",
+    "lines_in",
+]
 
 _NOTHING = msgspec.Raw(b"null")
 _Number = int | float
+
+
+# -- columns ----------------------------------------------------------------------------------------------
 
 
 class _Reference(msgspec.Struct, frozen=True, gc=False):
@@ -75,3 +103,114 @@ class TokenDetails(msgspec.Struct, frozen=True, gc=False):
 
 decode_payload = RowDecoder(PayloadRow)
 decode_details = RowDecoder(TokenDetails)
+
+
+# -- lines ------------------------------------------------------------------------------------------------
+
+TAB = b"\t"
+"""Around JSON values of the database in a line, which have no tabs: an invalid value harms no other."""
+
+
+class PartShape(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The columns of a part that decide which entries its message becomes."""
+
+    type: str = ""
+    text: str | None = None
+
+
+class PartRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A part of a message, of any type."""
+
+    type: str = ""
+    text: str | None = None
+    payload: msgspec.Raw = _NOTHING
+
+
+class TurnRow(msgspec.Struct, frozen=True, gc=False):
+    """The model call that ended with a message."""
+
+    model: str = ""
+    given: _Number | None = None
+    made: _Number | None = None
+    details: msgspec.Raw = _NOTHING
+
+
+class UsageRow(msgspec.Struct, frozen=True, gc=False):
+    """A model call without a message of its own."""
+
+    id: str = ""
+    time: str = ""
+    model: str = ""
+    usage: msgspec.Raw = _NOTHING
+    parent: str | msgspec.UnsetType | None = msgspec.UNSET
+    """The message that it ended with; UNSET for a call that no turn records."""
+
+
+class EndRow(msgspec.Struct, frozen=True, gc=False):
+    """The title of a thread, and its tip if that is not the last message."""
+
+    id: str = ""
+    time: str = ""
+    title: str = ""
+    leaf: str | None = None
+
+
+class LineShape(msgspec.Struct, gc=False):
+    """A message, a model call without one, or the end of a thread."""
+
+    message: str | None = None
+    parent: str | msgspec.UnsetType | None = msgspec.UNSET
+    """The message above; UNSET for the one on the line before."""
+    role: str = ""
+    time: str = ""
+    parts: list[PartShape] = []
+    usage: UsageRow | None = None
+    end: EndRow | None = None
+
+
+class Line(msgspec.Struct, gc=False):
+    """The same with everything that entries contain."""
+
+    message: str | None = None
+    role: str = ""
+    turn: TurnRow | None = None
+    parts: list[PartRow] = []
+    attachments: dict[str, Any] = {}
+    """Content blocks of attachments that parts refer to."""
+    usage: UsageRow | None = None
+    end: EndRow | None = None
+
+
+_decode_lines = msgspec.json.Decoder(Line).decode_lines
+
+
+def line_in(line: bytes) -> Line:
+    """Return the content of a line, whatever its values are."""
+    (found,) = lines_in(line) or (None,)
+    return row_from(dict_of(fields_of_line(line)), Line) if found is None else found
+
+
+def lines_in(data: bytes) -> list[Line]:
+    """Return the content of many lines; nothing if one of them is unusual."""
+    try:
+        return _decode_lines(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return []
+
+
+def fields_of_line(line: bytes) -> Any:
+    """Return the object on a line; values of the database that are not JSON are null. Raises ValueError."""
+    try:
+        return json_codec.loads(line)
+    except ValueError:
+        pieces = line.split(TAB)
+        pieces[1::2] = [piece if _is_json(piece) else b"null" for piece in pieces[1::2]]
+        return json_codec.loads(b"".join(pieces))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json_codec.loads(data)
+    except ValueError:
+        return False
+    return True

@@ -68,15 +68,12 @@ RULES = ContextRules(
 def _is_left_out(item: ContextMessage) -> bool:
     match item.message:
         case AssistantMessage() as answer:
-            return _was_recovered(answer) or _is_empty_failure(answer)
+            recovered = isinstance(answer.diagnostics, dict) and bool(answer.diagnostics.get(RECOVERED))
+            return recovered or _is_empty_failure(answer)
         case CustomContent(custom_type=kind):
             return kind in _INTERNAL
         case _:
             return False
-
-
-def _was_recovered(answer: AssistantMessage) -> bool:
-    return isinstance(answer.diagnostics, dict) and bool(answer.diagnostics.get(RECOVERED))
 
 
 def _is_empty_failure(answer: AssistantMessage) -> bool:

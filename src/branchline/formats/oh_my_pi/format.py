@@ -72,6 +72,7 @@ TRAITS = FormatTraits(
 class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
     """Reads pi's entries and oh-my-pi's own."""
 
+    log_reader = OhMyPiReader
     context_rules = RULES
 
     def sniff(self, head: bytes, path: str) -> bool:
@@ -91,9 +92,6 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
         if not _HEADER_KEYS.isdisjoint(header or ()):
             return True
         return is_own_path(path) or any(map(_is_own_line, (first, second))) or any(map(_is_own_line, lines))
-
-    def log_reader(self, path: str = "") -> OhMyPiReader:
-        return OhMyPiReader(path)
 
     def decode_block(self, data: bytes, index: OhMyPiLogIndex, block: LineChunk) -> Sequence[Entry] | None:
         types = index.tree.types[block.first : block.first + len(block.ends)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.entries import Header, json_codec
-from branchline.formats.common.derived_format import EntryLines, instant, one_line
+from branchline.formats.common.derived_lines import EntryLines, instant, one_line
 from branchline.formats.common.tables import text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.opencode.log_index import NAME

@@ -29,6 +29,8 @@ from branchline.entries import (
 )
 from branchline.entries.codec import decode_header
 from branchline.errors import NotASession, NotSupported
+from branchline.formats.api_limits import api_tool_name
+from branchline.formats.derived_ids import api_call_ids
 
 __all__ = ["ascending_id", "document_of", "parts_of", "result_state", "session_id"]
 
@@ -112,7 +114,7 @@ def _answer_part(block: Any) -> dict[str, Any]:
             return {"type": "reasoning", "text": text, "time": {"start": 0, "end": 0}}
         case ToolCall(id=call, name=name, arguments=arguments):
             state = {"status": "pending", "input": arguments, "raw": ""}
-            return {"type": "tool", "callID": call, "tool": name, "state": state}
+            return {"type": "tool", "callID": call, "tool": api_tool_name(name), "state": state}
         case _:
             raise NotSupported("opencode answers hold only text, thoughts and tool calls")
 
@@ -206,7 +208,8 @@ class _Builder:
         self._number = 0
         self._messages: list[dict[str, Any]] = []
         self._prompt = ""
-        self._open: dict[str, dict[str, Any]] = {}  # the last call with each id
+        self._open: dict[str, dict[str, Any]] = {}  # the last call with each id of the source
+        self._calls: set[str] = set()
         self._names: dict[str, str] = {}  # the message of each entry
         self._title = ""
         self._unnamed: list[dict[str, Any]] = []  # prompts before the first answer, which names the model
@@ -255,7 +258,16 @@ class _Builder:
             info["finish"] = finish
         parts = parts_of(entry)
         self._names[entry.id] = self._add(info, parts)
-        self._open |= {part["callID"]: part for part in parts if part["type"] == "tool"}
+        for part in parts:
+            if part["type"] == "tool":
+                self._open[part["callID"]] = part
+                part["callID"] = self._new_call(part["callID"])
+
+    def _new_call(self, call: str) -> str:
+        """Return an unused id that model APIs accept: opencode sends it as it is."""
+        name = next(name for name in api_call_ids(call) if name not in self._calls)
+        self._calls.add(name)
+        return name
 
     def _name_model(self, provider: str, model: str) -> None:
         if model:

@@ -96,7 +96,7 @@ def _planned_answers(message_id: str, ids: Sequence[str], parts: Sequence[_Part]
     for number, part in enumerate(parts):
         kind = part.type
         if kind == "tool":
-            found += _planned_results(ids[number], part.state, number)
+            _plan_results(found, ids[number], part.state, number)
         elif kind == "step-start":
             steps += 1
     return found if steps < 2 else _planned_steps(message_id, ids, parts)
@@ -114,18 +114,16 @@ def _planned_steps(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) 
         found.append(PlannedEntry(entry_id, "message", "assistant", start, end, start == 0, end == size))
         for number in range(start, end):
             if types[number] == "tool":
-                found += _planned_results(ids[number], parts[number].state, number)
+                _plan_results(found, ids[number], parts[number].state, number)
     return found
 
 
-def _planned_results(part_id: str, state: State | StateShape, number: int) -> Sequence[PlannedEntry]:
-    """The result of a finished call; a call without one runs, or was interrupted."""
-    if state.status not in ("completed", "error"):
-        return ()
-    result = PlannedEntry(part_id, "message", "toolResult", number, number + 1)
-    if not state.time.compacted:
-        return (result,)
-    return result, PlannedEntry(f"{part_id}/cleared", "context_edit", None, number, number + 1)
+def _plan_results(found: list[PlannedEntry], part_id: str, state: State | StateShape, number: int) -> None:
+    """Add the result of a finished call; a call without one runs, or was interrupted."""
+    if state.status in ("completed", "error"):
+        found.append(PlannedEntry(part_id, "message", "toolResult", number, number + 1))
+        if state.time.compacted:
+            found.append(PlannedEntry(f"{part_id}/cleared", "context_edit", None, number, number + 1))
 
 
 def _is_said(part: _Part) -> bool:

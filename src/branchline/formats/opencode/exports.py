@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from branchline.entries import json_codec
-from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.common.derived_lines import EntryLines
 from branchline.formats.common.json_documents import document_in
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.opencode.database import end_line, header_of, message_line

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from branchline.formats.log_index import LogIndex
+from branchline.formats.common.derived_format import DerivedLogIndex
 
 __all__ = ["NAME", "OpencodeLogIndex"]
 
 NAME = "opencode"
 
 
-class OpencodeLogIndex(LogIndex):
-    """Beside the tree, what messages and parts became whose ids are not those of entries."""
+class OpencodeLogIndex(DerivedLogIndex):
+    """Beside the tree, what messages became whose ids are not those of entries."""
 
     def __init__(self) -> None:
         super().__init__(NAME)
         self.aliases: dict[str, str] = {}
-        """The entry of a message or part with another id."""
+        """The entry of a message with another id."""
         self.kept_from: dict[int, str] = {}
         """For compactions, the first message that is kept."""
-        self.is_native = True
-        """Whether each line is a native entry, as our own writer makes them."""
 
     def entry_named(self, name: str) -> str | None:
         """The entry that a message or part became first; None if it became none."""

@@ -10,12 +10,11 @@ import msgspec
 from branchline.context.javascript import trim
 from branchline.entries import json_codec
 from branchline.formats.common.derived_format import DerivedReader
-from branchline.formats.json_values import iso_times
+from branchline.formats.json_values import LAST_INSTANT, iso_times
 from branchline.formats.lines import Lines
 from branchline.formats.opencode.entries import (
     PlannedEntry,
     is_silent,
-    moment_of,
     planned_entries,
     requested_compaction,
 )
@@ -56,7 +55,7 @@ class OpencodeReader(DerivedReader):
     reading: OpencodeLogIndex
 
     def __init__(self) -> None:
-        super().__init__("opencode", OpencodeLogIndex())
+        super().__init__(OpencodeLogIndex())
         self._tip: str | None = None
         """The parent of the next entry."""
         self._tips: dict[int, str | None] = {}  # of deleted branches
@@ -106,53 +105,47 @@ class OpencodeReader(DerivedReader):
 
     def _add_row(self, row: LineShape, found: _Entries) -> int:
         """Add the entries of a row to those that were found; return how many there are."""
-        message_id, info, parts = row.message, row.info, row.parts
+        message_id, info, branch = row.message, row.info, row.branch
         if message_id is None:
             return 0 if row.end is None else self._take_end(row.end, found)
-        ids = part_ids(row)
-        planned = planned_entries(message_id, info, ids, parts)
-        above = self._tip if row.branch is None else self._tips.get(row.branch, self._tip)
+        planned = planned_entries(message_id, info, part_ids(row), row.parts)
+        above = self._tip if branch is None else self._tips.get(branch, self._tip)
         if not planned:
             self._take_request(row, above)
             return 0
-        first, number = planned[0], len(found.planned)
+        first, number, created = planned[0], len(found.planned), info.time.created
         if above != found.last:
             found.odd_parents[number] = above
         if info.role == "assistant":
-            self._note_answers(planned, ids, row, number + found.first, found)
+            self._note_answers(planned, row, number + found.first, found)
         elif info.role == "user":
             self._kept_from = None
         if first.id != message_id:
             self.reading.aliases[message_id] = first.id
-        created = info.time.created
-        if created > found.latest and first.role is not None:
-            found.latest = moment_of(created) or found.latest
+        if found.latest < created <= LAST_INSTANT and first.role is not None:
+            found.latest = int(created)
         found.planned += planned
         found.times += [created] * len(planned)
         found.last = planned[-1].id
-        if row.branch is None:
+        if branch is None:
             self._tip = found.last
         else:
-            self._tips[row.branch] = found.last
+            self._tips[branch] = found.last
         return len(planned)
 
     def _note_answers(
-        self,
-        planned: Sequence[PlannedEntry],
-        ids: Sequence[str],
-        row: LineShape,
-        position: int,
-        found: _Entries,
+        self, planned: Sequence[PlannedEntry], row: LineShape, position: int, found: _Entries
     ) -> None:
-        reading, first = self.reading, planned[0]
-        if first.type == "compaction" and self._kept_from is not None:
-            reading.kept_from[position] = self._kept_from
-        self._kept_from = None
-        for place, one in enumerate(planned if not first.is_last else (first,), position):
-            if one.role == "assistant":
-                if ids:
-                    reading.aliases[ids[one.start]] = one.id
-                if is_silent(row.info, row.parts, one):
+        first, kept_from, self._kept_from = planned[0], self._kept_from, None
+        if first.role is None:
+            if kept_from is not None:
+                self.reading.kept_from[position] = kept_from
+        elif first.is_last:
+            if is_silent(row.info, row.parts, first):
+                found.quiet.append(position)
+        else:
+            for place, one in enumerate(planned, position):
+                if one.role == "assistant" and is_silent(row.info, row.parts, one):
                     found.quiet.append(place)
 
     def _take_request(self, row: LineShape, above: str | None) -> None:
@@ -209,6 +202,3 @@ class OpencodeReader(DerivedReader):
             return last
         position = None if self._tip is None else reading.linker.latest_with_id(self._tip)
         return ROOT if position is None else position
-
-    def saved_state(self) -> bytes | None:
-        return super().saved_state() if self.reading.is_native else None

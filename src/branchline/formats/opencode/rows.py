@@ -13,6 +13,7 @@ import msgspec
 
 from branchline.entries import json_codec
 from branchline.formats.common.derived_format import RowDecoder, is_nothing, is_string
+from branchline.formats.common.derived_lines import value_in
 from branchline.formats.json_values import dict_of, list_of, text_of
 
 __all__ = [
@@ -264,7 +265,8 @@ def messages_in_lines(data: bytes) -> list[StoredMessage | EndRow]:
 
 def part_ids(line: LineShape | _Line) -> list[str]:
     """The ids of parts; others if the database has ids that cannot be told apart."""
-    return _told_apart(line.ids, line.message, len(line.parts))
+    ids = line.ids.split(",")
+    return ids if len(ids) == len(line.parts) else _told_apart(line.ids, line.message, len(line.parts))
 
 
 def _told_apart(joined: str, message: str | None, count: int) -> list[str]:
@@ -312,15 +314,8 @@ def _pieced(line: bytes) -> dict[str, Any]:
         raise ValueError("not a message")
     head, info, ids, _, *parts = pieces
     fields: dict[str, Any] = json_codec.loads(head.removesuffix(b',"info":') + b"}")
-    fields["info"] = _value(info.removesuffix(b","))
+    fields["info"] = value_in(info.removesuffix(b","))
     fields["ids"] = dict_of(json_codec.loads(b"{" + ids.removesuffix(b",") + b"}")).get("ids")
     parts[-1] = parts[-1].removesuffix(b"]}")
-    fields["parts"] = [_value(part.removesuffix(b",")) for part in parts]
+    fields["parts"] = [value_in(part.removesuffix(b",")) for part in parts]
     return fields
-
-
-def _value(data: bytes) -> Any:
-    try:
-        return json_codec.loads(data)
-    except ValueError:
-        return None

@@ -23,7 +23,8 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.errors import NotSupported
-from branchline.formats.common.derived_format import EntryLines
+from branchline.formats.api_limits import api_tool_name
+from branchline.formats.common.derived_lines import EntryLines
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.json_values import iso_time
 from branchline.formats.opencode.documents import (
@@ -127,7 +128,7 @@ class _Encoder:
                 part = {
                     "type": "tool",
                     "callID": result.tool_call_id,
-                    "tool": call.name,
+                    "tool": api_tool_name(call.name),
                     "state": result_state(result, call.arguments),
                 }
                 fields = {**result_fields(_part(part)), "timestamp": moment_of(time)}

@@ -44,7 +44,8 @@ def fork_lines(
     for number, (key, state) in enumerate(reading.labels.items()):
         labelled = tree.positions.get(key, ROOT)
         if following.get(labelled) == labelled:
-            label = Label(id=_label_id(header, number), timestamp=state.time, target=key, label=state.text)
+            name = hashlib.sha256(f"label {header.id} {number}".encode()).hexdigest()[:16]
+            label = Label(id=name, timestamp=state.time, target=key, label=state.text)
             yield entry_line(label, last, name=lambda named: named, refuse=refuse)
             last = label.id
 
@@ -82,7 +83,3 @@ def _linked(
         if moved != first:
             changes["first_kept_entry_id"] = moved
     return splice.set_fields(line, changes) if changes else line
-
-
-def _label_id(header: Header, number: int) -> str:
-    return hashlib.sha256(f"label {header.id} {number}".encode()).hexdigest()[:16]

@@ -61,6 +61,7 @@ TRAITS = FormatTraits(
 class OperatorFormatReader(FormatReader[OperatorLogIndex]):
     """Reads Operator sessions."""
 
+    log_reader = OperatorReader
     context_rules = ContextRules(keeps_system_messages=True)
     """Like pi's, except that system messages are ordinary messages, even if a compaction keeps them."""
 
@@ -87,9 +88,6 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
             if not header:
                 return False
         return header
-
-    def log_reader(self, path: str = "") -> OperatorReader:
-        return OperatorReader(path)
 
     def decode(self, line: bytes, index: OperatorLogIndex, position: int) -> Entry:
         tree = index.tree

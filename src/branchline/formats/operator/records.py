@@ -37,11 +37,19 @@ from branchline.entries import (
     Usage,
     UserMessage,
 )
+from branchline.formats.json_values import (
+    dict_of,
+    number_of,
+    optional_flag,
+    optional_number,
+    optional_text,
+    text_of,
+)
 from branchline.formats.operator.parts import blocks_of
-from branchline.formats.operator.rows import Fields, contents_of
+from branchline.formats.operator.rows import contents_of, reference
 from branchline.formats.operator.timestamps import instant, iso_time
 
-__all__ = ["LEVELS", "STOP_REASONS", "Result", "to_entry"]
+__all__ = ["LEVELS", "STOP_REASONS", "TOKENS", "Result", "to_entry"]
 
 LEVELS = frozenset({"off", "minimal", "low", "medium", "high", "xhigh", "max"})
 STOP_REASONS = {
@@ -53,6 +61,8 @@ STOP_REASONS = {
     "error": "error",
 }
 """Operator's stop reasons, and the native ones."""
+TOKENS = ("input", "output", "cache_read", "cache_write")
+"""The kinds of tokens that are counted and priced."""
 
 
 class Result(NamedTuple):
@@ -71,46 +81,51 @@ def to_entry(
 ) -> Entry:
     """Return the entry of a line. ``first_parts`` names the first entry of a line that holds several."""
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": iso_time(fields.get("timestamp"))}
-    own = Fields(fields)
     match fields.get("type"):
         case "message":
             return MessageEntry(**common, message=_message(fields.get("message"), result))
         case "thinking_level_change":
-            return ThinkingLevelChange(**common, thinking_level=own.text("thinking_level"))
+            return ThinkingLevelChange(**common, thinking_level=text_of(fields.get("thinking_level")))
         case "model_change":
-            return ModelChange(**common, provider=own.text("provider_id"), model_id=own.text("model_id"))
+            return ModelChange(
+                **common,
+                provider=text_of(fields.get("provider_id")),
+                model_id=text_of(fields.get("model_id")),
+            )
         case "compaction":
-            first_kept = own.text_or_none("first_kept_entry_id")
+            first_kept = optional_text(fields.get("first_kept_entry_id"))
             return Compaction(
                 **common,
-                summary=own.text("summary"),
+                summary=text_of(fields.get("summary")),
                 first_kept=first_kept if first_kept is None else first_parts.get(first_kept, first_kept),
-                tokens_before=own.number("tokens_before"),
+                tokens_before=optional_number(fields.get("tokens_before")),
                 details=fields.get("details"),
-                from_hook=own.flag("from_hook"),
+                from_hook=optional_flag(fields.get("from_hook")),
             )
         case "branch_summary":
             return BranchSummary(
                 **common,
-                from_id=own.text_or_none("from_id"),
-                summary=own.text("summary"),
+                from_id=optional_text(fields.get("from_id")),
+                summary=text_of(fields.get("summary")),
                 details=fields.get("details"),
-                from_hook=own.flag("from_hook"),
+                from_hook=optional_flag(fields.get("from_hook")),
             )
-        case "label" if (target := own.reference("target_id")) is not None:
-            return Label(**common, target=target, label=own.text_or_none("label"))
+        case "label" if (target := reference(fields.get("target_id"))) is not None:
+            return Label(**common, target=target, label=optional_text(fields.get("label")))
         case "leaf":
-            return Leaf(**common, target=own.reference("target_id"))
+            return Leaf(**common, target=reference(fields.get("target_id")))
         case "session_info":
-            return SessionInfo(**common, name=own.text("name").strip())
+            return SessionInfo(**common, name=text_of(fields.get("name")).strip())
         case "custom":
-            return Custom(**common, custom_type=own.text("custom_type"), data=fields.get("data"))
+            return Custom(**common, custom_type=text_of(fields.get("custom_type")), data=fields.get("data"))
         case "custom_message":
             return CustomMessage(
                 **common,
-                custom_type=own.text("custom_type"),
+                custom_type=text_of(fields.get("custom_type")),
                 content=blocks_of(fields.get("content")),
-                display=display if (display := own.flag("display")) is not None else msgspec.UNSET,
+                display=display
+                if (display := optional_flag(fields.get("display"))) is not None
+                else msgspec.UNSET,
                 details=fields.get("details"),
             )
         case kind:
@@ -120,7 +135,6 @@ def to_entry(
 def _message(fields: Any, result: Result | None) -> Message:
     if not isinstance(fields, dict):
         return UnknownMessage(role="", fields={} if fields is None else {"value": fields})
-    own = Fields(fields)
     contents = contents_of(fields)
     time = instant(fields.get("timestamp"))
     match fields.get("role"):
@@ -129,14 +143,14 @@ def _message(fields: Any, result: Result | None) -> Message:
         case "system":
             return SystemMessage(content=blocks_of(contents), timestamp=time)
         case "assistant":
-            reason = own.text_or_none("stop_reason")
+            reason = optional_text(fields.get("stop_reason"))
             ours = None if reason is None else STOP_REASONS.get(reason, reason)
             return AssistantMessage(
                 content=blocks_of(contents),
                 usage=_usage(fields.get("usage")),
                 stop_reason=ours,
                 raw_stop_reason=reason if reason == "content_filter" else None,
-                error_message=own.text("error") or None,
+                error_message=text_of(fields.get("error")) or None,
                 timestamp=time,
             )
         case "tool" if result is not None:
@@ -161,14 +175,17 @@ def _tool_result(contents: Any, result: Result, time: int | None) -> Message:
     start = places[result.number]
     end = places[result.number + 1] if result.number + 1 < len(places) else len(contents)
     part = contents[start]
-    own = Fields(part)
     before = contents[:start] if result.number == 0 else []
     return ToolResult(
-        tool_call_id=own.text("id"),
+        tool_call_id=text_of(part.get("id")),
         tool_name=result.name,
-        content=(*blocks_of(before), Text(text=own.text("content")), *blocks_of(contents[start + 1 : end])),
+        content=(
+            *blocks_of(before),
+            Text(text=text_of(part.get("content"))),
+            *blocks_of(contents[start + 1 : end]),
+        ),
         details=part.get("metadata") or None,
-        is_error=own.flag("is_error") or False,
+        is_error=part.get("is_error") is True,
         timestamp=time,
     )
 
@@ -176,30 +193,10 @@ def _tool_result(contents: Any, result: Result, time: int | None) -> Message:
 def _usage(fields: Any) -> Usage | None:
     if not isinstance(fields, dict):
         return None
-    own = Fields(fields)
-    tokens = [
-        own.number(name) or 0
-        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-    ]
-    cost = fields.get("cost")
-    return Usage(
-        input=tokens[0],
-        output=tokens[1],
-        cache_read=tokens[2],
-        cache_write=tokens[3],
-        total_tokens=sum(tokens),
-        cost=_cost(Fields(cost)) if isinstance(cost, dict) else Cost(),
-    )
-
-
-def _cost(own: Fields) -> Cost:
-    return Cost(
-        input=own.number("input") or 0,
-        output=own.number("output") or 0,
-        cache_read=own.number("cache_read") or 0,
-        cache_write=own.number("cache_write") or 0,
-        total=own.number("total") or 0,
-    )
+    tokens: dict[str, Any] = {name: number_of(fields.get(f"{name}_tokens")) for name in TOKENS}
+    given = dict_of(fields.get("cost"))
+    costs: dict[str, Any] = {name: number_of(given.get(name)) for name in (*TOKENS, "total")}
+    return Usage(**tokens, total_tokens=sum(tokens.values()), cost=Cost(**costs))
 
 
 def _text_of(contents: Any) -> str:

@@ -12,16 +12,17 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from branchline.formats.json_values import dict_of, optional_text, text_of
 from branchline.formats.operator.timestamps import instant
 from branchline.tree import Kind
 
 __all__ = [
-    "Fields",
     "MessageFacts",
     "OperatorRow",
     "RowMessage",
     "decode_lines",
     "message_facts",
+    "reference",
     "row_from",
     "row_problems",
 ]
@@ -161,48 +162,25 @@ def message_facts(
 # -- one object of any shape ------------------------------------------------------------------------------
 
 
-class Fields:
-    """Typed access to the fields of an object; values of another type count as absent."""
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self._fields = fields
-
-    def text(self, name: str) -> str:
-        return self.text_or_none(name) or ""
-
-    def text_or_none(self, name: str) -> str | None:
-        value = self._fields.get(name)
-        return value if isinstance(value, str) else None
-
-    def reference(self, name: str) -> str | None:
-        """Return the id of another entry; a value that is not a string may still be an id when serialized."""
-        value = self._fields.get(name)
-        return value if isinstance(value, str | None) else f"{value}"
-
-    def number(self, name: str) -> int | float | None:
-        value = self._fields.get(name)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-    def flag(self, name: str) -> bool | None:
-        value = self._fields.get(name)
-        return value if isinstance(value, bool) else None
+def reference(value: Any) -> str | None:
+    """Return the id of another entry; a value that is not a string may still be an id when serialized."""
+    return value if isinstance(value, str | None) else f"{value}"
 
 
 def row_from(fields: Mapping[str, Any]) -> OperatorRow:
     """Return the row of an object whose id and type are strings."""
-    own = Fields(fields)
     kind = fields["type"]
     return OperatorRow(
         id=fields["id"],
         timestamp=_NO_TIME if instant(fields.get("timestamp")) is None else fields["timestamp"],
         type=kind,
-        parent_id=own.reference("parent_id"),
+        parent_id=reference(fields.get("parent_id")),
         message=_message(fields.get("message")) if kind == "message" else None,
-        label=own.text_or_none("label"),
-        target_id=own.reference("target_id"),
-        name=own.text_or_none("name"),
-        provider_id=own.text_or_none("provider_id"),
-        model_id=own.text_or_none("model_id"),
+        label=optional_text(fields.get("label")),
+        target_id=reference(fields.get("target_id")),
+        name=optional_text(fields.get("name")),
+        provider_id=optional_text(fields.get("provider_id")),
+        model_id=optional_text(fields.get("model_id")),
     )
 
 
@@ -233,9 +211,9 @@ def contents_of(message: Mapping[str, Any]) -> Any:
 
 def _parts(contents: list[Any]) -> Iterator[_AnyPart]:
     for part in contents:
-        own = Fields(part if isinstance(part, dict) else {})
-        if known := _PARTS.get(own.text("type")):
-            yield known(*map(own.text, known.__struct_fields__))
+        fields = dict_of(part)
+        if known := _PARTS.get(text_of(fields.get("type"))):
+            yield known(*(text_of(fields.get(name)) for name in known.__struct_fields__))
 
 
 def row_problems(fields: Mapping[str, Any], *, documented: bool = False) -> Iterator[tuple[Kind, str]]:

@@ -20,7 +20,6 @@ from branchline.entries import (
     AssistantMessage,
     BranchSummary,
     Compaction,
-    Cost,
     Custom,
     CustomContent,
     CustomMessage,
@@ -50,7 +49,7 @@ from branchline.formats.entry_refs import reference_id
 from branchline.formats.extra_fields import typed_message
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.parts import Refuse, parts_of
-from branchline.formats.operator.records import LEVELS, STOP_REASONS
+from branchline.formats.operator.records import LEVELS, STOP_REASONS, TOKENS
 from branchline.formats.operator.timestamps import seconds_of
 from branchline.tree import ROOT
 
@@ -282,7 +281,7 @@ def _message(message: Message, entry_id: str, time: float, refuse: Refuse) -> di
     written = message.timestamp
     return {
         "contents": contents,
-        "id": _message_id(entry_id),
+        "id": uuid4_from(f"message {entry_id}"),
         "timestamp": time if written is None else seconds_of(written),
         "role": role,
         **more,
@@ -314,22 +313,7 @@ def _stop_reason(message: AssistantMessage, refuse: Refuse) -> str:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    cost: Cost = usage.cost
     return {
-        "input_tokens": round(usage.input),
-        "output_tokens": round(usage.output),
-        "cache_read_tokens": round(usage.cache_read),
-        "cache_write_tokens": round(usage.cache_write),
-        "cost": {
-            "input": float(cost.input),
-            "output": float(cost.output),
-            "cache_read": float(cost.cache_read),
-            "cache_write": float(cost.cache_write),
-            "total": float(cost.total),
-        },
+        **{f"{name}_tokens": round(getattr(usage, name)) for name in TOKENS},
+        "cost": {name: float(getattr(usage.cost, name)) for name in (*TOKENS, "total")},
     }
-
-
-def _message_id(entry_id: str) -> str:
-    """Return the id of a message, a version 4 UUID derived from the entry's id."""
-    return uuid4_from(f"message {entry_id}")

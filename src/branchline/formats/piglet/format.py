@@ -96,6 +96,7 @@ TRAITS = FormatTraits(
 class PigletFormatReader(FormatReader[PigletLogIndex]):
     """Reads piglet sessions, as of May 2026, and older ones without ids."""
 
+    log_reader = PigletReader
     context_rules = ContextRules(
         excluded_types=frozenset({"branch_summary"}), session_has_model=True, finish=_as_sent
     )
@@ -109,9 +110,6 @@ class PigletFormatReader(FormatReader[PigletLogIndex]):
             if line.strip() and (fields := json_codec.loads_object(line)) is not None:
                 return {"type", "ts", "data"} <= fields.keys()
         return b'{"type":"' not in head and _NAME.search(path) is not None
-
-    def log_reader(self, path: str = "") -> PigletReader:
-        return PigletReader(path)
 
     def peek(self, head: bytes, path: str, *, whole: bool) -> Header | None:
         """Read two lines: a fork names its parent in the second."""

@@ -26,7 +26,7 @@ from branchline.entries import (
 )
 from branchline.formats.extra_fields import FIELD, extra_fields, restore_extra_fields, typed_message
 from branchline.formats.go_json import time_text, utc_time
-from branchline.formats.json_values import text_of
+from branchline.formats.json_values import number_of, text_of
 
 __all__ = ["custom_message_text", "decode_message", "envelope", "plain", "sorted_keys"]
 
@@ -145,8 +145,8 @@ def _answer_block(fields: Fields) -> Block:
 def _usage(fields: Any) -> Usage | None:
     if not isinstance(fields, dict):
         return None
-    tokens = {name: _number(fields.get(wire)) for wire, name in _USAGE}
-    return Usage(**tokens, total_tokens=sum(tokens.values()), cost=Cost(total=_number(fields.get("cost"))))
+    tokens = {name: number_of(fields.get(wire)) for wire, name in _USAGE}
+    return Usage(**tokens, total_tokens=sum(tokens.values()), cost=Cost(total=number_of(fields.get("cost"))))
 
 
 # -- writing ----------------------------------------------------------------------------------------------
@@ -258,7 +258,3 @@ def _blocks(content: Content) -> tuple[Block, ...]:
 def sorted_keys(value: Any) -> Any:
     """Return the same value with sorted object keys, as Go encodes maps."""
     return json.loads(json.dumps(value, sort_keys=True))
-
-
-def _number(value: Any) -> int | float:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from branchline.context import ContextRules
 from branchline.entries import Entry, Header, json_codec
+from branchline.formats.copying_writer import CopyingWriter
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import begins_as
 from branchline.formats.protocol import Format, FormatReader, FormatTraits
@@ -16,7 +16,7 @@ from branchline.formats.qwen.log_index import QwenLogIndex
 from branchline.formats.qwen.reader import QwenReader
 from branchline.formats.qwen.records import record_of
 from branchline.formats.qwen.writer import CANNOT, QwenWriter, header_line
-from branchline.formats.uuid_writer import CopyingWriter
+from branchline.formats.uuid_writer import UuidWriter
 
 __all__ = ["QWEN"]
 
@@ -43,21 +43,16 @@ TRAITS = FormatTraits(
 class QwenFormatReader(FormatReader[QwenLogIndex]):
     """Reads sessions of Qwen Code 0.15 to 0.24."""
 
-    context_rules = ContextRules()
+    log_reader = QwenReader
+    decode = staticmethod(record_of)
 
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize a record with message parts or a system payload, before any line of another agent."""
         del path
         return begins_as(head, _HEAD_LINES, cut=_CUT, matches=_matches, may_match=_may_match)
 
-    def log_reader(self, path: str = "") -> QwenReader:
-        return QwenReader(path)
 
-    def decode(self, line: bytes, index: QwenLogIndex, position: int) -> Entry:
-        return record_of(line, index, position)
-
-
-class QwenFormatWriter(CopyingWriter[QwenLogIndex]):
+class QwenFormatWriter(CopyingWriter[QwenLogIndex], UuidWriter[QwenLogIndex]):
     """Writes new sessions for Qwen Code; it does not append to existing ones."""
 
     def encode_header(self, header: Header) -> bytes:

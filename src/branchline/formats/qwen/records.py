@@ -38,9 +38,9 @@ from branchline.formats.qwen.log_index import QwenLogIndex
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: QwenLogIndex, position: int) -> Entry:
+def record_of(line: bytes, index: QwenLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
-    tree = reading.tree
+    tree = index.tree
     time = tree.times[position]
     common = entry_fields(tree, position)
     if position in tree.placeholders:

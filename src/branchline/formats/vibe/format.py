@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from branchline.entries import Entry
+from branchline.context import ModelRef
+from branchline.formats.entry_log import EntryLog
 from branchline.formats.log_index import LogIndex
 from branchline.formats.protocol import Format, FormatReader, FormatTraits
 from branchline.formats.vibe.documents import VibeDocuments, session_of
@@ -31,16 +32,18 @@ _MESSAGE = re.compile(rb'^\{"message":\{.*"source":"[a-z]+","turn_index":[0-9]+\
 class VibeFormatReader(FormatReader[LogIndex]):
     """Reads sessions of Mistral Vibe 3."""
 
+    log_reader = VibeReader
+    decode = staticmethod(record_of)
+
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize the first line of joined files or, if it is damaged, a message."""
         del path
         return head.startswith(b'{"vibe":"') or _MESSAGE.search(head) is not None
 
-    def log_reader(self, path: str = "") -> VibeReader:
-        return VibeReader(path)
-
-    def decode(self, line: bytes, index: LogIndex, position: int) -> Entry:
-        return record_of(line, index, position)
+    def answer_model(self, transcript: EntryLog[LogIndex], position: int) -> ModelRef | None:
+        """Return None without decoding: Mistral Vibe does not record the model of an answer."""
+        del transcript, position
+        return None
 
 
 VIBE = Format(traits=TRAITS, reader=VibeFormatReader(), home=VibeHome(), documents=VibeDocuments())

@@ -53,15 +53,21 @@ class VibeReader(ChainReader[Row]):
                 if row.facts.usage is not None:
                     return ((key, "usage", "", None, False),)
             return ()
-        role = _ROLES.get(row.message.role)
+        message = row.message
+        role = _ROLES.get(message.role)
         if role is None:
             return ((key, "custom", "", None, False),)
-        if role == "user" and row.source == "injection":
-            return ((key, "custom_message", "", None, False),)
-        text = row.message.text.strip()
+        if role == "assistant":
+            is_textless = True
+            for part in message.content:
+                if part.type == "text" and is_textless and part.decoded.strip():
+                    is_textless = False
+            return ((key, "message", "", role, is_textless),)
         if role == "user":
-            self._prompt = self._prompt or text
-        return ((key, "message", "", role, role == "assistant" and not text),)
+            if row.source == "injection":
+                return ((key, "custom_message", "", None, False),)
+            self._prompt = self._prompt or message.text.strip()
+        return ((key, "message", "", role, False),)
 
     def is_record(self, data: bytes) -> bool:
         return b'"message":' in data or data.startswith((b'{"vibe":', b'{"facts":'))

@@ -15,7 +15,6 @@ from branchline.entries import (
     Thinking,
     ToolCall,
     ToolResult,
-    Usage,
     UsageEntry,
     UserMessage,
     json_codec,
@@ -27,37 +26,41 @@ from branchline.formats.log_index import LogIndex, entry_fields
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: LogIndex, position: int) -> Entry:
+def record_of(line: bytes, index: LogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
-    tree = reading.tree
+    tree = index.tree
     common = entry_fields(tree, position)
     fields = json_codec.loads(line)
     message = dict_of(fields.get("message"))
     content = tuple(map(_block, list_of(message.get("content"))))
     match tree.types[position]:
         case "message" if tree.roles[position] == "toolResult":
-            return MessageEntry(**common, message=_result(message, content))
+            result = ToolResult(
+                tool_call_id=text_of(message.get("tool_call_id")),
+                tool_name=text_of(message.get("name")),
+                content=content,
+                is_error=message.get("outcome") == "failure",
+            )
+            return MessageEntry(**common, message=result)
         case "message" if tree.roles[position] == "user":
             return MessageEntry(**common, message=UserMessage(content=content))
         case "message":
             return MessageEntry(**common, message=completed_answer(content))
         case "usage":
             facts = dict_of(fields.get("facts"))
-            model, usage = text_of(facts.get("model")) or None, _usage(dict_of(facts.get("usage")))
-            return UsageEntry(**common, kind="session", model=model, usage=usage)
+            spent = dict_of(facts.get("usage"))
+            usage = usage_with_cache(
+                given=spent.get("inputTokens"),
+                made=spent.get("outputTokens"),
+                cached=spent.get("cachedInputTokens"),
+            )
+            return UsageEntry(
+                **common, kind="session", model=text_of(facts.get("model")) or None, usage=usage
+            )
         case "custom_message":
             return CustomMessage(**common, custom_type="injection", content=content, display=True)
         case _:
             return Custom(**common, custom_type=text_of(message.get("role")) or "unknown", data=fields)
-
-
-def _result(message: dict[str, Any], content: tuple[Block, ...]) -> ToolResult:
-    return ToolResult(
-        tool_call_id=text_of(message.get("tool_call_id")),
-        tool_name=text_of(message.get("name")),
-        content=content,
-        is_error=message.get("outcome") == "failure",
-    )
 
 
 def _block(value: Any) -> Block:
@@ -84,11 +87,4 @@ def _thinking(fields: dict[str, Any]) -> str:
     """Return the text of a reasoning part; encrypted parts have none."""
     return "\n".join(
         filter(None, (text_of(dict_of(part).get("text")) for part in list_of(fields.get("content"))))
-    )
-
-
-def _usage(usage: dict[str, Any]) -> Usage:
-    """Return the tokens of all requests."""
-    return usage_with_cache(
-        given=usage.get("inputTokens"), made=usage.get("outputTokens"), cached=usage.get("cachedInputTokens")
     )

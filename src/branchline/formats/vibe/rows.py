@@ -1,24 +1,39 @@
 """Typed Mistral Vibe lines: the few fields that the tree depends on."""
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: msgspec would evaluate each of them from its text.
 
 import msgspec
 
+from branchline.entries import json_codec
+from branchline.formats.json_values import text_of
+
 __all__ = ["Facts", "Row"]
+
+_decode_text = msgspec.json.Decoder(str).decode
 
 
 class _Part(msgspec.Struct, gc=False):
     type: str = ""
-    text: str | None = None
+    text: msgspec.Raw = msgspec.Raw(b"null")
+    """JSON: tool results are not decoded."""
+
+    @property
+    def decoded(self) -> str:
+        """The text; "" if it is of another type."""
+        try:
+            return _decode_text(self.text)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return text_of(json_codec.loads(self.text))
 
 
 class _Message(msgspec.Struct, gc=False):
     role: str = ""
-    content: tuple[_Part, ...] = ()
+    content: list[_Part] = []
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.content if part.type == "text" and part.text)
+        """The text of all parts."""
+        return "".join([part.decoded for part in self.content if part.type == "text"])
 
 
 class _Presence(msgspec.Struct, gc=False):

@@ -1,0 +1,16 @@
+"""Index of a Copilot CLI session."""
+
+from __future__ import annotations
+
+from branchline.formats.log_index import LinkedLogIndex
+
+__all__ = ["CopilotLogIndex"]
+
+
+class CopilotLogIndex(LinkedLogIndex):
+    """Index that also locates images, which other events refer to."""
+
+    def __init__(self) -> None:
+        super().__init__("copilot")
+        self.assets: dict[str, int] = {}
+        """The position of the event with each asset."""

@@ -1,0 +1,205 @@
+"""Threads of llm: whatever the order of the rows and the values in them, each thread is read whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from branchline import Session
+from branchline.entries import Entry, Image, MessageEntry, Text, message_text
+from branchline.formats import BUILTIN_FORMATS
+from formats.database_kit import DATABASES, llm_database
+
+Message = tuple[Any, Any, str]
+"""Hash, hash of the parent, text. The roles alternate."""
+FORMATS = {program.name: program for program in BUILTIN_FORMATS}
+
+
+def database(path: Path, messages: Iterable[Message], tip: Any, **turns: Any) -> str:
+    """A log with one thread; returns the path of its session."""
+    llm_database(path)
+    connection = sqlite3.connect(path)
+    for table in ("messages", "parts", "threads", "turns"):
+        connection.execute(f"DELETE FROM {table}")
+    for number, (name, parent, text) in enumerate(messages):
+        role = "assistant" if number % 2 else "user"
+        connection.execute("INSERT INTO messages VALUES (?, ?, ?, NULL)", (name, parent, role))
+        part = (name, 0, "text", None, text, None)
+        connection.execute("INSERT INTO parts VALUES (NULL, ?, ?, ?, ?, ?, ?)", part)
+    connection.execute("INSERT INTO threads VALUES ('t', NULL, ?, NULL, '2026-11-15 22:00:00+00:00')", (tip,))
+    for name, end in turns.items():
+        turn = (name, "t", end, "fake", None, 10, 3, None, f"2026-11-15T22:0{name[1:]}:00.000000+00:00")
+        connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", turn)
+    connection.commit()
+    connection.close()
+    return f"{path}#t"
+
+
+def changed(path: Path, sql: str, *values: Any) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(sql, values)
+    connection.commit()
+    connection.close()
+
+
+def texts(entries: Iterable[Entry]) -> list[str]:
+    return [message_text(entry.message, " ") for entry in entries if isinstance(entry, MessageEntry)]
+
+
+def one_by_one(session: Session) -> list[str]:
+    return [repr(session.entry(key)) for key in session.index.keys]
+
+
+@pytest.mark.parametrize("others", [0, 3, 40])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_thread_is_read_whole_however_many_messages_of_others_are_between_its_own(
+    tmp_path, others, is_reversed
+):
+    path: list[Message] = [(f"m{number}", f"m{number - 1}" if number else None, "x") for number in range(90)]
+    foreign = [[(f"o{number}/{other}", None, "other") for other in range(others)] for number in range(90)]
+    if is_reversed:
+        path.reverse()
+    rows = [row for own, between in zip(path, foreign, strict=True) for row in (own, *between)]
+
+    session = Session.open(database(tmp_path / "any.db", rows, "m89", u1="m1", u2="m89"))
+
+    assert list(session.index.keys) == [f"m{number}" for number in range(90)]
+    assert session.path() == list(session.index.keys)
+    assert [entry.timestamp[14:16] for entry in session.entries(["m0", "m1", "m2", "m89"])] == [
+        "01",
+        "01",
+        "02",
+        "02",
+    ]
+
+
+def test_a_message_that_is_its_own_ancestor_ends_the_path(tmp_path):
+    rows: list[Message] = [("m0", "m2", "zero"), ("m1", "m0", "one"), ("m2", "m1", "two")]
+
+    session = Session.open(database(tmp_path / "any.db", rows, "m2"))
+
+    assert texts(session.entries()) == ["zero", "one", "two"]
+    assert session.path() == ["m0", "m1", "m2"]
+
+
+def test_a_message_whose_parent_is_missing_is_a_root(tmp_path):
+    rows: list[Message] = [("m1", "gone", "one"), ("m2", "m1", "two")]
+
+    session = Session.open(database(tmp_path / "any.db", rows, "m2", u1="m2"))
+
+    assert session.path() == ["m1", "m2"]
+    assert session.check().status == "clean"
+
+
+def test_answers_of_other_turns_are_branches_and_the_tip_of_the_thread_is_the_leaf(tmp_path):
+    rows: list[Message] = [("m0", None, "a"), ("m1", "m0", "b"), ("m2", "m0", "c"), ("m3", "m2", "d")]
+
+    session = Session.open(database(tmp_path / "any.db", rows, "m1", u1="m1", u2="m3"))
+
+    assert session.leaf == "m1"
+    assert session.children("m0") == ["m1", "m2"]
+
+
+@pytest.mark.parametrize("name", ['quote"', "back\\slash", "tab\t", "é", "line\nend"])
+def test_hashes_of_any_characters_name_their_entries(tmp_path, name):
+    rows: list[Message] = [(name, None, "a"), (f"{name}2", name, "b")]
+
+    session = Session.open(database(tmp_path / "any.db", rows, f"{name}2", u1=f"{name}2"))
+
+    assert session.path() == [name, f"{name}2"]
+
+
+def test_texts_are_those_of_the_database_whatever_characters_they_have(tmp_path):
+    said = 'a\tb\nc\r"d"\\ \x00\x1b[1m\x7f\u2028é 🌏'
+    rows: list[Message] = [("m0", None, said), ("m1", "m0", "broken")]
+    path = tmp_path / "any.db"
+    address = database(path, rows, "m1", u1="m1")
+    changed(path, "UPDATE parts SET text = CAST(x'61ff62' AS TEXT) WHERE message_hash = 'm1'")
+
+    session = Session.open(address)
+
+    assert texts(session.entries()) == [said, "a�b"]
+    assert one_by_one(session) == list(map(repr, session.entries()))
+
+
+@pytest.mark.parametrize("value", ["half {", "\n{\t}\n", "]]}", b"\xff", 7, "", '{"name": NaN}'])
+def test_a_payload_that_is_not_json_costs_itself_only(tmp_path, value):
+    path = tmp_path / "any.db"
+    session_id = llm_database(path)
+    before = list(map(repr, Session.open(f"{path}#{session_id}").entries()))
+    changed(path, "UPDATE parts SET payload = ? WHERE message_hash = 'b2:3' AND position = 0", value)
+
+    session = Session.open(f"{path}#{session_id}")
+    after = list(map(repr, session.entries()))
+
+    assert [new for old, new in zip(before, after, strict=True) if new != old] == [after[3]]
+    assert session.entry("b2:3.1").message.role == "toolResult"
+    assert one_by_one(session) == after
+
+
+def test_what_a_message_says_beside_tool_results_follows_them(tmp_path):
+    path = tmp_path / "any.db"
+    session_id = llm_database(path)
+    result = json.dumps({"name": "look", "output": "seen", "attachments": [{"id": "picture"}]})
+    insert = "INSERT INTO parts (message_hash, position, type, text, payload) VALUES ('b2:4', ?, ?, ?, ?)"
+    changed(path, insert, 1, "tool_result", None, result)
+
+    session = Session.open(f"{path}#{session_id}")
+
+    assert session.path()[-2:] == ["b2:4", "b2:4.said"]
+    seen, said = session.entries(session.path()[-2:])
+    assert [type(block) for block in seen.message.content] == [Text, Image]
+    assert message_text(said.message, " ") == "One line."
+    assert session.leaf == "b2:4.said"
+
+
+def test_a_turn_that_repeats_an_answer_is_a_usage_record_of_that_answer(tmp_path):
+    rows: list[Message] = [("m0", None, "a"), ("m1", "m0", "b"), ("m2", "m1", "c"), ("m3", "m2", "d")]
+
+    session = Session.open(database(tmp_path / "any.db", rows, "m3", u1="m1", u2="m1", u3="m3"))
+
+    assert [(entry.id, entry.type) for entry in session.entries()] == [
+        ("m0", "message"),
+        ("m1", "message"),
+        ("u2/usage", "usage"),
+        ("m2", "message"),
+        ("m3", "message"),
+    ]
+    assert session.entry("u2/usage").parent == "m1"
+    assert session.usage().all.total.input == 30
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_the_table_by_which_a_format_is_chosen_is_one_that_its_databases_have(kind, tmp_path):
+    DATABASES[kind](tmp_path / "any.db")
+    program = FORMATS[kind.partition(",")[0]]
+    with sqlite3.connect(tmp_path / "any.db") as connection:
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = {name for (name,) in rows}
+    connection.close()
+
+    assert program.database_table in tables
+
+
+def test_opening_a_log_of_llm_loads_no_format_of_another_database(tmp_path):
+    session_id = llm_database(tmp_path / "any.db")
+    code = (
+        "import sys; from branchline import Session; Session.open(sys.argv[1]);"
+        "print([name for name in sys.modules if 'opencode' in name or 'goose' in name])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"{tmp_path / 'any.db'}#{session_id}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "[]\n"
