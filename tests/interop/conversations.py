@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from branchline.context import build_context, close_tool_calls, model_messages
 from branchline.context.tool_pairs import told_result
@@ -28,7 +29,16 @@ PICTURE = "(a picture)"
 Item = tuple[Any, ...]
 
 
-def said(source: EntryLog) -> list[Item]:
+class Layout(NamedTuple):
+    """How a program lays out the parts of a message."""
+
+    between: str = ""
+    """What separates the texts of a result."""
+    pictures_last: bool = False
+    """Whether the pictures of a prompt follow its texts."""
+
+
+def said(source: EntryLog, layout: Layout = Layout()) -> list[Item]:  # noqa: B008  immutable
     """The conversation of a session item by item, as a model sees it without thinking.
 
     A block of an unknown type is text, and tools have names that APIs accept.
@@ -38,7 +48,7 @@ def said(source: EntryLog) -> list[Item]:
     calls: dict[str, int] = {}
     found: list[Item] = []
     for message in close_tool_calls(_paired(messages)):
-        found += _items(message, calls)
+        found += _items(message, calls, layout)
     return joined(found)
 
 
@@ -59,13 +69,21 @@ def _paired(messages: list[Message]) -> Iterator[Message]:
                 yield message
 
 
-def _items(message: Message, calls: dict[str, int]) -> Iterator[Item]:
+def _result(parts: list[str], layout: Layout) -> str:
+    """The texts of a result, and its pictures, which stay apart where its texts become one."""
+    if not layout.between:
+        return "".join(parts)
+    texts = [part for part in parts if part != PICTURE]
+    return layout.between.join(texts) + PICTURE * parts.count(PICTURE)
+
+
+def _items(message: Message, calls: dict[str, int], layout: Layout) -> Iterator[Item]:
     match message:
         case UserMessage():
             if parts := _parts(message.content):
-                yield ("user", parts)
+                yield ("user", sorted(parts, key=PICTURE.__eq__) if layout.pictures_last else parts)
         case ToolResult():
-            yield ("result", calls[message.tool_call_id], "".join(_parts(message.content)))
+            yield ("result", calls[message.tool_call_id], _result(_parts(message.content), layout))
         case AssistantMessage():
             content = message.content
             for block in (Text(text=content),) if isinstance(content, str) else map(known_block, content):
@@ -109,6 +127,12 @@ def texts_first(items: list[Item]) -> list[Item]:
             calls = []
         found.append(item)
     return joined(found + calls)
+
+
+def results_sorted(items: list[Item]) -> list[Item]:
+    """The items with results that follow each other in the order of their calls, where some programs put them."""
+    groups = groupby(items, key=lambda item: item[0])
+    return [item for kind, group in groups for item in (sorted(group) if kind == "result" else group)]
 
 
 def rounded(value: Any) -> Any:

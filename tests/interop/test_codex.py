@@ -211,6 +211,23 @@ def test_codex_opens_an_installed_session_on_its_screen(codex: Codex, monkeypatc
     assert made.session in {row["id"] for row in codex.listed()}
 
 
+def test_codex_opens_an_installed_session_in_a_used_home_without_settings(
+    codex: Codex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "project").mkdir()
+    bare = codex._replace(home=tmp_path)
+    bare.listed()
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    with Session.in_memory(str(bare.cwd), id="source") as source:
+        source.append_message("What is a monad?")
+        (made,) = source.convert(to="codex", install=True).files
+
+    resumed = bare.ask("thread/resume", threadId=made.session)
+
+    assert not (tmp_path / "config.toml").exists()
+    assert resumed["modelProvider"] == "openai"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
 def test_codex_sends_the_conversation_of_every_golden(codex: Codex, path: Path):

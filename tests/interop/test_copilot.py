@@ -14,14 +14,27 @@ from typing import Any
 import pytest
 
 from branchline.formats import COPILOT, EntryLog
+from branchline.session import Session
 from formats.conversion_kit import read
-from interop.conversations import GOLDENS, PICTURE, PROMPT, Item, rounded, said, texts_first
+from interop.conversations import (
+    GOLDENS,
+    PICTURE,
+    PROMPT,
+    Item,
+    Layout,
+    joined,
+    results_sorted,
+    rounded,
+    said,
+    texts_first,
+)
 from interop.resumed_agent import ResumedAgent, chat_items, different_samples, resumed_agent
 from interop.sources import WRITTEN
 
 PROGRAM = os.environ.get("BRANCHLINE_COPILOT", "")
 
 BEFORE_PICTURE = "Attached image"
+LAYOUT = Layout(between="\n", pictures_last=True)
 DATE = re.compile(r"<current_datetime>.*?</current_datetime>\s*")  # before every prompt
 
 pytestmark = [
@@ -38,8 +51,13 @@ def copilot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResumedAgent]:
 
 def resumed(copilot: ResumedAgent, source: EntryLog) -> list[Item]:
     """The conversation that the program sends with a new prompt to a converted session."""
-    found = copilot.requests(
-        [PROGRAM, "--allow-all-tools", f"--resume={copilot.installed(source)}", "-p", PROMPT],
+    return sent(run(copilot, copilot.installed(source))[0]["messages"])
+
+
+def run(copilot: ResumedAgent, session: str) -> list[dict[str, Any]]:
+    """The requests that the program sends with a new prompt to a session."""
+    return copilot.requests(
+        [PROGRAM, "--allow-all-tools", f"--resume={session}", "-p", PROMPT],
         {
             "COPILOT_OFFLINE": "true",
             "COPILOT_PROVIDER_BASE_URL": f"{copilot.server.url}/v1",
@@ -47,7 +65,6 @@ def resumed(copilot: ResumedAgent, source: EntryLog) -> list[Item]:
             "COPILOT_MODEL": "gpt-5",
         },
     )
-    return sent(found[0]["messages"])
 
 
 def sent(messages: list[dict[str, Any]]) -> list[Item]:
@@ -60,9 +77,29 @@ def sent(messages: list[dict[str, Any]]) -> list[Item]:
 
 
 def heard(source: EntryLog) -> list[Item]:
-    """The conversation of a session as the program sends it: the API has texts before calls, and JavaScript
-    rounds numbers."""
-    return rounded(unbroken(texts_first(said(source))))
+    """The conversation of a session as the program sends it.
+
+    The API has texts before calls and no pictures in results, and JavaScript rounds numbers. The program sends the
+    results of parallel calls in the order of the calls, and the pictures of a prompt after its text. A result
+    is one text, so its texts are on lines of their own.
+    """
+    items = results_sorted(texts_first(said(source, LAYOUT)))
+    return rounded(unbroken(joined(list(pictures_apart(items)))))
+
+
+def pictures_apart(items: list[Item]) -> Iterator[Item]:
+    """The items with the pictures of results in a prompt after them."""
+    pictures = 0  # of the results so far
+    for item in [*items, ("end",)]:
+        if item[0] == "result":
+            pictures += item[2].count(PICTURE)
+            yield ("result", item[1], item[2].replace(PICTURE, "[image, see below]"))
+            continue
+        if pictures:
+            yield ("user", ["Images from the tool results:", *[PICTURE] * pictures])
+            pictures = 0
+        if item[0] != "end":
+            yield item
 
 
 def unbroken(items: list[Item]) -> list[Item]:
@@ -76,6 +113,25 @@ def _parts(content: Any) -> list[str]:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     texts = (block.get("text", PICTURE) for block in blocks)
     return [text for text in texts if text.strip() and text != BEFORE_PICTURE]
+
+
+def test_copilot_keeps_the_title_of_an_installed_session(
+    copilot: ResumedAgent, monkeypatch: pytest.MonkeyPatch
+):
+    """Without a name it would take the next prompt as the title."""
+    monkeypatch.setenv("COPILOT_HOME", str(copilot.home / ".copilot"))
+    with Session.in_memory(str(copilot.cwd), id="source") as source:
+        source.append_message("What is a monad?")
+        source.append_message({"role": "assistant", "content": [{"type": "text", "text": "A monoid."}]})
+        source.set_title("yes: 100 % “monads”")
+        (made,) = source.convert(to="copilot", install=True).files
+
+    requests = run(copilot, made.session)
+
+    assert sent(requests[0]["messages"]) == [("user", "What is a monad?"), ("assistant", "A monoid.")]
+    with Session.open(made.path) as session:
+        assert session.title == "yes: 100 % “monads”"
+    assert "user_named: true" in Path(made.path).with_name("workspace.yaml").read_text()
 
 
 @pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)

@@ -32,6 +32,7 @@ from branchline.entries import (
     UnknownBlock,
     UserMessage,
 )
+from branchline.formats.api_limits import api_tool_name
 from interop import peers
 from interop.api_rules import chat_problems
 from interop.conversations import rounded
@@ -71,7 +72,8 @@ class Opencode(NamedTuple):
         sent = [request for request in self.models.requests[before:] if request.get("tools")]
         messages = [message for message in sent[0]["messages"] if message["role"] != "system"]
         assert chat_problems(messages) == []
-        return [_item(message) for message in messages]
+        calls: dict[str, int] = {}
+        return [_item(message, calls) for message in messages]
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +140,8 @@ def installed(opencode: Opencode, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return opencode
 
 
-def _item(message: dict[str, Any]) -> tuple[Any, ...]:
+def _item(message: dict[str, Any], calls: dict[str, int]) -> tuple[Any, ...]:
+    """One message; calls and results have the number of the call, as ids differ from those of the source."""
     content = (
         (message.get("reasoning_content") or "") + (message.get("content") or "")
         if (message["role"] == "assistant")
@@ -147,15 +150,17 @@ def _item(message: dict[str, Any]) -> tuple[Any, ...]:
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     text = "".join(part["text"] for part in parts if part["type"] == "text")
     if message["role"] == "tool":
-        return ("tool", message["tool_call_id"], text)
+        return ("tool", calls[message["tool_call_id"]], text)
     if message["role"] == "assistant":
-        calls = [one["function"] for one in message.get("tool_calls", ())]
-        return ("assistant", text.strip(), [(one["name"], json.loads(one["arguments"])) for one in calls])
+        for one in message.get("tool_calls", ()):
+            calls[one["id"]] = len(calls)
+        asked = [one["function"] for one in message.get("tool_calls", ())]
+        return ("assistant", text.strip(), [(one["name"], json.loads(one["arguments"])) for one in asked])
     return ("user", text, sum(part["type"] == "image_url" for part in parts))
 
 
 def expected(session: Session) -> list[tuple[Any, ...]]:
-    """The context of a session as opencode says it: thoughts of other models as text."""
+    """The context of a session as opencode says it: thoughts of other models as text, results as one text."""
     shown = {item.entry: item.message for item in session.context().messages}
     asked = {
         block.id
@@ -178,6 +183,7 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
             heard += model_messages([message])
     items: list[tuple[Any, ...]] = []
     images = 0  # of the results so far
+    numbers: dict[str, int] = {}
     for message in close_tool_calls(heard):
         if images and not isinstance(message, ToolResult):
             items.append(("user", ATTACHED, images))
@@ -187,11 +193,14 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
         content = (Text(text=message.content),) if isinstance(message.content, str) else message.content
         said = "".join(map(_words, content))
         if isinstance(message, ToolResult):
+            said = "\n".join(_words(block) for block in content if not isinstance(block, Image))
             said = "[Tool execution was interrupted]" if said == NO_RESULT else said
-            items.append(("tool", message.tool_call_id, said))
+            items.append(("tool", numbers[message.tool_call_id], said))
             images += sum(isinstance(block, Image) for block in content)
         elif isinstance(message, AssistantMessage):
-            calls = [(block.name, block.arguments) for block in content if isinstance(block, ToolCall)]
+            asking = [block for block in content if isinstance(block, ToolCall)]
+            calls = [(api_tool_name(block.name), block.arguments) for block in asking]
+            numbers |= {block.id: number for number, block in enumerate(asking, len(numbers))}
             has_text = any(isinstance(block, Text | UnknownBlock) and _words(block) for block in content)
             failed = message.stop_reason in ("error", "aborted")
             if calls or has_text or (said.strip() and not failed):
@@ -202,7 +211,7 @@ def expected(session: Session) -> list[tuple[Any, ...]]:
 
 
 def sorted_results(items: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The items with results that follow each other in the order of their ids."""
+    """The items with results that follow each other in the order of their calls."""
     groups = groupby(items, key=lambda item: item[0])
     return [item for role, group in groups for item in (sorted(group) if role == "tool" else group)]
 

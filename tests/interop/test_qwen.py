@@ -11,12 +11,13 @@ import pytest
 from branchline.formats import QWEN, EntryLog
 from formats.conversion_kit import read
 from interop import peers
-from interop.conversations import GOLDENS, PICTURE, PROMPT, Item, rounded, said, texts_first
+from interop.conversations import GOLDENS, PICTURE, PROMPT, Item, Layout, rounded, said, texts_first
 from interop.resumed_agent import ResumedAgent, chat_items, different_samples, resumed_agent
 from interop.sources import WRITTEN
 
 CHOSEN = {"g061"}  # answers that hold only calls, one after the other
 NO_PICTURE = "[Unsupported image file"  # in place of a picture, for a model that sees none
+LAYOUT = Layout(between="\n")  # a result is one text
 CONTEXT_ANSWER = "Got it. Thanks for the context!"
 
 
@@ -62,7 +63,7 @@ def sent(messages: list[dict[str, Any]]) -> list[Item]:
 def heard(source: EntryLog) -> list[Item]:
     """The conversation of a session as the program sends it: the API has texts before calls, and JavaScript
     rounds numbers."""
-    return rounded(unbroken(texts_first(said(source))))
+    return rounded(unbroken(texts_first(said(source, LAYOUT))))
 
 
 def unbroken(items: list[Item]) -> list[Item]:

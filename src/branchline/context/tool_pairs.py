@@ -19,7 +19,7 @@ import msgspec
 
 from branchline.entries import AssistantMessage, Block, Message, Text, ToolCall, ToolResult, UserMessage
 
-__all__ = ["NO_RESULT", "close_tool_calls", "told_result"]
+__all__ = ["NO_RESULT", "close_tool_calls", "no_result", "told_result"]
 
 NO_RESULT = "No result was recorded for this tool call."
 
@@ -80,7 +80,7 @@ def _answered(message: AssistantMessage, results: dict[str, ToolResult], names: 
                 result if name == block.id else msgspec.structs.replace(result, tool_call_id=name)
             )
         else:
-            missing.append(_no_result(call, message))
+            missing.append(no_result(call.id, call.name, message.timestamp))
     if any(one is not other for one, other in zip(blocks, message.content, strict=True)):
         message = msgspec.structs.replace(message, content=tuple(blocks))
     return [message, *(recorded[call] for call in results), *missing]
@@ -117,11 +117,8 @@ def _failed_silently(message: Message) -> bool:
     return all(isinstance(block, Text) and not block.text.strip() for block in message.content)
 
 
-def _no_result(call: ToolCall, message: AssistantMessage) -> ToolResult:
+def no_result(call: str, tool: str, time: float | None = None) -> ToolResult:
+    """Return the result of a call that has none."""
     return ToolResult(
-        tool_call_id=call.id,
-        tool_name=call.name,
-        content=(Text(text=NO_RESULT),),
-        is_error=True,
-        timestamp=message.timestamp,
+        tool_call_id=call, tool_name=tool, content=(Text(text=NO_RESULT),), is_error=True, timestamp=time
     )

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from branchline.conversion.converter import UNREADABLE, Converter
+from branchline.conversion.converter import Converter
 from branchline.conversion.fidelity import Fidelity, FidelityRecorder
 from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import origin_reader_for
 from branchline.conversion.output_buffer import OutputBuffer
+from branchline.conversion.plan import UNREADABLE
 from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.conversion.whole_answers import with_whole_answers
 from branchline.entries import Header, Leaf

@@ -16,7 +16,7 @@ from branchline.conversion.entry_utils import (
 from branchline.conversion.fallbacks import to_native
 from branchline.conversion.finalize import finish
 from branchline.conversion.output_buffer import REFUSALS
-from branchline.conversion.plan import NOT_ACTIVE
+from branchline.conversion.plan import NOT_ACTIVE, UNREADABLE
 from branchline.conversion.state import ConversionJob
 from branchline.conversion.writer import EntryWriter
 from branchline.entries import (
@@ -37,9 +37,8 @@ from branchline.entries import (
 from branchline.formats.pi import PI
 from branchline.tree import ROOT
 
-__all__ = ["UNREADABLE", "Converter"]
+__all__ = ["Converter"]
 
-UNREADABLE = "its line cannot be read"
 
 _CHUNK = 512  # entries decoded together
 _RUN = 256  # plain messages written together

@@ -9,7 +9,7 @@ import msgspec
 
 from branchline.context import milliseconds
 from branchline.context.builder import apply_edit
-from branchline.context.tool_pairs import NO_RESULT
+from branchline.context.tool_pairs import no_result
 from branchline.conversion.fallbacks import as_user_message, fallbacks_for
 from branchline.conversion.plan import added
 from branchline.entries import (
@@ -166,13 +166,7 @@ def missing_results(asking: Message | None, results: Sequence[Entry]) -> tuple[E
         MessageEntry(
             id=f"{last.id}.{number}",
             timestamp=last.timestamp,
-            message=ToolResult(
-                tool_call_id=block.id,
-                tool_name=block.name,
-                content=(Text(text=NO_RESULT),),
-                is_error=True,
-                timestamp=asking.timestamp,
-            ),
+            message=no_result(block.id, block.name, asking.timestamp),
         )
         for number, block in enumerate(asking.content)
         if isinstance(block, ToolCall) and block.id not in answered

@@ -246,15 +246,9 @@ def _system_text(message: SystemMessage) -> str:
 
 
 def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]) -> Iterator[Fallback]:
+    tail = kept() if entry.retained_tail is None else entry.retained_tail
     if entry.retained_tail is not None:
-        yield Fallback("the kept messages follow it as entries", _followed(entry, entry.retained_tail))
-        yield Fallback(
-            "the kept messages follow it as user and assistant messages",
-            _followed(entry, model_messages(entry.retained_tail)),
-        )
-        tail = entry.retained_tail
-    else:
-        tail = kept()
+        yield from _followed_forms(entry, tail)
     held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tail)
     yield Fallback("it holds the kept messages itself", (held,))
     kept_messages: list[Message] = [
@@ -265,11 +259,7 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
         held = msgspec.structs.replace(entry, first_kept=None, retained_tail=tuple(kept_messages))
         yield Fallback("it holds the kept messages itself, simplified", (held,))
     if entry.retained_tail is None:
-        yield Fallback("the kept messages follow it as entries", _followed(entry, tail))
-        yield Fallback(
-            "the kept messages follow it as user and assistant messages",
-            _followed(entry, model_messages(tail)),
-        )
+        yield from _followed_forms(entry, tail)
     summary = CompactionSummaryMessage(
         summary=entry.summary,
         tokens_before=entry.tokens_before,
@@ -278,7 +268,21 @@ def _compaction_forms(entry: Compaction, kept: Callable[[], tuple[Message, ...]]
     start: list[Message] = [summary] if entry.summary or not tail else []
     followed = _chain(entry, [*start, *kept_messages] if entry.retained_tail is not None else [summary])
     yield Fallback("as a message with the summary", followed)
+    if entry.retained_tail:
+        how = "the summary and the kept messages as user and assistant messages"
+        yield Fallback(how, _chain(entry, model_messages([*start, *tail])))
+        # The calls among the simplified messages are text, so their results must be text too.
+        simplified = [
+            told_result(message) if isinstance(message, ToolResult) else message for message in kept_messages
+        ]
+        yield Fallback(f"{how}, simplified", _chain(entry, model_messages([*start, *simplified])))
     yield from _as_user_messages(entry, summary, "as a user message")
+
+
+def _followed_forms(entry: Compaction, tail: Sequence[Message]) -> Iterator[Fallback]:
+    yield Fallback("the kept messages follow it as entries", _followed(entry, tail))
+    how = "the kept messages follow it as user and assistant messages"
+    yield Fallback(how, _followed(entry, model_messages(tail)))
 
 
 def _followed(entry: Compaction, tail: Sequence[Message]) -> tuple[Entry, ...]:

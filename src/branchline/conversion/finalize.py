@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from branchline.conversion.fallbacks import replace_lone_surrogates
 from branchline.conversion.origin import Origin, with_origin
 from branchline.conversion.output_buffer import REFUSALS
@@ -40,14 +42,7 @@ def header_with_model(header: Header, source: EntryLog, order: Sequence[int]) ->
             tree.types[position] == "message" and tree.roles[position] != "system" for position in order
         )
         metadata.setdefault("fork_point", count)
-    return Header(
-        id=header.id,
-        version=header.version,
-        timestamp=header.timestamp,
-        cwd=header.cwd,
-        parent_session=header.parent_session,
-        metadata=metadata or None,
-    )
+    return msgspec.structs.replace(header, metadata=metadata or None)
 
 
 def _first_model(source: EntryLog, order: Sequence[int]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from branchline.entries import Header, json_codec
 from branchline.formats.extra_fields import FIELD
 
@@ -109,14 +111,7 @@ def with_head_origin(header: Header, origin: HeaderOrigin) -> Header:
     if origin.head is not None:
         fields["head"] = _text(origin.head)
     metadata = {**(header.metadata or {}), FIELD: {"from": fields}}
-    return Header(
-        id=header.id,
-        version=header.version,
-        timestamp=header.timestamp,
-        cwd=header.cwd,
-        parent_session=header.parent_session,
-        metadata=metadata,
-    )
+    return msgspec.structs.replace(header, metadata=metadata)
 
 
 def head_origin(header: Header | None) -> HeaderOrigin | None:

@@ -77,12 +77,12 @@ def make_plan(
         for position in range(len(tree)):
             if position not in on_path:
                 why = f"not on the active path, and {target.traits.unsupported['branch']}"
-                ledger.lost(position, why if position not in tree.placeholders else _UNREADABLE)
+                ledger.lost(position, why if position not in tree.placeholders else UNREADABLE)
     order: Sequence[int] = _with_side_records(tree, leaf_position)
     if whole and target.traits.active_branch_last:
         order, left = branch_by_branch(tree, leaf_position, rolled_back=target.traits.rolls_back_turns)
         for position in left:
-            ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else _UNREADABLE)
+            ledger.lost(position, NOT_ACTIVE if position not in tree.placeholders else UNREADABLE)
     elif whole:
         order = range(len(tree)) if as_in_file else parents_first(tree)
     if withheld := source.reading.withheld:
@@ -111,7 +111,7 @@ def make_plan(
     )
 
 
-_UNREADABLE = "its line cannot be read"
+UNREADABLE = "its line cannot be read"
 NOT_ACTIVE = "not on the active path, and the format keeps only branches that begin with a prompt"
 _BEHIND = SIDE_TYPES - {"leaf"}
 _BARRIERS = frozenset({"compaction", "branch_summary", "context_cleared"})

@@ -274,7 +274,8 @@ class EntryWriter(ConversionState):
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
         forms = fallbacks_for(entry, kept)
         # pi's format can store messages inside a compaction, but pi itself does not read them.
-        if self.target is not PI or self.bare or not _holds_messages(entry):
+        holds_messages = isinstance(entry, Compaction) and bool(entry.retained_tail)
+        if self.target is not PI or self.bare or not holds_messages:
             forms = chain([Fallback("", (entry,))], forms)
         for form in forms:
             form = form._replace(how=", ".join(filter(None, (how, form.how))))  # noqa: PLW2901
@@ -391,10 +392,6 @@ class EntryWriter(ConversionState):
 
 
 _NO_SUMMARY = "(no summary available)"
-
-
-def _holds_messages(entry: Entry) -> bool:
-    return isinstance(entry, Compaction) and bool(entry.retained_tail)
 
 
 def _call_of(entry: Entry) -> str:

@@ -112,7 +112,7 @@ class _Reader:
                 said,
                 model=words(fields.get("model")) or None,
                 response_id=words(fields.get("id")) or None,
-                usage=_chat_usage(fields["usage"]) if isinstance(fields.get("usage"), dict) else None,
+                usage=_usage(fields.get("usage"), "prompt_tokens", "completion_tokens"),
                 stop_reason=_STOP.get(raw, "stop") if raw else None,
                 raw_stop_reason=raw or None,
                 timestamp=number(created) * 1000 or None,
@@ -176,7 +176,7 @@ class _Reader:
         self._flush(
             model=words(fields.get("model")) or None,
             response_id=words(fields.get("id")) or None,
-            usage=_response_usage(fields["usage"]) if isinstance(fields.get("usage"), dict) else None,
+            usage=_usage(fields.get("usage"), "input_tokens", "output_tokens"),
             stop_reason="error" if isinstance(error, dict) else reason,
             error_message=words(error.get("message")) or None if isinstance(error, dict) else None,
             raw_stop_reason=raw or None,
@@ -260,16 +260,10 @@ def _text_only(content: Any) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _chat_usage(fields: Fields) -> Usage:
-    return _usage(fields, "prompt_tokens", "completion_tokens")
-
-
-def _response_usage(fields: Fields) -> Usage:
-    return _usage(fields, "input_tokens", "output_tokens")
-
-
-def _usage(fields: Fields, given: str, made: str) -> Usage:
+def _usage(fields: Any, given: str, made: str) -> Usage | None:
     """Convert usage: OpenAI counts cached tokens as input, and reasoning tokens as output."""
+    if not isinstance(fields, dict):
+        return None
     cached = _detail(fields, given, "cached_tokens")
     reasoning = _detail(fields, made, "reasoning_tokens")
     total, output = number(fields.get(given)), number(fields.get(made))
