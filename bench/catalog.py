@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import resource
@@ -25,23 +26,14 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from bench import foreign, generate
+from bench import foreign, generate, search_corpus
 from bench.generate import CACHE, MEGABYTE
 from bench.report import Row, table
 
 FAST_RESUME = "fast-resume==2.14.*"
-INDEX_SECONDS, INDEX_SHARE, SIZE_SHARE = 5.0, 3.5, 0.12
+INDEX_MEGABYTES, INDEX_SECONDS, INDEX_SHARE, SIZE_SHARE = 350, 5.0, 3.5, 0.12
 SEARCH_SECONDS, LIST_SECONDS, APPEND_SECONDS, STATS_SECONDS = 0.050, 0.030, 0.005, 0.050
-QUERIES = {
-    "words": ("parser", "session keeps", "writer torn line"),
-    "phrase": ('"before the"', '"session keeps"'),
-    "prefix": ("wri", "sess", "mid"),
-    "snake": ("load_parser", "test_session"),
-    "camel": ("ValueError", "error TS2345"),
-    "path": ("src/parser/index.ts", "tests/test_session.py"),
-    "cjk": ("日本語", "枝を選ぶ", "cafe"),
-    "fields": ("role:user parser", "in:tools writer", "tool:bash session"),
-}
+RECALL = 0.9
 _STEPS = 2
 
 
@@ -56,20 +48,20 @@ def transcripts(megabytes: int) -> Path:
     def write(draft: Path) -> None:
         project = draft / ".claude" / "projects" / "-home-dev-branchline-bench"
         project.mkdir(parents=True)
-        size = 0
-        for copy in range(1 + megabytes // 100):
-            for source in sources:
-                name = source.name if not copy else f"{copy:08x}{source.name[8:]}"
-                with (project / name).open("wb") as out:
-                    out.writelines(_padded(source.read_bytes(), copy))
-                    size += out.tell()
-                if size >= megabytes * MEGABYTE:
-                    return
+        size, random, sessions = 0, Random(generate.SEED), list[Path]()
+        for copy, source in ((copy, source) for copy in itertools.count() for source in sources):
+            sessions.append(project / (source.name if not copy else f"{copy:08x}{source.name[8:]}"))
+            with sessions[-1].open("wb") as out:
+                out.writelines(_padded(source.read_bytes(), copy, random))
+                size += out.tell()
+            if size >= megabytes * MEGABYTE:
+                break
+        search_corpus.plant(sessions)
 
-    return generate._kept(f"home-of-claude-code-{megabytes}MB", write)  # noqa: SLF001  one cache, one digest
+    return generate._kept(f"claude-code-with-probes-{megabytes}MB", write)  # noqa: SLF001  one cache, one digest
 
 
-def _padded(data: bytes, copy: int) -> Iterator[bytes]:
+def _padded(data: bytes, copy: int, random: Random) -> Iterator[bytes]:
     """Yield the lines of a session with Claude Code's additional records; a copy has other ids."""
     before = None
     for number, line in enumerate(data.splitlines()):
@@ -79,6 +71,7 @@ def _padded(data: bytes, copy: int) -> Iterator[bytes]:
         before = fields["uuid"]
         content = fields["message"]["content"]
         if isinstance(content, list) and content[0]["type"] == "tool_result":
+            content[0]["content"] += search_corpus.identifiers(random)
             fields["toolUseResult"] = _result(content[0]["content"])
             yield _line(fields)
             continue
@@ -135,14 +128,14 @@ def p95(values: list[float]) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.catalog", description="Measure the catalog.")
-    parser.add_argument("--megabytes", type=int, default=350, help="size of the corpus (350)")
+    parser.add_argument("--megabytes", type=int, default=INDEX_MEGABYTES, help="size of the corpus (350)")
     parser.add_argument("--many", action="store_true", help="also list 50,000 sessions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
     options = parser.parse_args()
     home = transcripts(options.megabytes)
     with tempfile.TemporaryDirectory(prefix="bench-catalog-", dir=CACHE) as scratch:
         os.environ["BRANCHLINE_HOME"] = scratch
-        rows = list(_rows(home, Path(scratch), many=options.many))
+        rows = list(_rows(home, Path(scratch), options.megabytes, many=options.many))
     print(table(rows, ("fast-resume",)))
     if options.json:
         figures = [
@@ -153,7 +146,7 @@ def main() -> int:
     return 0
 
 
-def _rows(home: Path, scratch: Path, *, many: bool) -> Iterator[Row]:
+def _rows(home: Path, scratch: Path, megabytes: int, *, many: bool) -> Iterator[Row]:
     import branchline.catalog.record
     from branchline import SessionLibrary
 
@@ -162,23 +155,27 @@ def _rows(home: Path, scratch: Path, *, many: bool) -> Iterator[Row]:
     size = sum(path.stat().st_size for path in home.rglob("*.jsonl"))
     peer = _fast_resume(home, scratch)
     ours = cpu(library.update_index)
+    has_goal = megabytes == INDEX_MEGABYTES
     yield Row(
         name=f"index {size / MEGABYTE:.0f} MB",
         unit="s",
         ours=ours,
         peers={"fast-resume": peer},
         ratio=None if peer is None else ours / peer,
-        goal=f"≤ {INDEX_SECONDS:g} s, ≤ {INDEX_SHARE:g} x",
-        met=ours <= INDEX_SECONDS and (peer is None or ours / peer <= INDEX_SHARE),
+        goal=f"≤ {INDEX_SECONDS:g} s, ≤ {INDEX_SHARE:g} x" if has_goal else "",
+        met=ours <= INDEX_SECONDS and (peer is None or ours / peer <= INDEX_SHARE) if has_goal else None,
     )
     database = sum(path.stat().st_size for path in (scratch / "cache").iterdir())
     share = database / size
     yield Row(
-        name="size of the index", unit="B", ours=database, ratio=share, goal="≤ 12 %", met=share <= SIZE_SHARE
+        name="size of the index",
+        unit="B",
+        ours=database,
+        ratio=share,
+        goal="≤ 12 %" if has_goal else "",
+        met=share <= SIZE_SHARE if has_goal else None,
     )
-    for kind, queries in QUERIES.items():
-        times = [min(cpu(partial(library.search, query)) for _ in range(5)) for query in queries]
-        yield _limited(f"search: {kind}, the slowest", max(times), SEARCH_SECONDS)
+    yield from _searches(library, home)
     yield _limited("list, warm", min(cpu(lambda: library.list(deep=True)) for _ in range(5)), LIST_SECONDS)
     yield _limited(
         "statistics by day and model",
@@ -190,6 +187,22 @@ def _rows(home: Path, scratch: Path, *, many: bool) -> Iterator[Row]:
         yield from _many(scratch)
     yield from _append(scratch)
     yield from _process(home, scratch)
+
+
+def _searches(library: Any, home: Path) -> Iterator[Row]:
+    """Measure each query once, after one search that opens the database; then look for every probe."""
+    library.search("parser")
+    for kind, queries in search_corpus.queries(home).items():
+        times = [cpu(partial(library.search, query)) for query in queries]
+        yield _limited(f"search: {kind}, p95 of {len(times)} queries", p95(times), SEARCH_SECONDS)
+    found: dict[str, list[bool]] = {}
+    for probe in search_corpus.probes():
+        hits = library.search(probe.query)
+        found.setdefault(probe.kind, []).append(any(hit.entry == probe.entry for hit in hits))
+    for kind, results in found.items():
+        share = sum(results) / len(results)
+        name = f"recall: {kind}, {len(results)} probes"
+        yield Row(name=name, unit="%", ours=share, goal=f"≥ {RECALL:.0%}", met=share >= RECALL)
 
 
 def _statistics(scratch: Path) -> Iterator[Row]:
@@ -278,7 +291,7 @@ def _many(scratch: Path) -> Iterator[Row]:
     check = min(cpu(partial(library.iter_rows, deep=True)) for _ in range(3))
     yield _limited("list 50,000: the check of all files", check, 0.350)
     checked = min(cpu(partial(library.list, deep=True)) for _ in range(3))
-    yield _limited("list 50,000: all rows, checked", checked, 0.500)
+    yield Row(name="list 50,000: all rows, checked", unit="s", ours=checked)
 
 
 def _append(scratch: Path) -> Iterator[Row]:

@@ -27,7 +27,7 @@ from branchline.plugins.formats import formats
 OPENED = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
 """The formats, by name, in the order in which they are measured."""
 
-PER_BYTE = ("qwen", "copilot", "gemini", "kimi", "cline", "opencode")
+PER_BYTE = ("qwen", "copilot", "gemini", "kimi", "cline", "opencode", "llm", "goose", "vibe")
 """Formats that store much beside the conversation, or parts of it twice: they are compared per byte."""
 
 _encode = msgspec.json.Encoder().encode
@@ -63,12 +63,19 @@ def library(name: str, sessions: int, megabytes: int) -> Path:
 
 
 def arguments(work: str, name: str, path: Path) -> list[str]:
-    """What a worker is given: a store is listed as everything that its program has in a home directory."""
+    """What a worker is given: a store is listed as everything that its program has in a home directory.
+
+    With a session to open comes a small one, which loads the modules of its format.
+    """
+    if work == "open":
+        return [str(path), str(linear(name, 1) if name in (*OPENED, *PER_BYTE) else generate.linear(1))]
     return [str(path), name] if work == "list-deep" and name in _STORES else [str(path)]
 
 
 def size_of(path: Path) -> int:
     """The bytes of a session file, or of all files of a directory."""
+    if path.name == "CURRENT":  # which only names the other files of a Vibe session
+        path = path.parent
     if path.is_file():
         return path.stat().st_size
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -435,6 +442,204 @@ def _opencode_part(block: dict[str, Any]) -> dict[str, Any]:
             return {"type": "text", "text": block["text"], "time": {"start": 1, "end": 2}}
 
 
+_LLM = """
+CREATE TABLE _llm_migrations (name TEXT PRIMARY KEY, applied_at TEXT);
+CREATE TABLE messages (hash TEXT PRIMARY KEY, parent_hash TEXT, role TEXT, provider_metadata TEXT);
+CREATE TABLE parts (
+    id INTEGER PRIMARY KEY, message_hash TEXT, position INTEGER, type TEXT, tool_name TEXT, text TEXT,
+    payload TEXT
+);
+CREATE TABLE threads (
+    id TEXT PRIMARY KEY, name TEXT, tip_message_hash TEXT, forked_from TEXT, datetime_utc TEXT
+);
+CREATE TABLE turns (
+    id TEXT PRIMARY KEY, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
+    resolved_model TEXT, input_tokens INTEGER, output_tokens INTEGER, token_details TEXT, datetime_utc TEXT
+);
+CREATE TABLE turn_search (id INTEGER PRIMARY KEY, turn_id TEXT, prompt TEXT, response TEXT);
+CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB);
+CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT);
+CREATE INDEX idx_messages_parent_hash ON messages (parent_hash);
+CREATE UNIQUE INDEX idx_parts_message_hash_position ON parts (message_hash, position);
+CREATE INDEX idx_turns_thread_id ON turns (thread_id);
+CREATE UNIQUE INDEX idx_turn_search_turn_id ON turn_search (turn_id);
+"""
+
+
+def _write_llm(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
+    folder = target / ".config" / "io.datasette.llm"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "logs.db")) as connection, connection:
+        connection.executescript(_LLM)
+        for number, (header, entries) in enumerate(conversations):
+            tip = _write_llm_messages(connection, f"thread{number:06}", entries)
+            thread = (f"thread{number:06}", f"Session {number}", tip, None, header.timestamp)
+            connection.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?)", thread)
+
+
+def _write_llm_messages(connection: sqlite3.Connection, thread: str, entries: Iterator[Entry]) -> str:
+    tip = ""
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, MessageEntry):
+            continue
+        said = message_fields(entry.message)
+        before, tip = tip, f"b2:{hashlib.sha256(f'{thread}/{entry.id}'.encode()).hexdigest()}"
+        role = "tool" if said["role"] == "toolResult" else said["role"]
+        connection.execute("INSERT INTO messages VALUES (?, ?, ?, NULL)", (tip, before or None, role))
+        for place, (kind, tool, text, payload) in enumerate(_llm_parts(said)):
+            part = (tip, place, kind, tool, text, None if payload is None else _encode(payload).decode())
+            connection.execute("INSERT INTO parts VALUES (NULL, ?, ?, ?, ?, ?, ?)", part)
+        if role == "assistant":
+            turn = f"{thread}{number:08}"
+            spent = (4, said["usage"]["output"], "{}", entry.timestamp)
+            row = (turn, thread, before, tip, said["model"], said["model"], *spent)
+            connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute("INSERT INTO turn_search VALUES (NULL, ?, '', '')", (turn,))
+    return tip
+
+
+def _llm_parts(said: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, Any]]:
+    if said["role"] == "toolResult":
+        output = {"name": said["toolName"], "output": said["content"][0]["text"]}
+        yield "tool_result", said["toolName"], None, {**output, "tool_call_id": said["toolCallId"]}
+        return
+    for block in said["content"]:
+        match block["type"]:
+            case "thinking":
+                yield "reasoning", None, block["thinking"], None
+            case "toolCall":
+                call = {"name": block["name"], "arguments": block["arguments"], "tool_call_id": block["id"]}
+                yield "tool_call", block["name"], None, call
+            case _:
+                yield "text", None, block["text"], None
+
+
+_GOOSE = """
+CREATE TABLE schema_version (version INTEGER PRIMARY KEY);
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, name TEXT, description TEXT, session_type TEXT, working_dir TEXT,
+    created_at TIMESTAMP, updated_at TIMESTAMP, accumulated_input_tokens INTEGER,
+    accumulated_output_tokens INTEGER, provider_name TEXT, model_config_json TEXT
+);
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT,
+    created_timestamp INTEGER, metadata_json TEXT
+);
+CREATE INDEX idx_messages_session ON messages (session_id);
+"""
+_VISIBLE = '{"userVisible":true,"agentVisible":true}'
+
+
+def _write_goose(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
+    folder = target / ".local" / "share" / "goose" / "sessions"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "sessions.db")) as connection, connection:
+        connection.executescript(_GOOSE)
+        for number, (header, entries) in enumerate(conversations):
+            key, time = f"20261115_{number}", header.timestamp[:19].replace("T", " ")
+            about = (key, f"Session {number}", "", "user", header.cwd, time, time, 40, 7, "acme")
+            connection.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*about, '{"model_name":"one"}'),
+            )
+            rows = (
+                (f"msg_{entry.id}", key, *_goose_message(entry), _VISIBLE)
+                for entry in entries
+                if isinstance(entry, MessageEntry)
+            )
+            connection.executemany("INSERT INTO messages VALUES (NULL, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _goose_message(entry: MessageEntry) -> tuple[str, str, int]:
+    said = message_fields(entry.message)
+    content = said["content"]
+    if said["role"] == "toolResult":
+        result = {"status": "success", "value": {"content": content, "isError": False}}
+        content = [{"type": "toolResponse", "id": said["toolCallId"], "toolResult": result}]
+    elif said["role"] == "assistant":
+        content = [_goose_part(block) for block in content]
+    role = "assistant" if said["role"] == "assistant" else "user"
+    return role, _encode(content).decode(), (milliseconds(entry.timestamp) or 0) // 1000
+
+
+def _goose_part(block: dict[str, Any]) -> dict[str, Any]:
+    match block["type"]:
+        case "thinking":
+            return {"type": "thinking", "thinking": block["thinking"], "signature": "s"}
+        case "toolCall":
+            call = {"status": "success", "value": {"name": block["name"], "arguments": block["arguments"]}}
+            return {"type": "toolRequest", "id": block["id"], "toolCall": call}
+        case _:
+            return block
+
+
+def _write_vibe(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
+    for number, (header, entries) in enumerate(conversations):
+        key = f"7b1de000-5555-4a6b-9c3d-{number:012}"
+        folder = target / ".vibe" / "logs" / "session" / "unified" / key
+        generation = folder / "generations" / "0000000000000001"
+        generation.mkdir(parents=True)
+        (folder / "chunks").mkdir()
+        said = [_vibe_message(entry) for entry in entries if isinstance(entry, MessageEntry)]
+        chunks = [_vibe_document(folder / "chunks", said[at : at + 64]) for at in range(0, len(said), 64)]
+        identity = {"identity": {"kind": "root", "session_id": key, "parent_session_id": None}}
+        session = {"id": key, "title": f"Session {number}", "tokenUsage": {"inputTokens": 4}}
+        documents: dict[str, tuple[Any, list[str] | None]] = {
+            "checkpoint": ({"checkpoint_version": 1, "context": {"messages": []}}, chunks),
+            "runtime_state": (identity, None),
+            "projection_state": ({"snapshot": {"session": session, "history": {"entries": []}}}, []),
+        }
+        manifest: dict[str, Any] = {"manifest_version": 1, "session_id": key, "generation": generation.name}
+        for name, (document, named) in documents.items():
+            file = f"{name.replace('_', '-')}.json"
+            data = _encode(document)
+            (generation / file).write_bytes(data)
+            manifest[name] = {"path": file, "sha256": hashlib.sha256(data).hexdigest(), "chunks": named}
+        data = _encode(manifest)
+        (generation / "manifest.json").write_bytes(data)
+        environment = {"working_directory": header.cwd}
+        about = {"session_id": key, "start_time": header.timestamp, "environment": environment}
+        (folder / "meta.json").write_bytes(_encode({**about, "title": f"Session {number}"}))
+        pointer = {
+            "store_format": "mistral.vibe.unified-session-store/v1",
+            "store_format_minor": 10,
+            "session_id": key,
+            "generation": generation.name,
+            "snapshot_sequence": 1,
+            "manifest_sha256": hashlib.sha256(data).hexdigest(),
+        }
+        (folder / "CURRENT").write_bytes(_encode(pointer))
+
+
+def _vibe_document(folder: Path, content: Any) -> str:
+    data = _encode(content)
+    digest = hashlib.sha256(data).hexdigest()
+    (folder / f"{digest}.json").write_bytes(data)
+    return digest
+
+
+def _vibe_message(entry: MessageEntry) -> dict[str, Any]:
+    said = message_fields(entry.message)
+    message: dict[str, Any] = {"role": said["role"], "content": said["content"]}
+    if said["role"] == "assistant":
+        message["content"] = [_vibe_block(block) for block in said["content"]]
+    elif said["role"] == "toolResult":
+        message |= {"role": "tool", "tool_call_id": said["toolCallId"], "name": said["toolName"]}
+        message["outcome"] = "success"
+    return {"message": message, "source": "history", "turn_index": 0}
+
+
+def _vibe_block(block: dict[str, Any]) -> dict[str, Any]:
+    match block["type"]:
+        case "thinking":
+            return {"type": "reasoning", "content": [{"type": "text", "text": block["thinking"]}]}
+        case "toolCall":
+            given = {"type": "json", "raw": _encode(block["arguments"]).decode(), "value": block["arguments"]}
+            return {"type": "tool_call", "id": block["id"], "name": block["name"], "arguments": given}
+        case _:
+            return block
+
+
 class _Store(NamedTuple):
     """How a directory of sessions is written, and how the file of one is named."""
 
@@ -445,6 +650,9 @@ class _Store(NamedTuple):
 _STORES = {
     "cline": _Store("*.messages.json", _write_cline),
     "opencode": _Store("*.db", _write_opencode),
+    "llm": _Store("*.db", _write_llm),
+    "goose": _Store("*.db", _write_goose),
+    "vibe": _Store("CURRENT", _write_vibe),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Unit = Literal["s", "B"]
+Unit = Literal["s", "B", "%"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def table(rows: Sequence[Row], peers: Sequence[str]) -> str:
 def as_json(row: Row) -> dict[str, Any]:
     return {
         "work": row.name,
-        "unit": {"s": "seconds", "B": "bytes"}[row.unit],
+        "unit": {"s": "seconds", "B": "bytes", "%": "share"}[row.unit],
         "branchline": row.ours,
         **row.peers,
         "ratio": row.ratio,
@@ -76,6 +76,8 @@ def quantity(value: float | None, unit: Unit) -> str:
         return "-"
     if unit == "B":
         return f"{value / 1e6:.0f} MB"
+    if unit == "%":
+        return f"{value:.0%}"
     for limit, factor, name in ((1e-3, 1e6, "µs"), (1, 1e3, "ms")):
         if value < limit:
             return f"{value * factor:.{1 if value * factor < 100 else 0}f} {name}"

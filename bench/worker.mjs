@@ -16,6 +16,7 @@ const works = {
     () => SessionManager.list(CWD, directory),
     (sessions) => sessions.reduce((sum, { messageCount }) => sum + messageCount, 0),
   ],
+  "list-again": (directory) => works["list-deep"](directory),
   "list-shallow": (directory) => [() => SessionManager.list(CWD, directory), (sessions) => sessions.length],
   append: (directory, messages) => append(SessionManager.create(CWD, directory), messages),
   "append-to": (path, messages) => append(SessionManager.open(path), messages),

@@ -25,9 +25,14 @@ from branchline.log import Durability
 Work = tuple[Callable[[], Any], Callable[[Any], int]]
 
 
-def open_(path: str) -> Work:
-    """Open a session, including leaf, path, outline, and the rows of one screen around the leaf."""
+def open_(path: str, small: str = "") -> Work:
+    """Open a session, including leaf, path, outline, and the rows of one screen around the leaf.
+
+    A ``small`` session of the same format loads the modules that it needs, which do not count.
+    """
     os.environ["BRANCHLINE_CACHE"] = "0"
+    if small:
+        Session.open(small).close()
 
     def act() -> Any:
         session = Session.open(path)
@@ -64,6 +69,17 @@ def list_deep(directory: str, agent: str = "") -> Work:
         ours = {"BRANCHLINE_HOME": os.path.expanduser("~/.branchline")}
         return SessionLibrary.everywhere(home=directory, environment=ours, agents=[agent]).list(deep=True)
 
+    return act, lambda rows: sum(row.total_messages for row in rows)
+
+
+def list_again(directory: str) -> Work:
+    """List a directory of session files that was listed before."""
+    from branchline import SessionLibrary
+
+    def act() -> Any:
+        return SessionLibrary(directory).list(deep=True)
+
+    act()
     return act, lambda rows: sum(row.total_messages for row in rows)
 
 
@@ -139,6 +155,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "open": open_,
     "context": context,
     "warm": warm,
+    "list-again": list_again,
     "list-deep": list_deep,
     "list-shallow": list_shallow,
     "append": append,

@@ -88,6 +88,13 @@ def works(*, full: bool) -> list[Work]:
         ),
         Work(
             group="list",
+            name="list 2,000 sessions again, deep",
+            work="list-again",
+            prepare=lambda _: [str(generate.library(2_000, 125))],
+            share=1 / 60,
+        ),
+        Work(
+            group="list",
             name="list 2,000 sessions, shallow",
             work="list-shallow",
             prepare=lambda _: [str(generate.library(2_000, 125))],
