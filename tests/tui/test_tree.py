@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline import Session, SessionLibrary, places
-from branchline.actions.navigate import SummaryModel
+from branchline.actions.summary_model import SummaryModel
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.streaming_dialog import StreamingDialog
 from branchline.tui.screens.tree import TreeScreen

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from branchline import Session
-from branchline.actions.navigate import SummaryModel
+from branchline.actions.summary_model import SummaryModel
 from branchline.entries import message_text
 from branchline.tui.app import BranchlineApp
 from branchline.tui.screens.compare import CompareScreen

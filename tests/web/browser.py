@@ -43,7 +43,8 @@ class Page:
         """
         for _ in range(int(seconds * 50)):
             try:
-                if value := self.page.evaluate(expression):
+                # The page that is waited for may not have a document yet.
+                if value := self.page.evaluate(f"document.documentElement && ({expression})"):
                     return value
             except Exception as problem:
                 if "context was destroyed" not in str(problem):  # by the navigation that is waited for

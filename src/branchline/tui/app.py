@@ -13,8 +13,8 @@ from textual import events
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding, BindingType
 
-from branchline.actions.navigate import SummaryModel
 from branchline.actions.resume import ResumePlan, continue_session
+from branchline.actions.summary_model import SummaryModel
 from branchline.errors import BranchlineError
 from branchline.flows.hooks import NO_HOOKS, Hooks
 from branchline.library import SessionRow
@@ -190,10 +190,6 @@ class BranchlineApp(App[int]):
 
         self.run_worker(work, thread=True, exclusive=True, group="opening", description="opening")
 
-    def forked(self) -> None:
-        """Let the list show a new session."""
-        self.browser.reload_later()
-
     def open_tree(self, row: SessionRow, at: str | None = None) -> None:
         self.with_session(row, lambda session: self.show_tree(session, at))
 
@@ -228,7 +224,7 @@ class BranchlineApp(App[int]):
 
         def chosen(words: str | None) -> None:
             if words:
-                self.browser.search_for(words)
+                self.browser.set_words(words)
 
         self.push_screen(StatisticsScreen(self.source, scope), chosen)
 

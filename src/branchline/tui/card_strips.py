@@ -113,13 +113,10 @@ def _spoken(
     card: Card, number: int, mark: Span, look: RenderOptions, *, opened: bool, first: bool
 ) -> list[CardLine]:
     """Return the lines of a prompt or answer: prompts on a tinted background, facts beside the first line."""
-    told = [] if card.title in ("", "User", "Assistant") else [card.title]
-    rows = [
-        CardLine(
-            _strip(make_line(mark, " ", Span(f"{title}", "error" if card.error else "dim")), look), number
-        )
-        for title in told
-    ]
+    rows: list[CardLine] = []
+    if card.title not in ("", "User", "Assistant"):
+        title = make_line(mark, " ", Span(card.title, "error" if card.error else "dim"))
+        rows.append(CardLine(_strip(title, look), number))
     if card.kind == "user":
         tinted = look._replace(ground=look.ground + look.styles["prompt"], columns=look.measure + 3)
         strips = _words(card, mark, tinted, opened=opened)
@@ -174,7 +171,7 @@ def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
         case "thinking":
             return make_line(
                 Span(f"{arrow}Thought ", "dim"),
-                Span("" if opened else one_line(cut_line_text(card.body, look.measure - 10)), "thinking"),
+                Span("" if opened else _cut_text(card.body, look.measure - 10), "thinking"),
                 label,
             )
         case "tool" | "bash":
@@ -193,7 +190,7 @@ def _head(card: Card, look: RenderOptions, *, opened: bool) -> Line:
             )
 
 
-def cut_line_text(text: str, columns: int) -> str:
+def _cut_text(text: str, columns: int) -> str:
     return cut(one_line(text[: 4 * max(1, columns)]), max(1, columns))
 
 

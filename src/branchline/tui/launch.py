@@ -69,7 +69,7 @@ def _open(
         return _first_words(state, columns, rows, theme)
 
     with first_screen(draw) as terminal:
-        from branchline.actions.navigate import SummaryModel  # noqa: PLC0415
+        from branchline.actions.summary_model import SummaryModel  # noqa: PLC0415
         from branchline.tui.app import BranchlineApp  # noqa: PLC0415  Textual is heavy
 
         app = BranchlineApp(

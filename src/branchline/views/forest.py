@@ -105,12 +105,9 @@ def _rows(ordered: list[SessionRow], tree: Tree, notes: dict[int, str]) -> Itera
     for number, parent in enumerate(tree.parents):
         children.setdefault(parent, []).append(number)
     latest = _latest_below(ordered, tree.parents)
-
-    def shown_first(number: int) -> tuple[int, int, str]:
-        return (-latest[number], *latest_first(ordered[number]))
-
     for group in children.values():
-        group.sort(key=shown_first, reverse=True)  # reversed, because a stack pops the last one
+        # Reversed, because a stack pops the last one.
+        group.sort(key=lambda number: (-latest[number], *latest_first(ordered[number])), reverse=True)
     waiting = [(number, 0) for number in children.get(ROOT, ())]
     left = {parent: len(group) for parent, group in children.items()}
     while waiting:

@@ -312,18 +312,18 @@ def parse_query(text: str, *, now: datetime) -> Query:
 
 def _unknown_field(name: str) -> str:
     meant = _MEANT[name]
-    hint = f"did you mean {meant}:? " if meant else ""
-    known = " ".join(f"{field}:" for field in FIELDS)
-    return (
-        f'there is no field {name}: {hint}There are {known} Write "{name}:…" in quotes to look for the text.'
-    )
+    hint = f", did you mean {meant}:" if meant else ""
+    return f'unknown field {name}:{hint}; the fields are {_known()}; quote "{name}:…" to search for the text'
+
+
+def _known() -> str:
+    return " ".join(f"{field}:" for field in FIELDS)
 
 
 def unknown_fields(query: Query) -> list[str]:
     """Describe the words that look like a field, for a search that found nothing."""
-    known = " ".join(f"{field}:" for field in FIELDS)
     return [
-        f"{term.text} was searched as text, because there is no field {found[1]}: There are {known}"
+        f"{term.text} was searched as text: unknown field {found[1]}:; the fields are {_known()}"
         for term in query.terms
         if term.field is None and term.kind == "word" and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -275,11 +275,14 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 _UNIFIED = re.compile(r"^\+\+\+ (?:b/)?(.+)$", re.MULTILINE)
 
 
+_Body = Callable[[_Arguments], Iterator[ToolSection]]
+
+
 class _Tool(NamedTuple):
     """How a kind of tool is shown: its line, and the sections of an opened call."""
 
     subject: Callable[[_Arguments, str], str]
-    body: Callable[[_Arguments], Iterator[ToolSection]]
+    body: _Body
     kind: ToolKind = "other"
 
 
@@ -327,12 +330,18 @@ def _several(arguments: _Arguments, *names: str) -> str:
     return ", ".join(value)
 
 
-def _content(arguments: _Arguments) -> Iterator[ToolSection]:
-    """What is written into a file."""
-    if text := arguments.text("content", "file_text", "contents", "new_source", "code"):
-        yield ToolSection(kind="code", text=text)
+def _body(*names: str, kind: SectionKind = "text", language: str = "") -> _Body:
+    """The first of these arguments as a section."""
+
+    def sections(arguments: _Arguments) -> Iterator[ToolSection]:
+        if text := arguments.text(*names):
+            yield ToolSection(kind=kind, text=text, language=language)
+
+    return sections
 
 
+_content = _body("content", "file_text", "contents", "new_source", "code", kind="code")
+_patch = _body("input", "patch", "diff", "patchText", kind="diff", language="diff")
 _OLD = ("old_string", "oldText", "old_str", "oldString", "old", "search", "old_text")
 _NEW = ("new_string", "newText", "new_str", "newString", "new", "replace", "new_text")
 
@@ -371,19 +380,10 @@ def _patched(arguments: _Arguments, home: str) -> str:
     return ", ".join(short_path(file.strip(), home) for file in files[:_MOST_ITEMS]) + more
 
 
-def _patch(arguments: _Arguments) -> Iterator[ToolSection]:
-    if patch := arguments.text("input", "patch", "diff", "patchText"):
-        yield ToolSection(kind="diff", text=patch, language="diff")
-
-
 def _search_in(arguments: _Arguments, home: str, marks: str = "") -> str:
     pattern = arguments.text("pattern", "query", "regex", "glob_pattern", "pat")
     where = short_path(arguments.text("path", "file_path", "dir_path", "directory", "target_directory"), home)
     return f"{marks}{pattern}{marks} in {where or '.'}"
-
-
-def _grep(arguments: _Arguments, home: str) -> str:
-    return _search_in(arguments, home, "/")
 
 
 def _directory(arguments: _Arguments, home: str) -> str:
@@ -399,11 +399,6 @@ def _agent(arguments: _Arguments, _home: str) -> str:
 
 
 _PROMPTS = ("prompt", "message", "task", "instructions", "assignment", "input")
-
-
-def _prompt(arguments: _Arguments) -> Iterator[ToolSection]:
-    if text := arguments.text(*_PROMPTS):
-        yield ToolSection(kind="text", text=text)
 
 
 _ITEM_TEXTS = ("content", "step", "text", "title", "task", "description", "subject")
@@ -445,14 +440,6 @@ def _subject(*names: str) -> Callable[[_Arguments, str], str]:
     return lambda arguments, _home: arguments.text(*names)
 
 
-def _body(*names: str) -> Callable[[_Arguments], Iterator[ToolSection]]:
-    def sections(arguments: _Arguments) -> Iterator[ToolSection]:
-        if text := arguments.text(*names):
-            yield ToolSection(kind="text", text=text)
-
-    return sections
-
-
 def _question(arguments: _Arguments, _home: str) -> str:
     match arguments.take(list, "questions"):
         case [{"question": str(question)}, *others]:
@@ -486,10 +473,13 @@ _TOOLS: dict[str, _Tool] = {
         ("edit multiedit editfile notebookedit replace replaceinfile searchreplace", _EDIT),
         ("strreplace strreplacefile strreplaceeditor texteditor", _EDIT),
         ("applypatch patch applydiff", _Tool(_patched, _patch, "edit")),
-        ("grep searchfilecontent searchfiles codebasesearch astgrep", _Tool(_grep, _nothing, "search")),
+        (
+            "grep searchfilecontent searchfiles codebasesearch astgrep",
+            _Tool(partial(_search_in, marks="/"), _nothing, "search"),
+        ),
         ("find glob filesearch globfilesearch", _Tool(_search_in, _nothing, "search")),
         ("ls list listdirectory listdir listfiles", _Tool(_directory, _nothing, "search")),
-        ("task agent spawnagent delegate subagent", _Tool(_agent, _prompt, "agent")),
+        ("task agent spawnagent delegate subagent", _Tool(_agent, _body(*_PROMPTS), "agent")),
         (
             "todowrite todo updateplan settodolist writetodos taskcreate taskupdate tasklist taskget",
             _Tool(_todo, _todo_list, "plan"),

@@ -217,7 +217,7 @@ class BrowserScreen(SessionListScreen):
         if self.row is not None:
             self.state.toggle_mark(self.row)
             self.list.step(1)
-            self.list.redraw()
+            self.list.refresh()
             self._show_bars()
 
     def action_pin(self) -> None:
@@ -499,7 +499,7 @@ class BrowserScreen(SessionListScreen):
     def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
         with self.branchline.telling(), session:
             done = hand_over(session, agent, cwd=cwd)
-            self.branchline.forked()
+            self.reload_later()
             self.branchline.go_on(done.plan, cwd=done.plan.cwd)
 
     def action_tree(self) -> None:
@@ -551,9 +551,6 @@ class BrowserScreen(SessionListScreen):
             self.tell("mark two sessions with Insert, or mark one and move to the other")
             return
         self.branchline.compare_sessions(*chosen)
-
-    def search_for(self, words: str) -> None:
-        self.set_words(words)
 
     def go_to(self, row: SessionRow) -> None:
         """Put the cursor on a session; filters that hide it are cleared."""

@@ -6,9 +6,9 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from branchline.actions.navigate import NO_MODEL, SummaryModel, navigate
+from branchline.actions.summary_model import NO_MODEL, SummaryModel
 from branchline.errors import BranchlineError
-from branchline.flows import NavigateResult, arun, fork
+from branchline.flows import NavigateResult, arun, fork, navigate
 from branchline.session import Session
 from branchline.tui.screens.base import ListScreen
 from branchline.tui.screens.dialogs import InputDialog, SelectDialog
@@ -102,10 +102,9 @@ class EntryActionsScreen(ListScreen):
 
     def _navigate(self, key: str, summary: str | None = None) -> None:
         async def go() -> str:
+            flow = navigate(self.session, key, summarize=summary is not None)
             words = None if summary is None else (lambda _request: summary)
-            return self._moved(
-                await navigate(self.session, key, summarizer=words, hooks=self.branchline.hooks)
-            )
+            return self._moved(await arun(flow, hooks=self.branchline.hooks, summarizer=words))
 
         self.attempt(go)
 
@@ -159,15 +158,15 @@ class EntryActionsScreen(ListScreen):
             self.writing(f"{model.name} summarizes the abandoned branch") as dialog,
             open_summarizer(model, dialog.told) as summarizer,
         ):
-            done = await navigate(
+            flow = navigate(
                 self.session,
                 key,
-                summarizer=summarizer.write,
-                focus=focus,
+                summarize=True,
+                custom_instructions=focus.strip() or None,
                 window=summarizer.window,
-                hooks=self.branchline.hooks,
                 abort=dialog.abort,
             )
+            done = await arun(flow, hooks=self.branchline.hooks, summarizer=summarizer.write)
         return self._moved(done)
 
     def _fork(self, key: str, *, before: bool) -> None:
@@ -178,7 +177,7 @@ class EntryActionsScreen(ListScreen):
                 return f"not forked: {done.reason}"
             with done.session as made:
                 name, draft = made.id, made.is_draft
-            self.branchline.forked()
+            self.branchline.browser.reload_later()
             if draft:
                 return f"forked into {name}, listed after its first reply"
             return f"forked into {name}"

@@ -177,7 +177,7 @@ class SessionListScreen(ListScreen):
 
     def _show_costs(self, costs: dict[str, SessionCost]) -> None:
         self.state.costs.update(costs)
-        self.list.redraw()
+        self.list.refresh()
 
     # -- searching ------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class SessionListScreen(ListScreen):
             if len(self.state) != size or self.state.line_of(item) != self.list.cursor:
                 self.list.show(self.state, self.state.line_of(item), stops=self.state.stops)
             else:
-                self.list.redraw()
+                self.list.refresh()
             self.show_search()
         self.show_hints()
         if self._resting is not None:

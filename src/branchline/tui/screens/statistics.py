@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import date, datetime, timedelta
-from functools import partial
+from functools import partial, partialmethod
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -101,8 +101,7 @@ class StatisticsScreen(PanelScreen):
         self._scope = "all" if self._scope == "here" else "here"
         self._read()
 
-    def action_reload(self) -> None:
-        self._read()
+    action_reload = _read
 
     def action_measure(self) -> None:
         self._measure = MEASURES[(MEASURES.index(self._measure) + 1) % len(MEASURES)]
@@ -120,11 +119,8 @@ class StatisticsScreen(PanelScreen):
         self._day = min(self._today, self._chosen + timedelta(days=by))
         self._show()
 
-    def action_earlier(self) -> None:
-        self._step(-1)
-
-    def action_later(self) -> None:
-        self._step(1)
+    action_earlier = partialmethod(_step, -1)
+    action_later = partialmethod(_step, 1)
 
     def action_sessions_of_day(self) -> None:
         day = self._chosen

@@ -97,7 +97,7 @@ class TranscriptScreen(ListScreen):
         self.view.focus()
         self.call_after_refresh(self._begin)
         self.set_interval(_LOOK, self._look)
-        self.watch(self.app, "theme", self._theme_changed, init=False)
+        self.watch(self.app, "theme", self.view.theme_changed, init=False)
 
     def _begin(self) -> None:
         self.view.mark(self.words.split())
@@ -112,9 +112,6 @@ class TranscriptScreen(ListScreen):
 
     def on_unmount(self) -> None:
         self.session.close()
-
-    def _theme_changed(self) -> None:
-        self.view.theme_changed()
 
     def _show_bars(self) -> None:
         session, conversation = self.session, self.conversation

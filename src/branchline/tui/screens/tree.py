@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -102,7 +103,7 @@ class TreeScreen(TreeOperationsScreen):
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         self.tree_state.move_to(event.index)
-        self.list.redraw()  # rows deep in the tree are moved left for the one under the cursor
+        self.list.refresh()  # rows deep in the tree are moved left for the one under the cursor
         self._show_bars()
         self._show_detail()
 
@@ -158,30 +159,17 @@ class TreeScreen(TreeOperationsScreen):
         self.tree_state.search(self.words)
         self.show_rows()
 
-    def _act(self, action: str) -> None:
-        self.tree_state.act(action)
+    def _act(self, name: str, given: int | str = "") -> None:
+        self.tree_state.act(f"{name}({given})")
         self.show_rows()
 
-    def action_filter(self, by: int) -> None:
-        self._act(f"filter({by})")
-
-    def action_only(self, kind: Filter) -> None:
-        self._act(f"only({kind})")
-
-    def action_times(self) -> None:
-        self._act("times")
-
-    def action_fold(self) -> None:
-        self._act("fold")
-
-    def action_unfold(self) -> None:
-        self._act("unfold")
-
-    def action_turn(self, by: int) -> None:
-        self._act(f"turn({by})")
-
-    def action_branch(self, by: int) -> None:
-        self._act(f"branch({by})")
+    action_filter = partialmethod(_act, "filter")
+    action_only = partialmethod(_act, "only")
+    action_times = partialmethod(_act, "times")
+    action_fold = partialmethod(_act, "fold")
+    action_unfold = partialmethod(_act, "unfold")
+    action_turn = partialmethod(_act, "turn")
+    action_branch = partialmethod(_act, "branch")
 
     def action_files(self) -> None:
         key = self.key

@@ -6,11 +6,12 @@ Every operation appends to the session, and Ctrl+Z undoes it. If one is refused,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partialmethod
 
 from branchline.actions.graft import GraftResult, graft, squash
 from branchline.actions.named_branches import name_branch, named_branches
-from branchline.actions.navigate import SummaryModel
 from branchline.actions.operations import Operation, operations, redo, undo
+from branchline.actions.summary_model import SummaryModel
 from branchline.context import milliseconds
 from branchline.library import SessionRow
 from branchline.session import Session
@@ -78,7 +79,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         position = self.session.index.position(key)
         state = self.tree_state
         state.marked = ROOT if state.marked == position else position
-        self.list.redraw()
+        self.list.refresh()
         if state.marked != ROOT:
             self.tell("marked; Enter on another entry offers what can be done with both, Esc unmarks it")
 
@@ -87,7 +88,7 @@ class TreeOperationsScreen(EntryActionsScreen):
         if self.tree_state.marked == ROOT:
             return False
         self.tree_state.marked = ROOT
-        self.list.redraw()
+        self.list.refresh()
         return True
 
     def action_mark(self) -> None:
@@ -238,12 +239,6 @@ class TreeOperationsScreen(EntryActionsScreen):
 
     # -- undoing --------------------------------------------------------------------------------------
 
-    def action_undo(self) -> None:
-        self._take_back("undo", undo)
-
-    def action_redo(self) -> None:
-        self._take_back("redo", redo)
-
     def _take_back(self, name: str, work: Callable[[Session], Operation]) -> None:
         past, other = {"undo": ("undid", "Alt+Z redoes it"), "redo": ("redid", UNDO)}[name]
         if self._refused("undone" if name == "undo" else "redone"):
@@ -255,6 +250,9 @@ class TreeOperationsScreen(EntryActionsScreen):
             return f"{past} {operation.verb}: {operation_words(operation, self._described)}; {other}"
 
         self.attempt(write)
+
+    action_undo = partialmethod(_take_back, "undo", undo)
+    action_redo = partialmethod(_take_back, "redo", redo)
 
     def action_log(self) -> None:
         done = operations(self.session)

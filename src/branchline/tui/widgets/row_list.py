@@ -42,18 +42,12 @@ class RowList(LineView):
     class Moved(Message):
         """The cursor moved to another row."""
 
-        def __init__(self, sender: RowList, index: int) -> None:
+        def __init__(self, index: int) -> None:
             super().__init__()
-            self.list = sender
             self.index = index
 
     class Chosen(Message):
-        """A row was chosen, with Enter or a second click."""
-
-        def __init__(self, sender: RowList, index: int) -> None:
-            super().__init__()
-            self.list = sender
-            self.index = index
+        """The row under the cursor was chosen, with Enter or a second click."""
 
     def __init__(
         self,
@@ -86,11 +80,7 @@ class RowList(LineView):
         self.cursor = self._stop(min(max(wanted, 0), len(rows) - 1))
         self._bring_into_view()
         self.refresh()
-        self.post_message(self.Moved(self, self.cursor))
-
-    def redraw(self) -> None:
-        """Redraw the visible rows, because their text has changed."""
-        self.refresh()
+        self.post_message(self.Moved(self.cursor))
 
     def move_to(self, index: int) -> None:
         """Put the cursor on a row, limited to the first and last one."""
@@ -101,7 +91,7 @@ class RowList(LineView):
             self._bring_into_view()
             self._refresh_row(before)
             self._refresh_row(index)
-            self.post_message(self.Moved(self, index))
+            self.post_message(self.Moved(index))
 
     def step(self, by: int) -> None:
         """Move the cursor by a number of rows."""
@@ -126,7 +116,7 @@ class RowList(LineView):
 
     def choose(self) -> None:
         if self.cursor >= 0:
-            self.post_message(self.Chosen(self, self.cursor))
+            self.post_message(self.Chosen())
 
     def render_line(self, y: int) -> Strip:
         index = int(self.scroll_offset.y) + y

@@ -117,7 +117,8 @@ def arrange(
             continue
         if choice.project and project_name(row) != choice.project:
             continue
-        if not has_shape(row, choice.shape) or (choice.since_ms and _is_older(row, choice)):
+        active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
+        if not has_shape(row, choice.shape) or (choice.since_ms and active_ms < choice.since_ms):
             continue
         if not query:
             if _is_slight(row, choice.hide):
@@ -147,10 +148,6 @@ def has_shape(row: SessionRow, shape: Shape | None) -> bool:
             return bool(row.findings) or row.problem is not None
         case None:
             return True
-
-
-def _is_older(row: SessionRow, choice: ListOptions) -> bool:
-    return choice.since_ms > (row.modified_ms if row.last_activity_ms is None else row.last_activity_ms)
 
 
 def _is_slight(row: SessionRow, hide: Hide) -> bool:

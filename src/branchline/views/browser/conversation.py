@@ -169,11 +169,11 @@ class Conversation(Generic[_Session]):
         return (ways.index(own) + 1 if own in ways else 1), len(ways)
 
     def _ways(self, part: int) -> list[str]:
-        own = self.parts[part][0]
-        parent = self._above(own)
+        own, tree = self.parts[part][0], self.session.index
+        parent = tree.nearest_conversation_entry(tree.parent_position(own))
         if parent not in self.forks:
-            return [self.session.index.keys[own]]
-        return self.session.children(None if parent == ROOT else self.session.index.keys[parent])
+            return [tree.keys[own]]
+        return self.session.children(None if parent == ROOT else tree.keys[parent])
 
     @cached_property
     def forks(self) -> frozenset[int]:
@@ -189,31 +189,25 @@ class Conversation(Generic[_Session]):
 
     def neighbour(self, part: int, by: int) -> str | None:
         """The first entry of the next or previous branch of the nearest fork point at or above a part."""
-        while part >= 0 and self.other_branches(part) < 1:
-            part -= 1
-        if part < 0:
+        if (part := self._forked(part)) < 0:
             return None
         ways = self._ways(part)
         at, _number = self.way(part)
         return ways[(at - 1 + by) % len(ways)]
 
-    def _above(self, position: int) -> int:
-        """The parent of an entry among conversation entries."""
-        tree = self.session.index
-        return tree.nearest_conversation_entry(tree.parent_position(position))
+    def _forked(self, part: int) -> int:
+        """The nearest part, this one or above it, that has sibling branches; -1 if there is none."""
+        while part >= 0 and self.other_branches(part) < 1:
+            part -= 1
+        return part
 
     def branches(self, part: int) -> list[Branch]:
         """The branches of the nearest fork point at or above a part; empty if there is none."""
-        while part >= 0 and self.other_branches(part) < 1:
-            part -= 1
-        if part < 0:
+        if (part := self._forked(part)) < 0:
             return []
         session, tree = self.session, self.session.index
         own = self.parts[part][0]
-        parent = self._above(own)
-        firsts = [
-            tree.position(key) for key in session.children(None if parent == ROOT else tree.keys[parent])
-        ]
+        firsts = [tree.position(key) for key in self._ways(part)]
         under = [ROOT] * len(tree)  # for each entry, which of the branches it is on
         for first in firsts:
             under[first] = first

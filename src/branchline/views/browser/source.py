@@ -21,9 +21,7 @@ class SpendingSource(Protocol):
 
     notes: list[str]
 
-    def total(self) -> StatsTotals:
-        """Return the totals."""
-        ...
+    def total(self) -> StatsTotals: ...
 
     def groups(self, *by: Dimension) -> tuple[Group, ...]:
         """Return the figures by one or two dimensions."""

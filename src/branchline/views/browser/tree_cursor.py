@@ -117,13 +117,6 @@ class TreeCursor(Generic[_Session]):
         self.folded.clear()
         self._arrange()
 
-    def toggle_filter(self, kind: Filter) -> None:
-        """Set a filter, or the default one if it is set already."""
-        self.set_filter("default" if self.filter == kind else kind)
-
-    def step_filter(self, by: int) -> None:
-        self.set_filter(FILTERS[(FILTERS.index(self.filter) + by) % len(FILTERS)])
-
     def prepare_search(self, entries: int) -> bool:
         """Read at most ``entries`` more entries for the search; return whether all have been read."""
         return self._search.collect(entries)
@@ -134,27 +127,28 @@ class TreeCursor(Generic[_Session]):
         self.folded.clear()
         self._arrange()
 
-    def act(self, action: str, page: int = 1) -> bool:
+    def act(self, action: str, page: int = 1) -> None:
         """Run the action of a key: ``fold``, ``turn(-1)``, ``only('all')`` …
 
-        ``page`` is the number of visible rows. Returns False for actions that do not concern rows.
+        ``page`` is the number of visible rows. ``only`` sets the default filter if its filter is set already.
         """
         name, _, given = action.rstrip(")").partition("(")
         match name:
-            case "fold":
-                self.fold()
-            case "unfold":
-                self.unfold()
+            case "fold" if self.cursor >= 0:
+                self._follow(self.outline.back(self.cursor))
+            case "unfold" if self.cursor >= 0:
+                self._follow(self.outline.forward(self.cursor))
             case "times":
                 self.times = not self.times
             case "filter":
-                self.step_filter(int(given))
+                self.set_filter(FILTERS[(FILTERS.index(self.filter) + int(given)) % len(FILTERS)])
             case "only":
-                self.toggle_filter(cast("Filter", given.strip("'")))
+                kind = cast("Filter", given.strip("'"))
+                self.set_filter("default" if self.filter == kind else kind)
             case "turn":
-                self.to_turn(int(given))
+                self._to(int(given), self._is_prompt)
             case "branch":
-                self.to_end(int(given))
+                self._to(int(given), self._is_end)
             case "step" if len(self):
                 self.move_to((self.cursor + int(given)) % len(self))
             case "page":
@@ -164,8 +158,7 @@ class TreeCursor(Generic[_Session]):
             case "last":
                 self.move_to(len(self) - 1)
             case _:
-                return False
-        return True
+                pass
 
     # -- moving ---------------------------------------------------------------------------------------
 
@@ -173,16 +166,6 @@ class TreeCursor(Generic[_Session]):
         if 0 <= index < len(self.outline):
             self.cursor = index
             self.position = self.outline.positions[index]
-
-    def fold(self) -> None:
-        """Fold this branch, or go to its start."""
-        if self.cursor >= 0:
-            self._follow(self.outline.back(self.cursor))
-
-    def unfold(self) -> None:
-        """Unfold this branch, or go to its end."""
-        if self.cursor >= 0:
-            self._follow(self.outline.forward(self.cursor))
 
     def _follow(self, jump: Jump) -> None:
         match jump.action:
@@ -196,16 +179,10 @@ class TreeCursor(Generic[_Session]):
                 self.position = jump.position
                 self.cursor = self.outline.nearest(jump.position)
 
-    def to_turn(self, by: int) -> None:
-        """Go to the next or previous prompt."""
-        roles, positions = self.session.index.roles, self.outline.positions
-        self._to(by, lambda index: roles[positions[index]] == "user")
+    def _is_prompt(self, index: int) -> bool:
+        return self.session.index.roles[self.outline.positions[index]] == "user"
 
-    def to_end(self, by: int) -> None:
-        """Go to the next or previous end of a branch."""
-        self._to(by, self._ends)
-
-    def _ends(self, index: int) -> bool:
+    def _is_end(self, index: int) -> bool:
         """Whether a branch ends here: the next row has a connector, or is a root, and is not deeper."""
         if index + 1 >= len(self.outline):
             return True
@@ -213,6 +190,7 @@ class TreeCursor(Generic[_Session]):
         return (following.connector or following.root) and following.level <= self.outline[index].level
 
     def _to(self, by: int, wanted: Callable[[int], bool]) -> None:
+        """Go to the next or previous row that is wanted."""
         index = self.cursor + by
         while 0 <= index < len(self.outline):
             if wanted(index):

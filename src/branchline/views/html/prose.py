@@ -121,10 +121,6 @@ def _link_open(_renderer: Any, tokens: Sequence[Token], index: int, *_: Any) -> 
     return _LOCAL_LINK(address) if address.startswith("#e-") else _OTHER_LINK(address)
 
 
-def _link_close(*_: Any) -> str:
-    return "</a>"
-
-
 _IMAGE = template('<span class="remote" title="{}">image{}</span>')
 
 
@@ -173,7 +169,7 @@ _RULES: dict[str, Any] = {
         tokens[index].content.removesuffix("\n"), ""
     ),
     "link_open": _link_open,
-    "link_close": _link_close,
+    "link_close": lambda *_: "</a>",
     "image": _image,
     "heading_open": _heading_open,
     "heading_close": _heading_close,
