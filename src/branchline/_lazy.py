@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,13 +10,16 @@ __all__ = ["lazy_attribute"]
 
 
 def lazy_attribute(package: str, modules: Mapping[str, tuple[str, ...]], name: str) -> Any:
-    """What the module of a package that has this name calls so; AttributeError when none has it.
+    """Return the attribute of this name from the module of a package that has it, and keep it in the package.
 
-    A package gives its ``__getattr__`` to this. No module may be called like one of the names.
+    Called by the ``__getattr__`` of the package. No module may have the name of an attribute. Raises
+    AttributeError if no module has it.
     """
     import importlib  # noqa: PLC0415
 
     for module, names in modules.items():
         if name in names:
-            return getattr(importlib.import_module(f"{package}.{module}"), name)
+            found = getattr(importlib.import_module(f"{package}.{module}"), name)
+            setattr(sys.modules[package], name, found)
+            return found
     raise AttributeError(f"module {package!r} has no attribute {name!r}")

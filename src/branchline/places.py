@@ -298,7 +298,9 @@ def session_settings(format_: Format) -> dict[str, str]:
     try:
         with open(settings.settings_file(os.environ, os.path.expanduser("~")), "rb") as file:
             return settings.session_settings(file.read(_LARGEST_SETTINGS))
-    except OSError:  # a new home, whose program adopts the sessions that it finds
+    except FileNotFoundError:
+        return settings.session_settings(b"")  # the program has its defaults
+    except OSError:
         return {}
 
 

@@ -231,13 +231,13 @@ PROFILE = 'profile = "work"\nmodel_provider = "home"\n[profiles.work]\nmodel_pro
         ('model = "gpt-5"\n', "openai"),
         (PROFILE, "office"),
         ("not TOML [", None),
-        (None, None),
+        (None, "openai"),
     ],
 )
 def test_a_session_for_codex_names_the_provider_with_which_codex_continues_it(
     settings: str | None, provider: str | None, session: Session, tmp_path: Path
 ) -> None:
-    """Codex lists and opens only threads of the provider in its settings; a new home takes them all."""
+    """Codex lists and opens only threads of the provider in its settings, or of its default without settings."""
     home = tmp_path / "person" / ".codex"
     home.mkdir(parents=True)
     if settings is not None:

@@ -120,7 +120,7 @@ class Talk:
             model or OfflineModel(),
             tools=tools,
             policy=Policy(retry_delay=0, keep_recent_tokens=0),
-            find_model=self.world.model_of_path,
+            find_model=self.world.models.find_reference,
         )
         self.chat = Chat(self.conductor, self.front, self.world, allowed_tools)
 

@@ -51,6 +51,13 @@ class Terminal:
     def write(self, words: str) -> None:
         subprocess.run([*self._tmux, "send-keys", "-l", words], check=True)
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Until the program can see the size: tmux tells it to the terminal a little later."""
+        subprocess.run([*self._tmux, "resize-window", "-x", str(columns), "-y", str(rows)], check=True)
+        call = [*self._tmux, "display-message", "-p", "#{pane_tty}"]
+        device = subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
+        self._until(lambda: _size(device) == (columns, rows), f"{device} is not of that size")
+
     def ready(self) -> None:
         """Until a prompt waits for input: the line of the context is below a prompt, and only there."""
         self.wait(LIVE)
@@ -94,3 +101,12 @@ def chat_in(cwd: Path, *options: str) -> Terminal:
     """Begin a chat in a terminal of its own."""
     command = " ".join([sys.executable, "-m", "branchline", "chat", *options])
     return Terminal(f"chat-{os.getpid()}-{time.monotonic_ns()}", command, cwd)
+
+
+def _size(device: str) -> tuple[int, int]:
+    descriptor = os.open(device, os.O_RDONLY | os.O_NOCTTY)
+    try:
+        size = os.get_terminal_size(descriptor)
+        return size.columns, size.lines
+    finally:
+        os.close(descriptor)

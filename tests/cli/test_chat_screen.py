@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from branchline import Session, SessionLibrary
 from branchline.entries import message_text
-from cli.chat_terminal import READY, Terminal
+from cli.chat_terminal import READY
 
 pytest.importorskip("prompt_toolkit")
-
-
-def resize(terminal: Terminal, columns: int, rows: int) -> None:
-    size = ["resize-window", "-x", str(columns), "-y", str(rows)]
-    subprocess.run([*terminal._tmux, *size], check=True)
 
 
 def conversation(world: Path) -> None:
@@ -71,14 +65,14 @@ def test_a_resumed_chat_shows_its_last_turns_and_tries_several_answers(start, wo
     terminal.say("/again 3 offline: say many words in one answer")
     narrow = terminal.wait("Continue with which answer")
     assert re.search(r"^1 .*\nmany words in one answer", narrow, re.MULTILINE)
-    resize(terminal, 140, 30)
+    terminal.resize(140, 30)
     terminal.press("2")
     terminal.wait("continuing with answer 2")
     terminal.say("/again 2")
     terminal.wait(r"^many words in one answer +│ many words in one answer +│ many words")
     terminal.press("1")
     terminal.wait("continuing with answer 1")
-    resize(terminal, 60, 20)
+    terminal.resize(60, 20)
     terminal.say("/cost")
     rows = terminal.wait("the session, all").split("\n")
     assert max(map(len, rows)) <= 60
@@ -120,9 +114,9 @@ def test_tools_are_denied_and_allowed_and_an_answer_survives_a_resize(start, wor
     words = " ".join(f"word{number}" for number in range(60))
     terminal.say(f"offline: say {words}")
     terminal.wait("^word0 word1")
-    resize(terminal, 50, 20)
+    terminal.resize(50, 20)
     terminal.wait(r"^word\d+ .*word2\d")  # the answer, broken anew
-    resize(terminal, 100, 30)
+    terminal.resize(100, 30)
     terminal.wait(r"word59\s+❯ *$")
     before, answer = re.split(r"^(?=word0 word1 )", terminal.history(), flags=re.MULTILINE)
     assert re.findall(r"word\d+", answer) == [f"word{number}" for number in range(60)]

@@ -297,9 +297,11 @@ def test_reading_commands_leave_every_folder_but_the_cache_as_it_was(home, run) 
 
 def test_no_file_is_read_whole_to_find_an_id_in_another_directory(few, run, tmp_path, monkeypatch) -> None:
     """Titles cost the reading of every file here; an id elsewhere must not."""
-    monkeypatch.setattr(
-        "branchline.library.scanner.read_row", lambda *_arguments, **_options: pytest.fail("read whole")
-    )
+    for scanner in ("machine_scanner", "store_scanner"):
+        monkeypatch.setattr(
+            f"branchline.library.{scanner}.read_row",
+            lambda *_arguments, **_options: pytest.fail("read whole"),
+        )
 
     elsewhere = few.elsewhere["zot"][0]
     assert str(elsewhere) in run("show", elsewhere.stem[-8:], "--json").stdout

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -200,6 +202,28 @@ def test_an_agent_that_is_not_installed_is_refused_before_anything_is_written(
 
     assert "cannot continue in claude-code: claude is not installed" in result.stderr
     assert not (tmp_path / "person").exists()
+
+
+def test_the_refusal_names_the_command_that_writes_the_session_anyway(run, tmp_path, talk, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    (tmp_path / "other place").mkdir()
+
+    result = run("resume", talk, "--in", "claude", "--cwd", tmp_path / "other place", code=1)
+    (command,) = re.findall("`branchline (.*?)`", result.stderr)
+    run(*shlex.split(command))
+
+    assert command.endswith(f"_{talk}.jsonl --to claude-code --install --cwd '{tmp_path / 'other place'}'")
+    assert len(list((tmp_path / "person").rglob("*.jsonl"))) == 1
+
+
+def test_the_refusal_names_a_command_without_install_for_an_agent_that_imports_files(
+    run, talk, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    result = run("resume", talk, "--in", "opencode", code=1)
+
+    assert f"_{talk}.jsonl --to opencode` writes a file for `opencode import`" in result.stderr
 
 
 def test_an_agent_that_cannot_be_written_or_is_unknown_is_refused(run, talk, agents):

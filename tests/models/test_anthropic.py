@@ -9,7 +9,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 from branchline.entries import Text, Thinking, ToolCall, ToolResult, UserMessage
 from branchline.errors import AuthMissing, ContextOverflow, MalformedStream, NetworkFailure
 from branchline.models import COUNT_WORDS, ModelRequest, TextDelta, ThinkingDelta
-from branchline.models.pydantic_ai import PydanticAIModel
+from branchline.models.pydantic_ai.model import PydanticAIModel
 from models.kit import answer_of, asks, broken, events_of
 from models.server import refuses, serving, stream
 

@@ -185,7 +185,8 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
         return name  # the import command of the agent chooses the place
     if request.install:
         if not target.is_appendable:
-            _require_directory(target, header)
+            if (problem := directory_problem(header.cwd)) is not None:
+                raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
             _require_new_session(target, header)
         directory = store_of(request.to, header).directory
         create_directory(directory)
@@ -193,12 +194,6 @@ def _place(request: ConvertRequest, target: Format, header: Header) -> str:
     output = request.output or "."
     within = output_directory(output)
     return os.path.abspath(output) if within is None else os.path.join(within, name)
-
-
-def _require_directory(target: Format, header: Header) -> None:
-    """Raise NotSupported if the session has no directory in which it can be continued."""
-    if (problem := directory_problem(header.cwd)) is not None:
-        raise NotSupported(f"cannot install it for {target.name}: {problem}; name one with --cwd")
 
 
 def _require_new_session(target: Format, header: Header) -> None:

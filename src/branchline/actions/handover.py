@@ -7,17 +7,20 @@ one tree.
 from __future__ import annotations
 
 import os
+import shlex
 
 import msgspec
 
 from branchline.actions.convert import TARGETS, ConvertedFile, ConvertRequest, convert, target_format
 from branchline.actions.resume import ResumePlan, agent_of, plan_resume, plan_session
-from branchline.errors import NotSupported
+from branchline.errors import InvalidId, NotSupported
 from branchline.formats import agent_name
-from branchline.formats.resume_commands import RESUME_COMMANDS, directory_problem
+from branchline.formats.resume_commands import RESUME_COMMANDS, directory_problem, session_argument
 from branchline.places import resolve_cwd
+from branchline.plugins.formats import format_named
 from branchline.programs import find_program
 from branchline.session import Session
+from branchline.stores import absolute_path
 
 __all__ = ["Destination", "Handover", "destinations", "hand_over", "require_handover"]
 
@@ -76,7 +79,8 @@ def require_handover(session: Session, to: str, *, cwd: str) -> None:
     target_format(to)
     known = RESUME_COMMANDS.get(to)
     if known is not None and find_program(known.argv[0]) is None:
-        raise NotSupported(f"cannot continue in {to}: {known.argv[0]} is not installed")
+        way_out = _without_program(session, to, cwd)
+        raise NotSupported(f"cannot continue in {to}: {known.argv[0]} is not installed; {way_out}")
     if not any(role is not None for role in session.index.roles):
         raise NotSupported(f"cannot continue {session.id} in {to}: it has no messages")
     problem = directory_problem(cwd) if cwd else "the session names no directory"
@@ -86,3 +90,19 @@ def require_handover(session: Session, to: str, *, cwd: str) -> None:
         raise NotSupported(
             f"cannot continue {session.id} in {to}: {problem}; choose another directory (--cwd)"
         )
+
+
+def _without_program(session: Session, to: str, cwd: str) -> str:
+    """Return a sentence with the command that writes the session for an agent that is not installed."""
+    try:
+        source = session_argument(None if session.file is None else absolute_path(session.file), session.id)
+    except (InvalidId, NotSupported):
+        source = "SESSION"
+    command = ["branchline", "convert", source, "--to", to]
+    imports = format_named(to).imports
+    command += ["--install"] if imports is None else []
+    command += ["--cwd", cwd] if cwd != session.cwd and directory_problem(cwd) is None else []
+    line = shlex.join(command)
+    if imports is None:
+        return f"`{line}` writes the session where {to} will find it"
+    return f"`{line}` writes a file for `{' '.join(imports.command)}`"

@@ -114,10 +114,11 @@ def report(session: Session) -> dict[str, Any]:
 def estimated_cost(session: Session) -> CostEstimate:
     """Return the cost of a session, estimated from public prices if its agent records none."""
     from branchline.catalog.details import cost_of  # noqa: PLC0415  few sessions need prices
+    from branchline.catalog.documents import documents_of  # noqa: PLC0415
     from branchline.context.prices import PriceList, is_price  # noqa: PLC0415
 
     own = [text for text in settings.load().settings.prices if is_price(text)]
-    return cost_of(session.transcript, PriceList(own))
+    return cost_of(documents_of(session.transcript), PriceList(own))
 
 
 def _estimate(session: Session) -> float | None:

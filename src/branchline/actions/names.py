@@ -55,7 +55,8 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
 
     if is_server_address(name):
         return name
-    if "/" in name or "\\" in name or has_suffix(name) or _is_address(name):
+    in_database = "#" in name and os.path.isfile(name.partition("#")[0])
+    if "/" in name or "\\" in name or has_suffix(name) or in_database:
         return _existing_file(os.path.abspath(os.path.expanduser(name)))
     if not name.strip():
         raise SessionNotFound("which session? Give a file, an id or id prefix, or @last")
@@ -73,11 +74,6 @@ def resolve_path(name: str, directory: str | None = None, *, ours: bool = False)
         return os.path.abspath(name)
     where = "" if directory is None else f" in {directory}"
     raise SessionNotFound(f"no session named {name!r}{where}; `branchline ls --all` lists all sessions")
-
-
-def _is_address(name: str) -> bool:
-    """Whether the name is a session of a database in the working directory."""
-    return "#" in name and os.path.isfile(name.partition("#")[0])
 
 
 def _existing_file(path: str) -> str:

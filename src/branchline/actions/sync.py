@@ -55,10 +55,6 @@ class _Side(NamedTuple):
     size: int
 
 
-def _side(store: Store, stored: StoredLog, read: Read) -> _Side:
-    return _Side(store, stored, read, _size(store, stored, read))
-
-
 def _size(store: Store, stored: StoredLog, read: Read) -> int:
     """Return the size of a log; for another agent's database it is known only after reading."""
     if not isinstance(store, DatabaseStore):
@@ -67,10 +63,6 @@ def _size(store: Store, stored: StoredLog, read: Read) -> int:
     while data := read(size, _PIECE):
         size += len(data)
     return size
-
-
-def _is_read_only(store: Store) -> bool:
-    return isinstance(store, DatabaseStore)
 
 
 def _skipped_read_only(key: str, store: Store) -> SyncedSession:
@@ -109,11 +101,12 @@ def _synced(first: Store, second: Store, key: str, *, dry_run: bool) -> SyncedSe
         return SyncedSession(key=key, action="skipped", note="neither store has it")
     if here is None or there is None:
         source, target = (second, first) if here is None else (first, second)
-        if _is_read_only(target):
+        if isinstance(target, DatabaseStore):
             return _skipped_read_only(key, target)
         return _copied(source, target, key, to_first=here is None, dry_run=dry_run)
     with first.snapshot(key) as read, second.snapshot(key) as other:
-        one, two = _side(first, here, read), _side(second, there, other)
+        one = _Side(first, here, read, _size(first, here, read))
+        two = _Side(second, there, other, _size(second, there, other))
         common = _common(one, two)
         if common == one.size == two.size:
             return SyncedSession(key=key, action="same")
@@ -153,7 +146,7 @@ def _load(target: Store, like: StoredLog, key: str, pieces: Iterable[bytes]) -> 
 
 def _caught_up(source: _Side, target: _Side, *, to_first: bool, dry_run: bool) -> SyncedSession:
     key, start = target.stored.key, target.size
-    if _is_read_only(target.store):
+    if isinstance(target.store, DatabaseStore):
         return _skipped_read_only(key, target.store)
     if start and target.read(start - 1, 1) != b"\n":
         note = f"its last line is unfinished in {target.store.name}"
@@ -248,7 +241,8 @@ def _state(read: Read, size: int) -> _State:
             case SessionInfo(name=name):
                 title = max(title, (time, name))
             case Label(target=target, label=text):
-                labels[target] = max(labels.get(target, ("", None)), (time, text), key=_order)
+                older = labels.get(target, ("", None))
+                labels[target] = max(older, (time, text), key=lambda pair: (pair[0], pair[1] or ""))
             case Leaf(target=target):
                 at = tree.positions.get(target or "")
                 moves.append((time, 0 if at is None else depths[at], True, id_, target))
@@ -266,10 +260,6 @@ def _depths(log: EntryLog) -> list[int]:
         parent = log.tree.parent_position(position)
         depths.append(depths[parent] + 1 if 0 <= parent < position else 1)
     return depths
-
-
-def _order(pair: tuple[str, str | None]) -> tuple[str, str]:
-    return pair[0], pair[1] or ""
 
 
 def _settled(one: _State, two: _State) -> bytes:
@@ -301,7 +291,7 @@ def _forked(one: _Side, two: _Side, conflicts: tuple[str, ...] = (), *, dry_run:
     added = [0, 0]
     for number, (source, target) in enumerate(((two, one), (one, two))):
         copy = f"{key[:200]}.other-{_digest(source.read, source.size)}"
-        if not _is_read_only(target.store) and target.store.stat(copy) is None:
+        if not isinstance(target.store, DatabaseStore) and target.store.stat(copy) is None:
             added[number] = source.size
             if not dry_run:
                 _load(target.store, source.stored, copy, _linked(source, copy))

@@ -83,7 +83,7 @@ def _offers(chat: Chat, kind: str, typed: str) -> Iterator[tuple[str, str]]:
         case "operation":
             yield from ((name, "") for name in session_commands.OPERATIONS if name.startswith(typed))
         case "model":
-            for one in chat.services.providers():
+            for one in chat.services.models.statuses():
                 for model in one.models if one.ready else ():
                     if (name := f"{one.name}:{model}").startswith(typed):
                         yield name, one.base_url or ""

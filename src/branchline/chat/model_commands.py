@@ -23,31 +23,31 @@ async def model(chat: Chat, words: str) -> None:
     wanted: str | None = words
     if not words:
         picker = model_picker(
-            chat.services.providers(),
+            chat.services.models.statuses(),
             None if current is None else model_name(current),
             price_list(chat.services.settings),
         )
         wanted = await chat.front.pick(picker)
-    named = next((one for one in chat.services.providers() if one.name == wanted), None)
+    named = next((one for one in chat.services.models.statuses() if one.name == wanted), None)
     if named is not None:
         chat.front.notice(f"{named.name}: {unpickable(named) or f'/model {named.name}:MODEL names a model'}")
     elif wanted is not None:
-        chat.conductor.set_model(chat.services.model(wanted))
+        chat.conductor.set_model(chat.services.models.find(wanted))
     current = chat.conductor.model
     chat.front.line("no model" if current is None else model_name(current))
 
 
 async def providers(chat: Chat, words: str) -> None:
     """List the model providers and what each of them needs."""
-    found = chat.services.providers()
+    found = chat.services.models.statuses()
     if words:
-        found = [one for one in found if one.name == words]
-        if not found:
+        named = next((one for one in found if one.name == words), None)
+        if named is None:
             raise LookupError(f"no provider named {words!r}; /providers lists them")
-        for name in found[0].models:
-            chat.front.line(Span(f"{found[0].name}:{name}", "model"))
-        if found[0].needs is not None:
-            chat.front.notice(f"{found[0].name} cannot be used yet: {found[0].needs}")
+        for name in named.models:
+            chat.front.line(Span(f"{words}:{name}", "model"))
+        if named.needs is not None:
+            chat.front.notice(f"{words} cannot be used yet: {named.needs}")
         return
     for line in provider_lines(found):
         chat.front.line(*line)

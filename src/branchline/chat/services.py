@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from branchline.actions.names import resolve_entry, resolve_path
-from branchline.context import ModelRef
 from branchline.errors import BranchlineError, SessionNotFound
 from branchline.library import SessionLibrary, SessionRow
-from branchline.models import DEFAULT_MODEL, Model, ModelRegistry, ProviderStatus
+from branchline.models import ModelRegistry
 from branchline.programs import is_usable_directory
 from branchline.session import Session
 from branchline.settings import Settings
@@ -32,7 +31,7 @@ class Services:
     ) -> None:
         self.cwd = cwd
         self.settings = settings
-        self._models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
+        self.models = ModelRegistry.from_settings(settings, base_url=base_url, api_key_env=api_key_env)
 
     def sessions(self, *, everywhere: bool = False) -> Sequence[SessionRow]:
         """List the sessions of this or every working directory, newest first.
@@ -74,22 +73,3 @@ class Services:
     def directory(self, session: Session, /) -> str:
         """Return the directory of a session, or the one of this chat if that no longer exists."""
         return session.cwd if is_usable_directory(session.cwd) else self.cwd
-
-    def default_model(self) -> Model:
-        """The model of the settings, else the offline model."""
-        return self.model(self.settings.model or DEFAULT_MODEL)
-
-    def model(self, name: str, /) -> Model:
-        """Return the model with this name. Raises ModelError if it is unavailable."""
-        return self._models.find(name)
-
-    def has_own_server(self, name: str, /) -> bool:
-        """Whether a model is requested from its own provider, whatever ``base_url`` is."""
-        return self._models.has_own_server(name)
-
-    def providers(self) -> Sequence[ProviderStatus]:
-        """Return the model providers, and what is missing for those that cannot be used yet."""
-        return self._models.statuses()
-
-    def model_of_path(self, reference: ModelRef) -> Model:
-        return self._models.find_reference(reference)

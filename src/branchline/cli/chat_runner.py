@@ -27,7 +27,7 @@ from branchline.cli.write_access import position_fields
 from branchline.conductor import Conductor, Policy, TurnEnded
 from branchline.entries import MessageEntry, message_text
 from branchline.errors import ModelError
-from branchline.models import Model, Tool, mcp_tools, model_name
+from branchline.models import DEFAULT_MODEL, Model, Tool, mcp_tools, model_name
 from branchline.models.providers import COMPATIBLE
 from branchline.places import resolve_cwd
 from branchline.plugins import Plugins
@@ -186,19 +186,19 @@ class _Running:
             tools=tools,
             hooks=hooks,
             policy=policy,
-            find_model=self._world.model_of_path,
+            find_model=self._world.models.find_reference,
         )
 
     def _model(self, session: Session) -> Model:
         """The model of the options, else of the session, else of the settings."""
         wishes = self._wishes
         if wishes.model is not None:
-            if wishes.base_url is not None and self._world.has_own_server(wishes.model):
+            if wishes.base_url is not None and self._world.models.has_own_server(wishes.model):
                 raise click.UsageError(
                     f"{wishes.model} has a server of its own, not {wishes.base_url}; "
                     f"omit --base-url, or use {COMPATIBLE}:{wishes.model} for a model of that server"
                 )
-            return self._world.model(wishes.model)
+            return self._world.models.find(wishes.model)
         if wishes.base_url is not None or wishes.api_key_env is not None:
             self._front.notice(
                 "--base-url and --api-key-env apply to models of that server; choose one with --model"
@@ -206,10 +206,10 @@ class _Running:
         used = session.context().model
         if used is not None:
             try:
-                return self._world.model_of_path(used)
+                return self._world.models.find_reference(used)
             except ModelError as problem:
                 self._front.notice(f"this session's model is unavailable: {problem}")
-        model = self._world.default_model()
+        model = self._world.models.find(self._out.settings.model or DEFAULT_MODEL)
         if model.provider == "offline" and self._out.settings.model is None:
             self._front.notice(_OFFLINE)
         elif used is not None:

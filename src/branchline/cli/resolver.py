@@ -61,7 +61,6 @@ def resolve_session(name: str, directory: str | None = None) -> Session:
 
 
 def resolve_row(name: str, directory: str | None = None) -> SessionRow:
-    """Return the row of a session by name."""
     path = resolve_path(name, directory)
     for row in everywhere_library(everywhere=True, subagents=True).rows_at([path]):
         return row

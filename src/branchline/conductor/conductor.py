@@ -455,7 +455,7 @@ class Conductor(ConversationState):
             async def summarizer(request: SummaryRequest) -> Summary:
                 return await write_summary(model, request, self.policy, _awaitable(on_progress))
 
-        return await arun(flow, hooks=self._hooks, summarizer=summarizer, choose=choose)
+        return await arun(flow, hooks=self.hooks, summarizer=summarizer, choose=choose)
 
 
 def _awaitable(on_progress: OnProgress | None) -> Callable[[str], Awaitable[None]]:

@@ -36,7 +36,7 @@ class ConversationState:
         self.tools: Sequence[Tool] = tools
         self.policy = policy or Policy()
         self.permissions = permissions
-        self._hooks = hooks
+        self.hooks = hooks
         self._find_model = find_model
         self._model: Model | None = None
         self._model_problem: str | None = None
@@ -68,11 +68,6 @@ class ConversationState:
     def thinking(self) -> str:
         """The thinking level of the model."""
         return self._thinking
-
-    @property
-    def hooks(self) -> Hooks:
-        """The plugins of the conversation."""
-        return self._hooks
 
     @property
     def usage(self) -> UsageTotals:
@@ -122,8 +117,8 @@ class ConversationState:
         self._meter = UsageMeter(session)
         self._reported_appends = session.foreign_appends
         self._thinking = "off"
-        if isinstance(self._hooks, Plugins):
-            self._detach = self._hooks.attach(session)
+        if isinstance(self.hooks, Plugins):
+            self._detach = self.hooks.attach(session)
 
     def _leave(self) -> None:
         if self._detach is not None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from branchline.actions.graft import squash_request
-from branchline.actions.navigate import SummaryModel
+from branchline.actions.summary_model import SummaryModel
 from branchline.compaction import Summary, SummaryRequest
 from branchline.conductor.policy import Policy
 from branchline.conductor.run import summary_text

@@ -87,8 +87,6 @@ class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRunner:
-    """Runs one turn."""
-
     def __init__(self, host: ConversationState, run: Run) -> None:
         self._host = host
         self._run = run

@@ -82,13 +82,11 @@ def native_forms(session: Session, form: str, *, limit: int | None = None) -> li
 
 
 def assistant_message(blocks: list[Fields]) -> Fields:
-    """Return an assistant message with these blocks."""
     called = any(block["type"] == "toolCall" for block in blocks)
     return {"role": "assistant", "content": blocks, "stopReason": "toolUse" if called else "stop"}
 
 
 def tool_result(call: str, name: str, text: str, *, failed: bool = False) -> Fields:
-    """Return a tool result message."""
     return {
         "role": "toolResult",
         "toolCallId": call,

@@ -109,7 +109,6 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
         self._rows.setup()
 
     def close(self) -> None:
-        """Close the connections."""
         self._rows.close()
         if self._mirror is not None:
             self._mirror.close()
@@ -265,7 +264,6 @@ class BranchlineSaver(BaseCheckpointSaver[Any]):
     # -- deleting and copying ---------------------------------------------------------------------------
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread."""
         thread = str(thread_id)
         with self._rows.write(thread) as run:
             for table in ("checkpoint", "write", "segment", "value"):

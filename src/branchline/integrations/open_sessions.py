@@ -29,7 +29,6 @@ class Slot:
         self.users = 0
 
     def close(self) -> None:
-        """Close the session, if it is open."""
         if self.session is not None:
             self.session.close()
             self.session = None

@@ -31,7 +31,7 @@ async def mcp_tools(
     """
     if importlib.util.find_spec("pydantic_ai") is None:
         raise NotSupported("MCP servers need more than the base package: pip install 'branchline[chat]'")
-    from branchline.models.pydantic_ai import mcp_toolset, mcp_toolsets, toolset_tools  # noqa: PLC0415
+    from branchline.models.pydantic_ai.toolsets import mcp_toolset, mcp_toolsets, toolset_tools  # noqa: PLC0415
 
     toolsets = mcp_toolsets(config=config, urls=urls, commands=commands)
     async with AsyncExitStack() as connections:

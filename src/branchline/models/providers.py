@@ -118,7 +118,6 @@ def known_status(
 
 
 def own_status(name: str, provider: ProviderSettings, environment: Mapping[str, str]) -> ProviderStatus:
-    """Return the status of a provider from the settings."""
     variable, needs = provider.api_key_env, None
     try:
         read_key(name, variable, environment)

@@ -178,7 +178,7 @@ def model_by_name(
         served = _Name(provider, model) if at_base_url else _Name(COMPATIBLE, name)
         server = ProviderSettings(base_url=base_url)
         return _server_model(*served, server, api_key, context_window=context_window)
-    from branchline.models.pydantic_ai import named_model  # noqa: PLC0415 - half a second
+    from branchline.models.pydantic_ai.model import named_model  # noqa: PLC0415 - half a second
 
     return named_model(name, api_key=api_key, context_window=context_window)
 
@@ -197,7 +197,7 @@ def _server_model(
     context_window: int | None = None,
 ) -> Model:
     _require_library(f"{provider}:{model}")
-    from branchline.models.pydantic_ai import server_model  # noqa: PLC0415 - half a second
+    from branchline.models.pydantic_ai.model import server_model  # noqa: PLC0415 - half a second
 
     return server_model(provider, model, server, api_key=key, context_window=context_window)
 
@@ -224,7 +224,7 @@ def _is_known(provider: str) -> bool:
         return True
     if not _has_library():
         return False
-    from branchline.models.pydantic_ai import is_provider  # noqa: PLC0415 - half a second
+    from branchline.models.pydantic_ai.model import is_provider  # noqa: PLC0415 - half a second
 
     return is_provider(provider)
 
@@ -232,6 +232,6 @@ def _is_known(provider: str) -> bool:
 def _known_models() -> dict[str, tuple[str, ...]]:
     if not _has_library():
         return {}
-    from branchline.models.pydantic_ai import known_models  # noqa: PLC0415 - half a second
+    from branchline.models.pydantic_ai.model import known_models  # noqa: PLC0415 - half a second
 
     return known_models()

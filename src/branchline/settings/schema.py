@@ -190,7 +190,6 @@ def _fields() -> dict[str, msgspec.structs.FieldInfo]:
 
 
 def describe_setting(name: str) -> str:
-    """Return the description of a setting."""
     return str(_meta(name).description)
 
 

@@ -111,15 +111,10 @@ def _parts(transcript: EntryLog, piece: _Piece) -> Iterator[_Piece]:
     found = (
         split_records(piece.data, reader.markers, reader.is_record)
         if isinstance(reader, LineReader)
-        else split_records(piece.data, (_PI_MARK,), _is_head)
+        else split_records(piece.data, (_PI_MARK,), lambda data: _fields(data).get("type") == "session")
     )
     for part in found:
         yield piece._replace(offset=piece.offset + part.start, data=part.data, alone=part.whole)
-
-
-def _is_head(data: bytes) -> bool:
-    """Return whether this is the header of a file of pi's family, rather than a title slot."""
-    return bool(json_codec.loads(data).get("type") == "session")
 
 
 def _with_header(lines: list[bytes], made: bytes) -> list[bytes]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from branchline.views.browser.state import BrowserState
     from branchline.views.query import SearchFields
 
-__all__ = ["browse_command", "can_browse", "open_browser", "open_home", "pick_session"]
+__all__ = ["browse_command", "can_browse", "open_home", "pick_session"]
 
 _MOST = 2_000
 """The most hits of a search with --json."""
@@ -64,13 +64,14 @@ def browse_command(
     if not _installed():
         raise click.ClickException(_EXTRA)
     view: View = "forest" if forest else "sessions" if session is None else "transcript" if read else "tree"
-    open_browser(
-        view=view,
-        scope="all" if everywhere else None,
-        session=session,
-        words=words,
-        directory=directory,
-    )
+    from branchline.settings import load
+
+    settings = load().settings
+    row = None if session is None else _row(session, directory)
+    state = _state(settings, scope="all" if everywhere else settings.scope, words=words, directory=directory)
+    if view == "sessions":
+        state.begin()
+    _run(settings, state, view=view, row=row)
 
 
 def _found(directory: str | None, words: str, *, everywhere: bool) -> dict[str, Any]:
@@ -156,25 +157,6 @@ def pick_session(out: Output, verb: str, directory: str | None = None) -> str:
     if row is None:
         raise click.exceptions.Exit(0)
     return row.path or row.key
-
-
-def open_browser(
-    *,
-    view: View = "sessions",
-    scope: Scope | None = None,
-    session: str | None = None,
-    words: str = "",
-    directory: str | None = None,
-) -> None:
-    """Open the browser with the settings of the user, and exit with its code."""
-    from branchline.settings import load
-
-    settings = load().settings
-    row = None if session is None else _row(session, directory)
-    state = _state(settings, scope=scope or settings.scope, words=words, directory=directory)
-    if view == "sessions":
-        state.begin()
-    _run(settings, state, view=view, row=row)
 
 
 def _state(

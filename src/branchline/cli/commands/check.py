@@ -73,7 +73,7 @@ def check_command(
     reports = list(_reports(sessions, directory, sealing, everywhere=everywhere))
     in_scope = not sessions and directory is None and not seal
     bad = sum(not report.is_sound for report in reports)
-    unsealed = sum(not _is_sealed(report) for report in reports) if seal else 0
+    unsealed = sum(report.seal is None or report.seal.state != "sealed" for report in reports) if seal else 0
     if out.json:
         out.result("check", {"files": [_fields(report) for report in reports], "bad": bad})
     else:
@@ -139,10 +139,6 @@ def _seal_fields(report: SealReport | None) -> dict[str, Any] | None:
         "sealed_at": None if seal is None else seal.sealed_at,
         "message": report.message,
     }
-
-
-def _is_sealed(report: FileReport) -> bool:
-    return report.seal is not None and report.seal.state == "sealed"
 
 
 def _print(out: Output, report: FileReport) -> None:

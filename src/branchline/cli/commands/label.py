@@ -36,28 +36,23 @@ def label_command(
     directory: str | None,
 ) -> None:
     """Label an entry. The leaf does not move."""
-    _require_one(text, clear=clear, what="TEXT")
-    if text is None and not clear:
-        with resolve_session(session, directory) as live:
-            target = resolve_entry(live, entry)
-            label = live.label(target)
-            if out.json:
-                out.result("label", {**position_fields(live), "entry": target, "label": label})
-            elif label is None:
-                remark(f"{target} has no label")
-            else:
-                out.line(label)
-        return
-    with open_for_writing(session, directory) as live:
+    changes = _changes(text, clear=clear, what="TEXT")
+    with (open_for_writing if changes else resolve_session)(session, directory) as live:
         target = resolve_entry(live, entry)
-        live.append_label(target, text)
+        if changes:
+            live.append_label(target, text)
+        label = live.label(target)
         if out.json:
-            out.result("label", {**position_fields(live), "entry": target, "label": live.label(target)})
-        else:
+            out.result("label", {**position_fields(live), "entry": target, "label": label})
+        elif changes:
             done = (
                 f"removed the label of {target}" if clear else f"labelled {described(live, target)}: {text}"
             )
             out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
+        elif label is None:
+            remark(f"{target} has no label")
+        else:
+            out.line(label)
 
 
 @command(
@@ -80,27 +75,25 @@ def name_command(
     directory: str | None,
 ) -> None:
     """Set the title of a session. The leaf does not move."""
-    _require_one(title, clear=clear, what="TITLE")
-    if title is None and not clear:
-        with resolve_session(session, directory) as live:
-            if out.json:
-                out.result("name", {**position_fields(live), "title": live.title})
-            elif live.title is None:
-                remark(f"{live.id} has no title")
-            else:
-                out.line(live.title)
-        return
-    with open_for_writing(session, directory) as live:
-        live.set_title(title or "")
+    changes = _changes(title, clear=clear, what="TITLE")
+    with (open_for_writing if changes else resolve_session)(session, directory) as live:
+        if changes:
+            live.set_title(title or "")
         if out.json:
             out.result("name", {**position_fields(live), "title": live.title})
-        else:
+        elif changes:
             done = f"{live.id} has no title now" if clear else f"{live.id} is now called {live.title}"
             out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
+        elif live.title is None:
+            remark(f"{live.id} has no title")
+        else:
+            out.line(live.title)
 
 
-def _require_one(text: str | None, *, clear: bool, what: str) -> None:
+def _changes(text: str | None, *, clear: bool, what: str) -> bool:
+    """Whether the arguments change something, or only print it. Raises UsageError if they contradict."""
     if text is not None and clear:
         raise click.UsageError(f"either {what} or --clear, not both")
     if text is not None and not text.strip():
         raise click.UsageError(f"{what} is empty; --clear removes it")
+    return clear or text is not None

@@ -160,7 +160,7 @@ def _written_summary(session: Session, first: str, last: str, model: str | None)
     """A summary by the named model, or by that of the settings."""
     import asyncio
 
-    from branchline.actions.navigate import NO_MODEL, SummaryModel
+    from branchline.actions.summary_model import NO_MODEL, SummaryModel
     from branchline.settings import load
 
     settings = load().settings

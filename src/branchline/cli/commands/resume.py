@@ -19,6 +19,7 @@ from branchline.views.humanize import format_size
 from branchline.views.text import safe
 
 if TYPE_CHECKING:
+    from branchline.actions.resume import ResumePlan
     from branchline.session import Session
 
 __all__ = ["resume_command"]
@@ -74,10 +75,7 @@ def resume_command(
     with resolve_session(session, directory) as found:
         agent, going = agent_of(found), plan_session(found, cwd=cwd, here=here)
     if out.json:
-        fields = {"session": found.id, "file": found.file, "agent": agent, "command": list(going.command)}
-        out.result(
-            "resume", {**fields, "cwd": going.cwd, "cwd_exists": going.unusable is None, "note": going.note}
-        )
+        out.result("resume", _fields(found, agent, going))
         return
     if show:
         out.line(going.shell_command)
@@ -103,6 +101,18 @@ def resume_command(
         click.get_current_context().exit(code)
 
 
+def _fields(session: Session, agent: str, going: ResumePlan) -> dict[str, Any]:
+    return {
+        "session": session.id,
+        "file": session.file,
+        "agent": agent,
+        "command": list(going.command),
+        "cwd": going.cwd,
+        "cwd_exists": going.unusable is None,
+        "note": going.note,
+    }
+
+
 def _another(problem: str) -> str:
     """Return the present directory if you agree to continue there instead of in the session's."""
     now = os.getcwd()
@@ -126,15 +136,7 @@ def _hand_over(out: Output, session: Session, target: str, cwd: str | None, *, s
         done = hand_over(session, target, cwd=cwd)
     file = done.file
     if out.json:
-        fields: dict[str, Any] = {
-            "session": session.id,
-            "file": session.file,
-            "agent": done.agent,
-            "command": list(done.plan.command),
-            "cwd": done.plan.cwd,
-            "cwd_exists": done.plan.unusable is None,
-            "note": done.plan.note,
-        }
+        fields = _fields(session, done.agent, done.plan)
         if file is not None:
             new = {"session": file.session, "path": file.path, "fidelity": file.fidelity.as_fields()}
             fields["handed_over"] = new

@@ -108,7 +108,7 @@ def named_model(
         made = (
             infer_model(name)
             if api_key is None
-            else infer_model(name, lambda kind: _provider_with_key(kind, api_key))
+            else infer_model(name, lambda kind: cast("Any", infer_provider_class(kind))(api_key=api_key))
         )
     except Exception as problem:
         raise construction_error(name, problem) from problem
@@ -185,10 +185,6 @@ def is_provider(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _provider_with_key(provider: str, api_key: str) -> Any:
-    return cast("Any", infer_provider_class(provider))(api_key=api_key)
 
 
 def _settings(request: ModelRequest, headers: dict[str, str] | None) -> ModelSettings:
