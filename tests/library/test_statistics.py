@@ -416,7 +416,20 @@ def test_a_compressed_file_that_is_too_large_for_lists_counts_and_is_found(
     assert library.list(deep=True)[0].messages is None
 
     with library.statistics() as found:
-        assert (found.unreadable, found.total().messages) == ([], len(lines) + 2)
+        assert (found.unreadable, found.total().messages) == ((), len(lines) + 2)
 
     assert [hit.snippet.text for hit in library.search("needle")] == ["a needle at the end"]
     assert library.list(deep=True)[0].messages == len(lines) + 2
+
+
+def test_sessions_of_other_directories_are_not_unreadable(tmp_path: Path) -> None:
+    folder = tmp_path / "user" / ".codex" / "sessions" / "2026" / "09" / "02"
+    folder.mkdir(parents=True)
+    name = f"rollout-2026-09-02T01-00-00-{THREAD}.jsonl"
+    (folder / name).write_bytes(meta() + item("user", "begin") + item("assistant", "done"))
+    environment = {"BRANCHLINE_HOME": str(tmp_path / "home")}
+    library = SessionLibrary.everywhere(tmp_path, home=tmp_path / "user", environment=environment)
+
+    for _ in range(2):  # without an index, and with it
+        with library.statistics() as found:
+            assert (found.read, found.unreadable) == (0, ())

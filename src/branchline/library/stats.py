@@ -84,13 +84,13 @@ class Statistics:
         catalog = self._catalog
         paths = [path for file in files if (path := scanner.stored_log(file).path) is not None]
         known = catalog.files(paths)
+        self.unreadable: tuple[str, ...] = ()
+        """Files that could not be read."""
         if stale := stale_files(scanner, files, known, catalog):
-            index_text(scanner, stale, catalog, progress=progress)
+            self.unreadable = index_text(scanner, stale, catalog, progress=progress).unreadable
             known = catalog.files(paths)
         branches = catalog.git_branches()
         self._scope: list[ScopeFile] = []
-        self.unreadable: list[str] = []
-        """Files that could not be read."""
         excluded = 0
         for file in files:
             stored = scanner.stored_log(file)
@@ -99,9 +99,7 @@ class Statistics:
                 excluded += 1
                 continue
             if one is None or one.indexed < 0 or one.stamp != stored.stamp:
-                if one is None or not isinstance(scanner.row_of(file, one.decoded()), SkippedFile):
-                    self.unreadable.append(stored.path or stored.key)
-                continue
+                continue  # out of scope, or unreadable
             record = one.decoded()
             row = scanner.row_of(file, record)
             if isinstance(row, SkippedFile):

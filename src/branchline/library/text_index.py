@@ -75,10 +75,10 @@ class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexResult(msgspec.Struct, frozen=True):
-    """The number of indexed files, and of files that could not be read."""
+    """The number of indexed files, and the files that could not be read."""
 
     indexed: int
-    unreadable: int
+    unreadable: tuple[str, ...]
 
 
 def stale_files(
@@ -128,7 +128,8 @@ def index_text(
     end = None if seconds is None else time.monotonic() + seconds
     checked_ns = time.time_ns()
     waiting: list[FileUpdate] = []
-    size = done = unreadable = 0
+    unreadable: list[str] = []
+    size = done = 0
     for number, one in enumerate(stale, 1):
         file, known, grown = one.file, one.known, one.bytes
         stored = scanner.stored_log(file)
@@ -159,7 +160,7 @@ def index_text(
                 msgspec.structs.replace(seen[0], agent=row.agent or seen[0].agent, title=row.title)
             )
         else:
-            unreadable += 1
+            unreadable.append(stored.path or stored.key)
         done += 1
         size += grown
         if len(waiting) >= _FILES or size >= _BYTES:
@@ -170,7 +171,7 @@ def index_text(
         if end is not None and time.monotonic() > end:
             break
     catalog.put(waiting)
-    return IndexResult(done - unreadable, unreadable)
+    return IndexResult(done - len(unreadable), tuple(unreadable))
 
 
 def _read_whole(scanner: Scanner[Any], row: SessionRow, beginning: SeenFile, see: See) -> None:
