@@ -53,7 +53,7 @@ function offer(answer) {
     made.setAttribute("aria-pressed", state.agent === value); made.addEventListener("click", () => { state.agent = value; again(); });
     return made;
   };
-  const agents = answer.agents.slice(0, 8).map(([name, number]) => pill(name || "unknown", number, name));
+  const agents = answer.agents.map(([name, number]) => pill(name || "unknown", number, name));
   $("#agents").replaceChildren(pill("All", count, ""), ...agents);
   const chosen = $("#project");
   if (!state.project) chosen.replaceChildren(new Option("Any project", ""), ...answer.projects.map((name) => new Option(name, name)));
