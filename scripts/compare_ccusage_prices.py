@@ -1,16 +1,31 @@
-"""Compare the prices of branchline and ccusage for the same calls of every Claude and OpenAI model.
+"""Compare the prices of branchline and ccusage for the same calls of every model that both know.
 
     npm install ccusage
     python scripts/compare_ccusage_prices.py node_modules/@ccusage/ccusage-linux-x64/bin/ccusage
 
 The argument is the executable of ccusage 20, which holds its price tables. Both programs price the same
-generated sessions, of Claude Code and of Codex, offline. A model counts as known to both if both have a price
-under its name; the exit code is 1 if such a model differs by more than 1 % in any case.
+generated sessions offline: those of Claude Code for the models of every maker, except those of Codex for OpenAI
+and of Gemini CLI for Google. The exit code is 1 if a model that both know differs by more than 1 % in any case.
 
-ccusage guesses the price of a name that is not in its main table: it takes the longest entry there that
-contains the name, such as ``openrouter/openai/o3-mini:batch`` for ``o3``, even if its second table has the
-name. Such models are listed and do not count. Neither do names of other hosts, such as
-``claude-opus-4-6@eu``, which genai-prices recognizes by their prefix only.
+A model is known to both if each program has an entry under the model's own name:
+
+- genai-prices lists the name under its maker, as an id or an alias, or with a date, ``preview``, ``exp`` or
+  ``latest`` after it. It finds further names by their beginning alone, such as ``kimi-k2.6-fast`` or
+  ``deepseek-r1-distill-qwen-7b``: guesses.
+- ccusage uses the entry of that name, or of that name after the maker's (``google/gemini-2.5-pro``), and not
+  that of a similar name. It has three tables: LiteLLM's, with Claude, OpenAI and Z.ai only, a few models in its
+  code, and that of models.dev, with one entry for a name whatever hosts sell it. It looks the name up in the
+  first two, then takes the longest entry there that contains the name or is contained in it, such as
+  ``openrouter/openai/o3-mini:batch`` for ``o3``, and asks the third table after that in the same way.
+
+Most of ccusage's readers look up the name that the session records. That for Gemini CLI tries it after
+``google/`` first, and that for Kimi CLI after ``moonshot/``. Gateways put the maker before the name: for makers
+other than the first three, if ccusage guesses the bare name but has an entry for ``maker/name`` and uses that,
+it counts.
+
+Guesses are listed with their differences and do not count. Cache writes, and those for an hour, are compared
+for the models for which genai-prices has rates for them. For the others there is nothing to compare: ccusage
+derives a rate from that of input.
 
 ``--record FILE`` writes the prices of ccusage to FILE, from which ``tests/context`` tests ours without it.
 """
@@ -25,7 +40,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,9 +51,19 @@ from branchline.context.prices import PriceList
 TOLERANCE = 0.01
 _START = date(2019, 1, 1)
 _MILLION = 1_000_000
-_OTHER_HOSTS = re.compile(r"@[a-z]|-think(ing)?$|-fast$|-xhigh$")
-_BUILT_IN = {"claude-3-5-haiku", "claude-3-haiku", "claude-3-opus", "claude-3-sonnet", "claude-opus-4"}
-"""Names in ccusage's code that are in neither of its tables."""
+_BUILT_IN = {
+    "claude-3-5-haiku",
+    "claude-3-haiku",
+    "claude-3-opus",
+    "claude-3-sonnet",
+    "claude-opus-4",
+    "deepseek-v4-flash",
+    "deepseek-v4-pro",
+    "grok-4.3",
+}
+"""Names in ccusage's code whose prices are in none of the tables that can be read."""
+_SAME_MODEL = re.compile(r"(-(preview|exp|latest))?([-@]?[\d-]+)?(-v\d+(:\d+)?)?")
+"""What may follow the name of a model in that of one of its versions."""
 
 
 class Case(NamedTuple):
@@ -67,26 +92,71 @@ CASES = (
 
 
 class Agent(NamedTuple):
-    """An agent whose sessions carry the calls, and the maker of its models."""
+    """An agent whose sessions carry the calls, as branchline and ccusage name it."""
 
     name: str
-    maker: str
-    variable: str
     command: str
+    variables: tuple[str, ...]
+    """The variables that name the directory with its sessions, to either program."""
+
+
+CLAUDE_CODE = Agent("claude-code", "claude", ("CLAUDE_CONFIG_DIR",))
+CODEX = Agent("codex", "codex", ("CODEX_HOME",))
+GEMINI = Agent("gemini", "gemini", ())
+
+
+class Maker(NamedTuple):
+    """A maker of models, by its id in genai-prices."""
+
+    id: str
     models: re.Pattern[str]
-    cases: tuple[Case, ...]
+    """The beginning of the names of its own models; some makers sell others, too."""
+    agent: Agent = CLAUDE_CODE
+    prefixes: tuple[str, ...] = ()
+    """How ccusage's tables write the maker before a model, as in ``xai/grok-4``."""
+    other_lists: tuple[str, ...] = ()
+    """Further ids of the same maker."""
+
+    def cases(self, model: str) -> tuple[Case, ...]:
+        """Return the calls of a model to compare; cache writes only if genai-prices has rates for them."""
+        rated = set(_rated(self, model))
+        return tuple(
+            case
+            for case in CASES
+            if (not case.write or "cache_write_mtok" in rated)
+            and (not case.hour or "cache_write_1h_mtok" in rated)
+        )
 
 
-AGENTS = (
-    Agent("claude-code", "anthropic", "CLAUDE_CONFIG_DIR", "claude", re.compile(r"claude-"), CASES),
-    Agent(
-        "codex",
+def _maker(id: str, models: str, *prefixes: str, **more: Any) -> Maker:  # noqa: A002
+    return Maker(id, re.compile(models, re.IGNORECASE), prefixes=prefixes, **more)
+
+
+MAKERS = (
+    _maker("anthropic", "claude-"),
+    _maker(
         "openai",
-        "CODEX_HOME",
-        "codex",
-        re.compile(r"gpt-|o\d|chatgpt-|codex-|computer-use|davinci|babbage|text-|tts-|whisper-"),
-        tuple(case for case in CASES if not case.write + case.hour),
+        r"gpt-|o\d|chatgpt-|codex-|computer-use|davinci|babbage|text-|tts-|whisper-",
+        agent=CODEX,
     ),
+    _maker("google", "gemini-|gemma-", "google", "gemini", agent=GEMINI),
+    _maker("x-ai", "grok-", "xai"),
+    _maker("mistral", r"(open-)?\w+tral-", "mistral"),
+    _maker("deepseek", "deepseek-", "deepseek"),
+    _maker("moonshotai", "kimi-|moonshot-", "moonshotai", "moonshot"),
+    _maker("zai", "glm-", "zai", other_lists=("zhipuai",)),
+    _maker("minimax", "minimax-|m2-", "minimax"),
+    _maker("perplexity", "sonar", "perplexity"),
+    _maker("cohere", "command|embed-|c4ai-", "cohere"),
+    _maker("meta", "muse-|llama-", "meta"),
+    _maker("aws", r"amazon\.", "amazon"),
+    _maker("azure", "phi-|mai-", "microsoft"),
+    _maker("github-copilot", "mai-"),
+    _maker("arcee", "trinity-", "arcee-ai"),
+    _maker("typesafe", "jev-", "typesafe"),
+    _maker("cursor", "composer-", "cursor"),
+    _maker("voyageai", "voyage-", "voyage"),
+    _maker("elevenlabs", "eleven_", "elevenlabs"),
 )
 
 
@@ -100,6 +170,11 @@ class Tables(NamedTuple):
     main: dict[str, _Row]
     second: dict[str, _Row]
 
+    @property
+    def all(self) -> dict[str, _Row]:
+        """Every entry, by name."""
+        return self.second | self.main
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n", 1)[0])
@@ -107,14 +182,16 @@ def main() -> int:
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the prices of ccusage to FILE")
     given = parser.parse_args()
     tables = embedded_tables(given.ccusage.read_bytes())
-    recorded: dict[str, Any] = {"version": _version(given.ccusage)}
+    recorded: dict[str, Any] = {"version": _version(given.ccusage), "day": date.today().isoformat()}  # noqa: DTZ011
     differing = 0
-    for agent in AGENTS:
-        compared = Comparison(agent, tables, given.ccusage)
+    for maker in MAKERS:
+        compared = Comparison(maker, tables, given.ccusage)
         differing += compared.report()
-        recorded[agent.maker] = {
-            model: [round(cost, 6) for cost in compared.theirs[model]] for model in compared.known
-        }
+        if compared.known:
+            recorded[maker.id] = {
+                model: [round(cost, 6) for cost in compared.theirs[name]]
+                for model, name in compared.known.items()
+            }
     if given.record:
         given.record.write_text(_one_model_a_line(recorded), encoding="utf-8")
     return 1 if differing else 0
@@ -123,57 +200,74 @@ def main() -> int:
 class Comparison:
     """The prices of all models of one maker, in both programs."""
 
-    def __init__(self, agent: Agent, tables: Tables, ccusage: Path) -> None:
-        self.agent, self._tables = agent, tables
-        prices = PriceList()
-        names = {*tables.main, *tables.second, *_BUILT_IN, *_our_names(agent.maker)}
-        named = sorted(name for name in names if agent.models.match(name) and "/" not in name)
-        ours = [name for name in named if prices.rates(f"{agent.maker}/{name}") is not None]
-        self.only_theirs = sorted(set(named) - set(ours))
+    def __init__(self, maker: Maker, tables: Tables, ccusage: Path) -> None:
+        self._maker, self._tables = maker, tables
+        self.theirs: dict[str, list[float]] = {}
+        self.ours: dict[str, list[float]] = {}
+        priced, self._only_theirs = _names(maker, tables)
+        self.known: dict[str, str] = {}
+        """Names in sessions by model, for the models that both have under their name."""
+        rest = priced
+        for prefix in ("", *(f"{one}/" for one in maker.prefixes if maker.agent is CLAUDE_CODE)):
+            tried = {model: prefix + model for model in rest if not prefix or prefix + model in tables.all}
+            self._price(tried, ccusage)
+            self.known |= {model: name for model, name in tried.items() if self._is_named(model, name)}
+            rest = [model for model in rest if model not in self.known]
+        self._only_ours = [model for model in rest if not any(self.theirs[model])]
+        self._guessed = [model for model in rest if any(self.theirs[model])]
+        similar = [model for model in self.known if not _is_listed(maker, model)]
+        self._similar = {model: self.known.pop(model) for model in similar}
+
+    def _price(self, names: Mapping[str, str], ccusage: Path) -> None:
+        """Let both programs price the models, by the names in sessions."""
+        pairs = [(name, case) for model, name in names.items() for case in self._maker.cases(model)]
+        calls = [_Call(name, case, number) for number, (name, case) in enumerate(pairs)]
+        if not calls:
+            return
         with tempfile.TemporaryDirectory() as home:
-            calls = _calls(ours, agent.cases)
-            {"claude-code": _claude_session, "codex": _codex_sessions}[agent.name](Path(home), calls)
-            self.theirs = _priced_by_ccusage(agent, ccusage, home, calls)
-            self.ours = _priced_here(agent, home, calls)
-        self.only_ours = [name for name in ours if not any(self.theirs[name])]
-        priced = [name for name in ours if any(self.theirs[name])]
-        self.hosts = [name for name in priced if _OTHER_HOSTS.search(name)]
-        self.guessed = [
-            name
-            for name in priced
-            if name not in self.hosts and not _is_named(name, tables, self.theirs[name])
-        ]
-        self.known = [name for name in priced if name not in self.hosts and name not in self.guessed]
+            _WRITERS[self._maker.agent](Path(home), calls)
+            self.theirs |= _priced_by_ccusage(self._maker.agent, ccusage, home, calls)
+            self.ours |= _priced_here(self._maker.agent, home, calls)
+
+    def _is_named(self, model: str, name: str) -> bool:
+        """Return whether ccusage used an entry of this model's name and not of a similar one."""
+        costs, tables = self.theirs[name], self._tables
+        if model in _BUILT_IN or model in tables.main:
+            return True
+        entries = (model, *(f"{prefix}/{model}" for prefix in self._maker.prefixes))
+        rows = (table[entry] for table in tables for entry in entries if entry in table)
+        return any(_is_priced(costs, row) for row in rows)
 
     def report(self) -> int:
         """Print the result; return how many models that both know differ."""
-        cases = len(self.agent.cases)
-        wrong = {name: found for name in self.known if (found := list(self._differences(name)))}
-        equal = cases * len(self.known) - sum(map(len, wrong.values()))
-        _say(f"{self.agent.maker}: {len(self.known)} models known to both by name")
-        _say(f"  {equal} of {cases * len(self.known)} cases equal within {TOLERANCE:.0%}")
+        wrong = {name: found for name in self.known.values() if (found := list(self._differences(name)))}
+        cases = sum(len(self.theirs[name]) for name in self.known.values())
+        equal = cases - sum(map(len, wrong.values()))
+        _say(f"{self._maker.id}: {len(self.known)} models known to both by name")
+        _say(f"  {equal} of {cases} cases equal within {TOLERANCE:.0%}")
         for name, found in wrong.items():
             _say(f"  DIFFERS {name}: " + "; ".join(found))
         for title, names in (
-            ("guessed by ccusage, which has no entry of that name in its main table", self.guessed),
-            ("names of other hosts, guessed by genai-prices", self.hosts),
+            ("guessed by ccusage, which uses no entry of that name", self._guessed),
+            ("guessed by genai-prices, which has no entry of that name", self._similar.values()),
         ):
             unequal = [name for name in names if any(self._differences(name))]
             _say(f"  {title}: {len(names)}, of which {len(unequal)} differ")
             for name in unequal:
                 _say(f"    {name}: {next(self._differences(name))}{self._unused(name)}")
-        _say(f"  priced only by ccusage: {len(self.only_theirs)}, only here: {len(self.only_ours)}")
+        _say(f"  priced only by ccusage: {len(self._only_theirs)}, only here: {len(self._only_ours)}")
         return len(wrong)
 
     def _unused(self, model: str) -> str:
         """Say so if ccusage has an entry of this name that it does not use."""
-        if model not in self.guessed or model not in self._tables.second:
+        if model not in self._guessed or model not in self._tables.second:
             return ""
         same = _is_priced(self.ours[model], self._tables.second[model])
         return f"; its second table has {'our' if same else 'another'} price under this name"
 
-    def _differences(self, model: str) -> Iterator[str]:
-        for case, ours, theirs in zip(self.agent.cases, self.ours[model], self.theirs[model], strict=True):
+    def _differences(self, name: str) -> Iterator[str]:
+        cases = self._maker.cases(name.rpartition("/")[2])
+        for case, ours, theirs in zip(cases, self.ours[name], self.theirs[name], strict=True):
             if abs(ours - theirs) > TOLERANCE * theirs:
                 yield f"{case.name} branchline ${ours:.4f}, ccusage ${theirs:.4f}"
 
@@ -223,15 +317,6 @@ def _next_stream(data: bytes, position: int) -> int | None:
     return None
 
 
-def _is_named(name: str, tables: Tables, costs: Sequence[float]) -> bool:
-    """Return whether ccusage used an entry of this name and not a similar one."""
-    if name in tables.main or name in _BUILT_IN:
-        return True
-    if name not in tables.second:
-        return False
-    return _is_priced(costs, tables.second[name])
-
-
 def _is_priced(costs: Sequence[float], rates: _Row) -> bool:
     """Return whether an ordinary call and one with cache reads cost what these rates say."""
     given, spent, read = rates
@@ -242,12 +327,61 @@ def _is_priced(costs: Sequence[float], rates: _Row) -> bool:
     return all(abs(cost - wanted) <= 1e-6 * wanted for cost, wanted in zip(costs, expected, strict=False))
 
 
-def _our_names(maker: str) -> Iterator[str]:
+def _names(maker: Maker, tables: Tables) -> tuple[list[str], list[str]]:
+    """Return the models of a maker that branchline prices, and those that only ccusage has.
+
+    genai-prices ignores case; of several spellings, that of ccusage's bare name is the one that counts.
+    """
+    prefixes = tuple(f"{prefix}/" for prefix in maker.prefixes)
+    bare = {name for name in (*tables.all, *_BUILT_IN) if "/" not in name}
+    prefixed = {name.partition("/")[2] for name in tables.all if name.startswith(prefixes)}
+    here = {model.id for provider in _providers(maker) for model in provider.models}
+    names: dict[str, str] = {}
+    for name in (*sorted(bare), *sorted(prefixed), *sorted(here)):
+        if maker.models.match(name) and "/" not in name:
+            names.setdefault(name.lower(), name)
+    prices = PriceList()
+    ours = sorted(name for name in names.values() if prices.rates(f"{maker.id}/{name}") is not None)
+    return ours, sorted(set(names.values()) - set(ours))
+
+
+def _providers(maker: Maker) -> Iterator[Any]:
     from genai_prices import data  # noqa: PLC0415  slow to import
 
-    for provider in data.providers:
-        if provider.id == maker:
-            yield from (model.id for model in provider.models)
+    return (provider for provider in data.providers if provider.id in (maker.id, *maker.other_lists))
+
+
+def _rated(maker: Maker, name: str) -> Iterator[str]:
+    """Yield the kinds of tokens for which genai-prices has a rate."""
+    for provider in _providers(maker):
+        if (model := provider.find_model(name.lower())) is not None:
+            prices = model.prices if isinstance(model.prices, list) else [model.prices]
+            for price in prices:
+                rates = vars(getattr(price, "prices", price))
+                yield from (kind for kind, rate in rates.items() if rate is not None)
+
+
+def _is_listed(maker: Maker, name: str) -> bool:
+    """Return whether genai-prices has the name of a model, and not only one that begins like it."""
+    return any(
+        alias == name.lower()
+        or (name.lower().startswith(alias) and _SAME_MODEL.fullmatch(name[len(alias) :]))
+        for provider in _providers(maker)
+        if (model := provider.find_model(name.lower())) is not None
+        for alias in (model.id.lower(), *_aliases(model.match, name.lower()))
+    )
+
+
+def _aliases(rule: Any, name: str) -> Iterator[str]:
+    """Yield the names in a rule of genai-prices, and the name itself if a pattern of the rule describes it."""
+    for part in (*getattr(rule, "or_", ()), *getattr(rule, "and_", ())):
+        yield from _aliases(part, name)
+    for kind in ("equals", "starts_with", "contains", "ends_with"):
+        if hasattr(rule, kind):
+            yield getattr(rule, kind).lower()
+    pattern = getattr(rule, "regex", "^(?!")
+    if not pattern.startswith("^(?!") and re.search(pattern, name):
+        yield name
 
 
 class _Call(NamedTuple):
@@ -259,11 +393,6 @@ class _Call(NamedTuple):
     def day(self) -> str:
         """A day of its own: ccusage prints the cost of a model for each day, or only that of the day."""
         return (_START + timedelta(days=self.number)).isoformat()
-
-
-def _calls(models: Iterable[str], cases: Sequence[Case]) -> list[_Call]:
-    pairs = ((model, case) for model in models for case in cases)
-    return [_Call(model, case, number) for number, (model, case) in enumerate(pairs)]
 
 
 def _claude_session(home: Path, calls: Iterable[_Call]) -> None:
@@ -304,11 +433,12 @@ def _codex_sessions(home: Path, calls: Iterable[_Call]) -> None:
         session = f"{call.number:08x}-0000-7000-8000-000000000000"
         case, time = call.case, f"{call.day}T12:00:00.000Z"
         usage = {
-            "input_tokens": case.input + case.read,
+            "input_tokens": case.input + case.read + case.write,
             "cached_input_tokens": case.read,
+            "cache_write_input_tokens": case.write,
             "output_tokens": case.output,
             "reasoning_output_tokens": 0,
-            "total_tokens": case.input + case.read + case.output,
+            "total_tokens": case.input + case.read + case.write + case.output,
         }
         about = {"id": session, "timestamp": time, "cwd": "/work", "cli_version": "0.50.0"}
         count = {"total_token_usage": usage, "last_token_usage": usage}
@@ -322,13 +452,45 @@ def _codex_sessions(home: Path, calls: Iterable[_Call]) -> None:
         (directory / name).write_text("".join(lines), encoding="utf-8")
 
 
+def _gemini_sessions(home: Path, calls: Iterable[_Call]) -> None:
+    directory = home / ".gemini" / "tmp" / "work" / "chats"
+    directory.mkdir(parents=True)
+    for call in calls:
+        case, time = call.case, f"{call.day}T12:00:00.000Z"
+        tokens = {
+            "input": case.input + case.read,
+            "output": case.output,
+            "cached": case.read,
+            "thoughts": 0,
+            "tool": 0,
+            "total": case.input + case.read + case.output,
+        }
+        answer = {"type": "gemini", "content": "hi", "model": call.model, "tokens": tokens}
+        messages = (
+            {"id": f"u{call.number}", "timestamp": time, "type": "user", "content": "hi"},
+            {"id": f"m{call.number}", "timestamp": time, **answer},
+        )
+        session = {
+            "sessionId": f"{call.number:08x}-0000-7000-8000-000000000000",
+            "projectHash": "work",
+            "startTime": time,
+            "lastUpdated": time,
+            "messages": messages,
+        }
+        name = f"session-{call.day}T12-00-{call.number:08x}.json"
+        (directory / name).write_text(_json(session), encoding="utf-8")
+
+
+_WRITERS = {CLAUDE_CODE: _claude_session, CODEX: _codex_sessions, GEMINI: _gemini_sessions}
+
+
 def _priced_by_ccusage(
     agent: Agent, ccusage: Path, home: str, calls: Iterable[_Call]
 ) -> dict[str, list[float]]:
     command = [str(ccusage), agent.command, "daily", "--json", "--offline", "--timezone", "UTC"]
-    environment = {**os.environ, "HOME": home, agent.variable: home}
+    environment = {**os.environ, "HOME": home, **dict.fromkeys(agent.variables, home)}
     result = subprocess.run(command, capture_output=True, env=environment, check=True)  # noqa: S603
-    days = {day["date"]: day for day in json.loads(result.stdout)["daily"]}
+    days = {day.get("date", day.get("period")): day for day in json.loads(result.stdout)["daily"]}
     costs: dict[str, list[float]] = {}
     for call in calls:
         day = days.get(call.day, {})
@@ -337,7 +499,7 @@ def _priced_by_ccusage(
 
 
 def _priced_here(agent: Agent, home: str, calls: Iterable[_Call]) -> dict[str, list[float]]:
-    environment = {agent.variable: home, "BRANCHLINE_HOME": str(Path(home, "branchline"))}
+    environment = {**dict.fromkeys(agent.variables, home), "BRANCHLINE_HOME": str(Path(home, "branchline"))}
     library = SessionLibrary.everywhere(agents=[agent.name], environment=environment, home=home)
     with library.statistics(zone=UTC) as statistics:
         days = {group.name: group.figures.cost for group in statistics.groups("day")}
@@ -354,7 +516,10 @@ def _one_model_a_line(recorded: dict[str, Any]) -> str:
         if isinstance(models, dict)
     }
     parts = [f'  "{maker}": {{\n{lines}\n  }}' for maker, lines in makers.items()]
-    return ",\n".join([f'{{\n  "version": "{recorded["version"]}"', *parts]) + "\n}\n"
+    head = [
+        f'"{name}": {json.dumps(value)}' for name, value in recorded.items() if not isinstance(value, dict)
+    ]
+    return "{\n  " + ",\n  ".join(head) + ",\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _version(ccusage: Path) -> str:

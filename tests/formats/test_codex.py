@@ -394,6 +394,20 @@ def test_repeated_totals_are_no_new_call():
     assert (spent.input, spent.cache_read, spent.output) == (110, 40, 5)
 
 
+def test_tokens_read_from_and_written_to_the_cache_are_no_further_input():
+    total = {
+        "input_tokens": 100,
+        "cached_input_tokens": 40,
+        "cache_write_input_tokens": 60,
+        "output_tokens": 10,
+    }
+    data = meta() + turn("one", "1") + event("token_count", info={"total_token_usage": total})
+
+    spent = totals(read(data)).all.total
+
+    assert (spent.input, spent.cache_read, spent.cache_write, spent.output) == (0, 40, 60, 10)
+
+
 def test_lines_of_other_shapes_are_kept_and_counted():
     found = read(meta() + b'{"hello":"world"}\n' + turn("one", "1"))
 

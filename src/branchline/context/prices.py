@@ -10,12 +10,16 @@ apart, and the tokens beyond that number.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from branchline.context.price_corrections import CORRECTIONS, Correction
+
+if TYPE_CHECKING:
+    from genai_prices.types import PriceCalculation
 
 __all__ = [
     "CONTEXT_SIZES",
@@ -36,6 +40,18 @@ _MILLION = 1_000_000
 _PROBE = 1_000
 _LOCAL = ("ollama", "lmstudio", "lm-studio", "llama", "vllm", "mlx", "local")
 """Parts of the names of providers that run models on the user's own machine, at no price."""
+_MAKERS = (
+    ("glm-", "zai"),
+    ("sonar", "perplexity"),
+    ("trinity-", "arcee"),
+    ("amazon.", "aws"),
+    ("phi-", "azure"),
+    ("mai-", "github-copilot"),
+)
+"""Beginnings of model names by which genai-prices finds no maker, or only the Chinese price list of Z.ai."""
+_CACHED_PART = 0.1
+"""What cached input costs of the price of input where genai-prices has no rate for it, as in ccusage. OpenAI
+has no discount for such models."""
 
 
 class Rates(NamedTuple):
@@ -138,41 +154,63 @@ def is_price(text: str) -> bool:
 @cache
 def _published(model: str, size: int) -> Rates | None:
     try:
-        from genai_prices import Usage, calc_price  # noqa: PLC0415  slow to import, optional
+        from genai_prices import Usage  # noqa: PLC0415  slow to import, optional
     except ImportError:
         return None
-    provider, slash, name = model.partition("/")
-    if not slash:
-        provider, name = "", model
-    seller = provider or None
-
-    def price(**more: int) -> float:
-        usage = Usage(input_tokens=base, **more)
-        return float(calc_price(usage, model_ref=name, provider_id=seller).total_price)
-
     try:
-        base = _typical(0)
-        try:
-            price()
-        except LookupError:
-            # A gateway or a name of the user's own: the price of the model's maker is the best estimate.
-            if any(part in provider.lower() for part in _LOCAL):
-                return None
-            seller = None
-        found = calc_price(Usage(input_tokens=base), model_ref=name, provider_id=seller)
-        correction = CORRECTIONS.get(f"{found.provider.id}/{found.model.id}")
-        if correction is None or correction.beyond is None:
-            base = _typical(size)
+        found, name = _find(model)
+        maker = found.provider.id
+        names = (f"{maker}/{name}".lower(), f"{maker}/{found.model.id}".lower())
+        correction = next((CORRECTIONS[one] for one in names if one in CORRECTIONS), Correction(""))
+        base = _typical(size if correction.beyond is None else 0)
+
+        def price(more: int = 0, **kinds: int) -> float:
+            usage = Usage(input_tokens=base + more, **kinds)
+            return float(found.model.calc_price(usage, found.provider).total_price)
+
         alone = price()
-        given = alone / base
+        given = (price(_PROBE) - alone) / _PROBE
         spent = (price(output_tokens=_PROBE) - alone) / _PROBE
         read = given + (price(cache_read_tokens=_PROBE) - alone) / _PROBE
         write = given + (price(cache_write_tokens=_PROBE) - alone) / _PROBE
         hour = given + (price(cache_write_tokens=_PROBE, cache_write_1h_tokens=_PROBE) - alone) / _PROBE
     except Exception:  # noqa: BLE001  LookupError for unknown models; other errors mean no price too
         return None
-    rates = Rates(given, spent, read, write, hour)
-    return rates if correction is None else _corrected(rates, correction)
+    if maker != "openai" and math.isclose(read, given):
+        read = given * _CACHED_PART
+    return _corrected(Rates(given, spent, read, write, hour), correction, size)
+
+
+def _find(model: str) -> tuple[PriceCalculation, str]:
+    """Return what a model is to genai-prices, and the name that it was found under. Raises LookupError."""
+    from genai_prices import Usage, calc_price  # noqa: PLC0415  slow to import, optional
+
+    for seller, name in _references(model):
+        try:
+            return calc_price(Usage(input_tokens=_PROBE), model_ref=name, provider_id=seller), name
+        except LookupError:
+            continue
+    raise LookupError(model)
+
+
+def _references(model: str) -> Iterator[tuple[str | None, str]]:
+    """Yield under which seller and name a model may have a price.
+
+    If its provider has none, as a gateway or a name of the user's own, the price of its maker is the best
+    estimate.
+    """
+    provider, slash, rest = model.partition("/")
+    if slash:
+        yield provider or None, rest
+    path, _, name = model.rpartition("/")
+    if any(part in path.lower() for part in _LOCAL):
+        return
+    if "/" in path:
+        yield path.rpartition("/")[2], name
+    for start, maker in _MAKERS:
+        if name.lower().startswith(start):
+            yield maker, name
+    yield None, name
 
 
 def _typical(size: int) -> int:
@@ -184,17 +222,29 @@ def _typical(size: int) -> int:
     return (CONTEXT_SIZES[size - 1] + CONTEXT_SIZES[size]) // 2
 
 
-def _corrected(rates: Rates, correction: Correction) -> Rates:
+def _corrected(rates: Rates, correction: Correction, size: int) -> Rates:
+    given, spent, read = correction.input, correction.output, correction.cache_read
+    if correction.long is not None and size > CONTEXT_SIZES.index(FULL_RATE_TOKENS):
+        given, spent, read = correction.long
+
     def rate(known: float, new: float | None) -> float:
         return known if new is None else new / _MILLION
 
-    beyond = None
-    if correction.beyond is not None:
-        given, spent, read, write, hour = (dollars / _MILLION for dollars in correction.beyond)
-        beyond = Rates(given, spent, read, write, hour)
-    return rates._replace(
-        input=rate(rates.input, correction.input),
-        output=rate(rates.output, correction.output),
-        cache_read=rate(rates.cache_read, correction.cache_read),
-        beyond=beyond,
+    fresh = rate(rates.input, given)
+    write, hour = (
+        fresh if math.isclose(known, rates.input) else known
+        for known in (rates.cache_write, rates.cache_write_1h)
     )
+    return Rates(
+        input=fresh,
+        output=rate(rates.output, spent),
+        cache_read=rate(rates.cache_read, read),
+        cache_write=rate(write, correction.cache_write),
+        cache_write_1h=hour,
+        beyond=None if correction.beyond is None else _per_token(*correction.beyond),
+    )
+
+
+def _per_token(*dollars: float) -> Rates:
+    given, spent, read, write, hour = (one / _MILLION for one in dollars)
+    return Rates(given, spent, read, write, hour)

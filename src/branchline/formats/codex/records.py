@@ -275,9 +275,9 @@ def _block(value: Any) -> Block:
 
 
 def _usage(spent: TokenTotals) -> Usage:
-    """Return the tokens of one call; cached tokens are counted separately here."""
+    """Return the tokens of one call; those read from and written to the cache are counted separately here."""
     return Usage(
-        input=spent.input - spent.cached,
+        input=max(0, spent.input - spent.cached - spent.cache_write),
         output=spent.output,
         cache_read=spent.cached,
         cache_write=spent.cache_write,
