@@ -133,6 +133,37 @@ def test_the_same_entries_are_found_with_and_without_an_index(
         assert all("cannot be used" in note for note in hits.notes)
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(
+    ("query", "roles"),
+    [
+        ("in:said", {"user", "assistant"}),
+        ("in:tools", {"assistant", "toolResult"}),
+        ("after:2000-01-01", {"user", "assistant", "toolResult"}),
+    ],
+)
+def test_a_query_without_words_finds_entries_with_text_in_its_column(
+    library: SessionLibrary,
+    place: Path,
+    query: str,
+    roles: set[str],
+    *,
+    indexed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with talk(place, 2, "A third talk") as session:
+        session.append_message({**call("bash"), "content": []})
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = library.search(query, limit=100)
+
+    assert {hit.role for hit in hits} == roles
+    assert all(hit.snippet.text.strip() for hit in hits)
+    calls = [hit for hit in hits if hit.role == "assistant" and hit.tool]
+    assert bool(calls) == (query != "in:said")
+
+
 def test_a_snippet_shows_neither_ids_nor_the_tags_around_a_prompt() -> None:
     line = (
         b'{"type":"user","promptId":"8735fbac-d7f5-4c52-8434-7c88bacd6d2a","checksum":"0123456789abcdef",'

@@ -349,7 +349,7 @@ class Catalog:
         documents = text.documents
         counted = self._counted(documents)
         many(
-            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     number,
@@ -367,6 +367,8 @@ class Catalog:
                     one.mark,
                     count,
                     one.failed,
+                    _has_text(one.said),
+                    _has_text(one.tools),
                 )
                 for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
             ],
@@ -540,6 +542,10 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
     if text is not None:
         fields |= {"git_branch": _clean(text.git_branch), "traits": " ".join(sorted(text.traits))}
     return fields
+
+
+def _has_text(text: str) -> bool:
+    return text != "" and not text.isspace()
 
 
 def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:
