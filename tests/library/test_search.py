@@ -164,6 +164,24 @@ def test_a_query_without_words_finds_entries_with_text_in_its_column(
     assert bool(calls) == (query != "in:said")
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_search_for_an_agent_knows_its_aliases_and_reports_unknown_ones(
+    tmp_path: Path, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Session.create(str(tmp_path)) as session:
+        session.append_message(user("Why does parseQuery fail?"))
+        session.append_message(assistant("It reads too far."))
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    library = SessionLibrary.everywhere()
+
+    assert library.search("agent:native parsequery")
+    assert not library.search("agent:pi parsequery")
+    assert "unknown agent 'codxe'; did you mean 'codex'" in library.search("agent:codxe").notes[-1]
+    assert "role:nobody is not a common role" in library.search("role:nobody").notes[-1]
+
+
 def test_a_snippet_shows_neither_ids_nor_the_tags_around_a_prompt() -> None:
     line = (
         b'{"type":"user","promptId":"8735fbac-d7f5-4c52-8434-7c88bacd6d2a","checksum":"0123456789abcdef",'

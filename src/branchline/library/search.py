@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from branchline import places
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.candidates import (
     Candidate,
@@ -662,7 +663,7 @@ class _Run:
         if self.ended:
             self.notes.append(self.ended)
         if not hits:
-            self.notes += unknown_fields(self.query)
+            self.notes += [*_unknown_agents(self.query), *unknown_fields(self.query)]
         return Hits(
             hits,
             total=max(total, len(hits)),
@@ -727,6 +728,15 @@ def _documents_with(
             at = lowered.find(needle, end)
 
 
+def _unknown_agents(query: Query) -> Iterator[str]:
+    for term in query.terms:
+        if term.field == "agent" and not any(map(term.names_agent, places.agent_names())):
+            try:
+                places.known_agent(term.text)
+            except ValueError as problem:
+                yield str(problem)
+
+
 def _is_about_row(term: Term) -> bool:
     """Whether a row alone decides a term."""
     return term.field in ("agent", "cwd", "tag") or (term.field == "is" and term.text == "archived")
@@ -736,7 +746,7 @@ def _is_named(terms: Sequence[Term], row: SessionRow) -> bool:
     for term in terms:
         match term.field:
             case "agent":
-                hit = term.text in (row.agent or row.format or "").lower()
+                hit = term.names_agent((row.agent or row.format or "").lower())
             case "cwd":
                 hit = term.text in (row.cwd or "").lower()
             case "tag":

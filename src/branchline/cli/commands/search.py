@@ -69,9 +69,9 @@ def search_command(
     """Find entries by their words, in the sessions of all agents and directories.
 
     Every word must be in the entry. "phrases" stand in quotes, re: takes a regular expression. Fields narrow
-    it down: agent: cwd: model: role: tool: after: before: label: in:said in:tools is:branch is:abandoned
-    is:compacted is:fork file: branch: cost:>1 tokens:>100k. A hit is one line: session, entry, who says it,
-    when, and the text; `branchline show SESSION --at ENTRY` reads the path to it.
+    it down: agent: cwd: model: role: tool: after: before: label: tag: in:said in:tools is:branch is:abandoned
+    is:compacted is:fork is:archived file: path: branch: cost:>1 tokens:>100k. A hit is one
+    line: session, entry, role, age and text; `branchline show SESSION --at ENTRY` reads the path to it.
     """
     if here and directory is not None:
         raise click.UsageError("either --here or --dir, not both")
