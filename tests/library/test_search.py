@@ -182,6 +182,37 @@ def test_a_search_for_an_agent_knows_its_aliases_and_reports_unknown_ones(
     assert "role:nobody is not a common role" in library.search("role:nobody").notes[-1]
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("failure", ["3 failures: İzmir, Aşkale"]),
+        ('"failures izmir"', ["3 failures: İzmir, Aşkale"]),
+        ("re:^3 fail", ["3 failures: İzmir, Aşkale"]),
+        ("izmir askale", ["3 failures: İzmir, Aşkale"]),
+        ("label:works", ["The naïve café is in 東京タワー."]),
+    ],
+)
+def test_words_in_colour_or_with_accents_and_labelled_entries_are_found_either_way(
+    library: SessionLibrary,
+    place: Path,
+    query: str,
+    found: list[str],
+    *,
+    indexed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with talk(place, 2, "The other failure") as session:
+        session.append_message(result("\x1b[1;31m3 failures\x1b[0m: \x1b[32mİzmir\x1b[0m, Aşkale"))
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = library.search(query)
+
+    assert [text for text in entries(hits) if "The other" not in text] == found
+    assert all(hit.snippet.ranges for hit in hits if not query.startswith("label:"))
+
+
 def test_a_snippet_shows_neither_ids_nor_the_tags_around_a_prompt() -> None:
     line = (
         b'{"type":"user","promptId":"8735fbac-d7f5-4c52-8434-7c88bacd6d2a","checksum":"0123456789abcdef",'

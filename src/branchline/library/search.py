@@ -44,7 +44,7 @@ from branchline.views.session_row import SessionRow
 if TYPE_CHECKING:
     from branchline.catalog.documents import Document
     from branchline.context.prices import PriceList
-    from branchline.formats import EntryLog
+    from branchline.formats import EntryLog, LabelState
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
@@ -603,10 +603,15 @@ class _Run:
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
             active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
             self._add_title(row, leaf, title, active_ms)
+        worded = bool(self.words) or worker is not None
         texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
         for document, text, span in zip(documents, texts, spans, strict=True):
             if not _document_allows(self.query.terms, document):
+                continue
+            if not worded and not _is_labelled(
+                self.query.terms, transcript.reading.labels.get(document.entry)
+            ):
                 continue
             if worker is not None and span is None:
                 continue
@@ -784,6 +789,12 @@ def _document_allows(terms: Sequence[Term], document: Document) -> bool:
     return all(any(text in path.lower() for path in document.files) for text in files) and _allows(
         terms, document.role, document.tool_names, document.ms, document.on_path
     )
+
+
+def _is_labelled(terms: Sequence[Term], label: LabelState | None) -> bool:
+    """Whether an entry has the labels of a query without words; with words, a label is one of the session."""
+    wanted = [term.text for term in terms if term.field == "label"]
+    return not wanted or (label is not None and all(text in label.text.lower() for text in wanted))
 
 
 def _session_allows(
