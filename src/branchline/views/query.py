@@ -335,17 +335,25 @@ def _known() -> str:
 
 
 def unknown_fields(query: Query) -> list[str]:
-    """Describe the words that look like a field, and unknown roles, for a search that found nothing."""
+    """Describe text that looks like a field, and unknown roles, for a search that found nothing."""
     roles = {role_name(role) for role in _KNOWN_ROLES}
-    return [
-        f"{term.field}:{term.text} is not a common role; these are {', '.join(_KNOWN_ROLES)}"
-        for term in query.terms
-        if term.field == "role" and role_name(term.text) not in roles
-    ] + [
-        f"{term.text} was searched as text: unknown field {found[1]}:; the fields are {_known()}"
-        for term in query.terms
-        if term.field is None and term.kind == "word" and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
-    ]
+    inside = re.search(rf"\s((?:{'|'.join((*FIELDS, *_ALIASES))}):\S+)", query.pattern or "")
+    swallowed = [] if inside is None else [f"{inside[1]} is part of the pattern; re: must be the whole query"]
+    return (
+        swallowed
+        + [
+            f"{term.field}:{term.text} is not a common role; these are {', '.join(_KNOWN_ROLES)}"
+            for term in query.terms
+            if term.field == "role" and role_name(term.text) not in roles
+        ]
+        + [
+            f"{term.text} was searched as text: unknown field {found[1]}:; the fields are {_known()}"
+            for term in query.terms
+            if term.field is None
+            and term.kind == "word"
+            and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
+        ]
+    )
 
 
 def _pattern(pattern: str) -> Query:

@@ -52,9 +52,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
 @store_option("Only the sessions in STORE.")
 @agent_option
-@click.pass_context
 def search_command(
-    context_: click.Context,
     out: Output,
     words: tuple[str, ...],
     limit: int,
@@ -86,7 +84,7 @@ def search_command(
     if out.json:
         out.result("search", _fields(hits, notes))
     elif open_first and hits:
-        _open(context_, hits[0])
+        _open(out, hits[0], query)
     elif files:
         for path in dict.fromkeys(place.row.path or place.row.key for hit in hits for place in hit.places):
             out.line(paint("path", path))
@@ -172,12 +170,19 @@ def _hit_fields(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _open(context: click.Context, hit: Hit) -> None:
-    from branchline.cli.commands.show import show_command
+def _open(out: Output, hit: Hit, query: str) -> None:
+    from datetime import datetime
 
-    context.invoke(
-        show_command, session=hit.row.path or hit.row.key, at=hit.entry, json=False, plain=False, color=None
-    )
+    from branchline.cli.commands.show import print_path_to
+    from branchline.cli.resolver import resolve_session
+    from branchline.views.query import parse_query
+
+    found = hit.snippet
+    words = parse_query(query, now=datetime.now().astimezone()).words
+    with resolve_session(hit.row.path or hit.row.key, None) as session:
+        print_path_to(
+            out, session, hit.entry, words or [found.text[start:end] for start, end in found.ranges]
+        )
 
 
 def _index_behind() -> None:
