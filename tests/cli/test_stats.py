@@ -94,10 +94,11 @@ def test_a_table_as_csv(run, talk):
 
 
 def test_a_question_in_sql(run, data, talk):
-    assert run("sql", "select title, messages from sessions").stdout.splitlines() == [
-        "title  messages",
-        "Auth refactor  3",
+    assert run("sql", "select title, messages, null as x from sessions").stdout.splitlines() == [
+        "title          messages  x",
+        "Auth refactor         3",
     ]
+    assert data("sql", "select 1 as a, 2 as a")["rows"] == [{"a": 1, "a:2": 2}]
     assert data("sql", "select title from sessions")["rows"] == [{"title": "Auth refactor"}]
     assert run("sql", "select 'a,b' as x", "--csv").stdout == 'x\n"a,b"\n'
     assert "only SELECT" in run("sql", "delete from file", code=2).stderr
