@@ -680,3 +680,28 @@ def test_a_hit_in_a_fork_that_refers_to_its_parent_shows_its_text(tmp_path: Path
 
     assert len(hits) > 5
     assert all(hit.snippet.text for hit in hits)
+
+
+@pytest.mark.parametrize("is_torn", [False, True])
+@pytest.mark.parametrize("keeps_time", [False, True])
+def test_text_that_was_edited_in_place_is_not_found_by_what_it_said_before(
+    place: Path, *, keeps_time: bool, is_torn: bool
+) -> None:
+    """The file keeps its size, its ids and its last bytes, and perhaps its modification time."""
+    with talk(place, 0, "The password is hunter2") as session:
+        for number in range(20):
+            session.append_message(assistant(f"Filler number {number}, so that the end is far away. " * 5))
+    (path,) = place.glob("*.jsonl")
+    if is_torn:
+        path.write_bytes(path.read_bytes() + b'{"type":"message","id":"torn')
+    library = SessionLibrary(place)
+    assert library.search("hunter2")
+    before = path.stat()
+
+    with path.open("r+b") as file:
+        file.write(path.read_bytes().replace(b"hunter2", b"xxxxxx9"))
+    if keeps_time:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert not library.search("hunter2")
+    assert library.search("xxxxxx9")

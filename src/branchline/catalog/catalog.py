@@ -237,7 +237,10 @@ class Catalog:
             if moved is None or not gone([moved[1]]) or self.excludes(path):
                 return None
             self.connection.execute("UPDATE OR IGNORE file SET path = ? WHERE id = ?", (path, moved[0]))
-            return self.files([path]).get(path)
+            known = self.files([path]).get(path)
+        if known is None or known.modified_ns != stamp.modified_ns:
+            return known
+        return msgspec.structs.replace(known, changed_ns=stamp.changed_ns)  # moving a file sets this time
 
     def forget(self, paths: Iterable[str]) -> int:
         """Drop files and return how many were known."""
