@@ -173,8 +173,19 @@ def test_the_statistics_are_drawn_on_the_server(viewer):
     assert viewer.get("/statistics?weeks=5").status == 400
 
 
+def test_a_table_of_hits_says_how_many_more_there_are(viewer, sessions, monkeypatch):
+    monkeypatch.setattr(session_table, "_MOST_HITS", 1)
+
+    some = viewer.get("/api/sessions?q=in:said").json
+    one = viewer.get("/api/sessions?q=fuse").json
+
+    assert len(some["rows"]) == 1
+    assert some["notes"][0].startswith("the best 1 of ")
+    assert one["notes"] == []
+
+
 def test_an_unknown_cost_is_not_shown_as_zero(viewer, sessions):
-    for old in sessions.iterdir():
+    for old in sessions.glob("*.jsonl"):
         old.unlink()
     today = date.today().isoformat().encode()
     (sessions / "s.jsonl").write_bytes(claude_answer("nobody-knows").replace(b"2026-01-05", today))
