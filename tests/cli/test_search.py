@@ -276,3 +276,15 @@ def test_an_argument_that_is_not_utf_8_gets_a_sentence(run: Run, words: tuple[st
 
     assert "'half\\udcff' is not valid UTF-8" in told
     assert "codec" not in told
+
+
+def test_an_unreadable_file_does_not_end_the_indexing_and_is_reported(
+    run: Run, data, write_session, line
+) -> None:
+    write_session("garbage", header=False, name="bad.jsonl")
+    write_session(line("a", None, "user", "The lighthouse is dark"))
+
+    done = run("index", "--dir", ".")
+
+    assert "1 file could not be read" in done.stderr
+    assert data("search", "lighthouse", "--dir", ".")["total"] == 1
