@@ -705,3 +705,17 @@ def test_text_that_was_edited_in_place_is_not_found_by_what_it_said_before(
 
     assert not library.search("hunter2")
     assert library.search("xxxxxx9")
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_text_on_a_line_with_several_entries_is_found_in_its_own_entry(
+    place: Path, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.mkdir(exist_ok=True)
+    shutil.copy(CORPUS / "gemini/tmp/acme/chats/session-2026-03-04T05-08-9e313111.jsonl", place)
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = SessionLibrary(place).search('"o such fi"')
+
+    assert [hit.entry for hit in hits] == ["g2:c2"]

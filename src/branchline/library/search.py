@@ -541,12 +541,21 @@ class _Run:
                 data = read(0, row.size)
         except Exception:  # noqa: BLE001  deleted meanwhile
             return
+        if path.endswith(".jsonl") and not all(_begins_line(data, one) for one in documents):
+            # The session begins in another file, whose bytes are counted first.
+            texts_of = self._texts_of(row)
+            yield from ((each, [texts_of.get(each.position, "")]) for each in documents)
+            return
         if not may_hold(self.words, data):
             return
         format_ = format_named(row.format)
+        whole: dict[int, str] | None = None
         for each in _documents_with(data, documents, needles(max(self.words, key=len))):
-            line = data[each.offset : each.offset + each.length]
-            yield each, entry_texts(format_, line, self.column)
+            texts = entry_texts(format_, data[each.offset : each.offset + each.length], self.column)
+            if len(texts) != 1:  # several entries, or one that only the lines around it explain
+                whole = self._texts_of(row) if whole is None else whole
+                texts = [whole.get(each.position, "")]
+            yield each, texts
 
     def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
@@ -710,11 +719,16 @@ def _few_per_session(groups: Iterable[RankedEntry], later: list[RankedEntry]) ->
             later.append(one)
 
 
+def _begins_line(data: bytes, one: Candidate) -> bool:
+    return one.offset == 0 or data[one.offset - 1 : one.offset] == b"\n"
+
+
 def _documents_with(
     data: bytes, documents: Sequence[Candidate], wanted: Sequence[bytes]
 ) -> Iterator[Candidate]:
     """Yield the documents whose lines contain one of these byte strings, each once."""
     lowered = data.lower()
+    documents = sorted(documents, key=lambda one: one.offset)  # a record may replace an earlier one
     starts = [one.offset for one in documents]
     seen: set[int] = set()
     for needle in wanted:
