@@ -193,3 +193,11 @@ def test_the_roles_that_lines_show_are_those_of_the_field():
     names = ["answer", "prompt", "result", "bash"]
 
     assert [role_name(name) for name in names] == ["assistant", "user", "toolresult", "bashexecution"]
+
+
+@pytest.mark.parametrize("start", ["", "re:", "file:"])
+def test_a_query_that_is_too_long_says_so(start):
+    query = parse_query(start + "x" * 100_000, now=NOW)
+
+    assert "characters is too long; use at most 10,000" in (query.problem or "")
+    assert parse_query(start + "x" * 9_000, now=NOW).problem is None

@@ -57,6 +57,7 @@ _TOKEN = re.compile(
 )
 _RANK = 1_000_000.0
 _MOST_TERMS = 200
+_LONGEST = 10_000
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
@@ -271,6 +272,8 @@ def role_name(name: str) -> str:
 def parse_query(text: str, *, now: datetime) -> Query:
     """Parse a query. ``today``, ``7d`` and dates without a zone are relative to ``now``."""
     text = text.strip()
+    if len(text) > _LONGEST:
+        return Query(problem=f"a query of {len(text):,} characters is too long; use at most {_LONGEST:,}")
     if text.lower().startswith("re:"):
         return _pattern(text[3:])
     if text.count('"') % 2:
