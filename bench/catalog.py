@@ -228,7 +228,7 @@ def _statistics(scratch: Path) -> Iterator[Row]:
                 entry = (number, file, f"{number:08x}", position, model, ms, number)
                 run(
                     "INSERT INTO doc VALUES"
-                    " (?, ?, ?, ?, 0, 9, 'message', 'assistant', 'bash', ?, ?, 1, ?, 1, 0)",
+                    " (?, ?, ?, ?, 0, 9, 'message', 'assistant', 'bash', ?, ?, 1, ?, 1, 0, 0, 1)",
                     entry,
                 )
                 cost = 0.01 if file % 2 else None

@@ -306,3 +306,14 @@ def test_a_copy_counts_once_and_goes_on_counting_when_its_original_is_gone(tmp_p
         one = catalog.connection.execute(count).fetchone()
     assert both == (8, 4)
     assert one == (4, 4)
+
+
+def test_deleting_the_catalog_deletes_those_of_earlier_releases(tmp_path: Path, cache: Path) -> None:
+    library = fill(tmp_path / "sessions", 1)
+    library.update_index()
+    (cache / "catalog-9.db").write_bytes(b"the words of my sessions")
+    (cache / "catalog-9.db-wal").write_bytes(b"")
+
+    Catalog.delete()
+
+    assert not list(cache.glob("catalog-*"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from branchline import Session
 from branchline.library import text_index
 from cli.conftest import Run, entry_line
 
@@ -109,6 +110,28 @@ def test_open_reads_the_path_to_the_best_hit_on_its_branch(run: Run, talk: str) 
 
     assert "Then what?" in done.stdout
     assert "And the tests?" not in done.stdout
+
+
+def test_open_shows_the_hit_in_full_with_its_matches_marked(run: Run, tmp_path: Path) -> None:
+    with Session.create(tmp_path, directory=tmp_path) as session:
+        session.append_message("Build it")
+        call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "make"}}
+        session.append_message({"role": "assistant", "content": [call]})
+        text = {"type": "text", "text": "first\nno rule for zinc"}
+        session.append_message(
+            {"role": "toolResult", "toolCallId": "c", "toolName": "bash", "content": [text]}
+        )
+
+    words = run("search", "zinc", "--dir", str(tmp_path), "--open", "--color", "always").stdout
+    pattern = run("search", "re:z.nc", "--dir", str(tmp_path), "--open", "--color", "always").stdout
+
+    assert "no rule for \x1b[7mzinc\x1b[0m" in words
+    assert "no rule for \x1b[7mzinc\x1b[0m" in pattern
+    assert "no rule for zinc" in run("search", "zinc", "--dir", str(tmp_path), "--open", "--plain").stdout
+
+
+def test_a_field_after_a_pattern_is_reported_as_part_of_it(run: Run, talk: str) -> None:
+    assert "role:user is part of the pattern" in run("search", "re:Then", "role:user").stderr
 
 
 def test_here_leaves_out_the_sessions_of_other_directories(
@@ -253,3 +276,15 @@ def test_an_argument_that_is_not_utf_8_gets_a_sentence(run: Run, words: tuple[st
 
     assert "'half\\udcff' is not valid UTF-8" in told
     assert "codec" not in told
+
+
+def test_an_unreadable_file_does_not_end_the_indexing_and_is_reported(
+    run: Run, data, write_session, line
+) -> None:
+    write_session("garbage", header=False, name="bad.jsonl")
+    write_session(line("a", None, "user", "The lighthouse is dark"))
+
+    done = run("index", "--dir", ".")
+
+    assert "1 file could not be read" in done.stderr
+    assert data("search", "lighthouse", "--dir", ".")["total"] == 1

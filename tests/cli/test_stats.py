@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from library.test_statistics import claude_answer
+
 
 def test_an_overview_of_this_directory(run, talk):
     result = run("stats")
@@ -61,6 +63,10 @@ def test_nothing_to_count_is_told(run, talk):
     ("options", "words"),
     [
         (["--since", "soon"], "--since: 'soon' is not a valid date"),
+        (
+            ["--since", "2026-11-20", "--until", "2026-11-01"],
+            "--since 2026-11-20 is after --until 2026-11-01",
+        ),
         (["--by", "mood"], "is not one of"),
         (["--all", "--dir", "."], "either --all or --dir"),
     ],
@@ -88,10 +94,22 @@ def test_a_table_as_csv(run, talk):
 
 
 def test_a_question_in_sql(run, data, talk):
-    assert run("sql", "select title, messages from sessions").stdout.splitlines() == [
-        "title  messages",
-        "Auth refactor  3",
+    assert run("sql", "select title, messages, null as x from sessions").stdout.splitlines() == [
+        "title          messages  x",
+        "Auth refactor         3",
     ]
+    assert data("sql", "select 1 as a, 2 as a")["rows"] == [{"a": 1, "a:2": 2}]
     assert data("sql", "select title from sessions")["rows"] == [{"title": "Auth refactor"}]
     assert run("sql", "select 'a,b' as x", "--csv").stdout == 'x\n"a,b"\n'
     assert "only SELECT" in run("sql", "delete from file", code=2).stderr
+
+
+def test_an_unknown_cost_is_null_in_json_and_empty_in_csv(run, data, world):
+    (world / "s.jsonl").write_bytes(claude_answer("nobody-knows"))
+
+    result = data("stats", "--dir", ".", "--by", "model")
+    head, row = run("stats", "--dir", ".", "--by", "model", "--csv").stdout.splitlines()
+
+    assert [result["total"]["cost"], result["groups"][0]["figures"]["cost"]] == [None, None]
+    assert result["by"]["day"][0]["figures"]["unpriced"] == 200_000
+    assert dict(zip(head.split(","), row.split(","), strict=True))["cost"] == ""

@@ -517,3 +517,19 @@ def test_former_names_of_folders_are_looked_into(tmp_path):
 
     assert "old" in {row.key for row in listing}
     assert folder(home, "oh-my-pi", str(tmp_path / "code")).name == "-code"
+
+
+def test_sql_has_the_earlier_parts_of_sessions_whatever_ran_before(shared_home, tmp_path, monkeypatch):
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "index"))
+    library = discovery(shared_home, all_projects=True)
+    statement = "select path from sessions order by path"
+
+    alone = library.sql(statement)
+    with library.statistics():
+        pass
+    after = library.sql(statement)
+    monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    scanned = library.sql(statement)
+
+    assert (str(shared_home.earlier["codex"][0]),) in alone.rows
+    assert alone.rows == after.rows == scanned.rows

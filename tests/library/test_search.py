@@ -133,6 +133,86 @@ def test_the_same_entries_are_found_with_and_without_an_index(
         assert all("cannot be used" in note for note in hits.notes)
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(
+    ("query", "roles"),
+    [
+        ("in:said", {"user", "assistant"}),
+        ("in:tools", {"assistant", "toolResult"}),
+        ("after:2000-01-01", {"user", "assistant", "toolResult"}),
+    ],
+)
+def test_a_query_without_words_finds_entries_with_text_in_its_column(
+    library: SessionLibrary,
+    place: Path,
+    query: str,
+    roles: set[str],
+    *,
+    indexed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with talk(place, 2, "A third talk") as session:
+        session.append_message({**call("bash"), "content": []})
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = library.search(query, limit=100)
+
+    assert {hit.role for hit in hits} == roles
+    assert all(hit.snippet.text.strip() for hit in hits)
+    calls = [hit for hit in hits if hit.role == "assistant" and hit.tool]
+    assert bool(calls) == (query != "in:said")
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_search_for_an_agent_knows_its_aliases_and_reports_unknown_ones(
+    tmp_path: Path, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Session.create(str(tmp_path)) as session:
+        session.append_message(user("Why does parseQuery fail?"))
+        session.append_message(assistant("It reads too far."))
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+    library = SessionLibrary.everywhere()
+
+    assert library.search("agent:native parsequery")
+    assert not library.search("agent:pi parsequery")
+    assert "unknown agent 'codxe'; did you mean 'codex'" in library.search("agent:codxe").notes[-1]
+    assert "role:nobody is not a common role" in library.search("role:nobody").notes[-1]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("failure", ["3 failures: İzmir, Aşkale"]),
+        ('"failures izmir"', ["3 failures: İzmir, Aşkale"]),
+        ("re:^3 fail", ["3 failures: İzmir, Aşkale"]),
+        ("izmir askale", ["3 failures: İzmir, Aşkale"]),
+        ("label:works", ["The naïve café is in 東京タワー."]),
+    ],
+)
+def test_words_in_colour_or_with_accents_and_labelled_entries_are_found_either_way(
+    library: SessionLibrary,
+    place: Path,
+    query: str,
+    found: list[str],
+    *,
+    indexed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with talk(place, 2, "The other failure") as session:
+        session.append_message(result("\x1b[1;31m3 failures\x1b[0m: \x1b[32mİzmir\x1b[0m, Aşkale"))
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = library.search(query)
+
+    assert [text for text in entries(hits) if "The other" not in text] == found
+    assert all(hit.snippet.ranges for hit in hits if not query.startswith("label:"))
+
+
 def test_a_snippet_shows_neither_ids_nor_the_tags_around_a_prompt() -> None:
     line = (
         b'{"type":"user","promptId":"8735fbac-d7f5-4c52-8434-7c88bacd6d2a","checksum":"0123456789abcdef",'
@@ -600,3 +680,42 @@ def test_a_hit_in_a_fork_that_refers_to_its_parent_shows_its_text(tmp_path: Path
 
     assert len(hits) > 5
     assert all(hit.snippet.text for hit in hits)
+
+
+@pytest.mark.parametrize("is_torn", [False, True])
+@pytest.mark.parametrize("keeps_time", [False, True])
+def test_text_that_was_edited_in_place_is_not_found_by_what_it_said_before(
+    place: Path, *, keeps_time: bool, is_torn: bool
+) -> None:
+    """The file keeps its size, its ids and its last bytes, and perhaps its modification time."""
+    with talk(place, 0, "The password is hunter2") as session:
+        for number in range(20):
+            session.append_message(assistant(f"Filler number {number}, so that the end is far away. " * 5))
+    (path,) = place.glob("*.jsonl")
+    if is_torn:
+        path.write_bytes(path.read_bytes() + b'{"type":"message","id":"torn')
+    library = SessionLibrary(place)
+    assert library.search("hunter2")
+    before = path.stat()
+
+    with path.open("r+b") as file:
+        file.write(path.read_bytes().replace(b"hunter2", b"xxxxxx9"))
+    if keeps_time:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert not library.search("hunter2")
+    assert library.search("xxxxxx9")
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_text_on_a_line_with_several_entries_is_found_in_its_own_entry(
+    place: Path, *, indexed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.mkdir(exist_ok=True)
+    shutil.copy(CORPUS / "gemini/tmp/acme/chats/session-2026-03-04T05-08-9e313111.jsonl", place)
+    if not indexed:
+        monkeypatch.setenv("BRANCHLINE_INDEX", "off")
+
+    hits = SessionLibrary(place).search('"o such fi"')
+
+    assert [hit.entry for hit in hits] == ["g2:c2"]

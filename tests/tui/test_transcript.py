@@ -48,6 +48,21 @@ def test_words_are_markdown_thoughts_and_results_are_folded_and_open_with_enter(
     drive(app_on(path.parent), told, (90, 40))
 
 
+def test_a_match_inside_a_folded_part_is_shown_and_folded_again_at_the_next_one(path: Path) -> None:
+    async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
+        await press(pilot, "=401 == 200")
+        await settle(pilot)
+        await press(pilot, "enter")
+        await settle(pilot)
+        text = screen(app)
+        assert "▾ bash    pytest" in text
+        assert "assert 401 == 200" in text
+        await press(pilot, "ctrl+u", "=first look")
+        assert "▸ bash    pytest" in screen(app)
+
+    drive(app_on(path.parent), told, (90, 40))
+
+
 def test_jumps_go_to_prompts_errors_labels_and_words(path: Path) -> None:
     async def told(app: BranchlineApp, pilot: Pilot[int]) -> None:
         await press(pilot, "alt+t", "right", "home", "ctrl+down")

@@ -164,6 +164,15 @@ def test_the_largest_model_of_a_day_stands_at_the_bottom_of_its_column_in_a_shad
     assert drawn == ["heat4"] * 3 + ["heat3"] * 2  # 3 of 5 dollars in eight rows, two thirds of them for opus
 
 
+def test_the_total_of_the_statistics_is_marked_where_it_is_estimated_or_unknown():
+    def first_line(**figures: float) -> str:
+        total = StatsTotals(sessions=1, messages=2, tokens=9, **figures)
+        return line_text(statistics_lines(StatisticsData(total=total), 120, today=date(2026, 3, 4))[0])
+
+    assert first_line(cost=2, estimated=1, unpriced=3).startswith(" ≈$2.00+ ")
+    assert first_line(unpriced=9).startswith(" unknown ")
+
+
 def test_without_anything_said_the_statistics_say_so():
     assert "No messages yet" in line_text(
         statistics_lines(StatisticsData(total=StatsTotals()), 80, today=date(2026, 3, 4))[0]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchline.views.fuzzy import fuzzy_score
-from branchline.views.query import FIELDS, Query, SearchFields, parse_query
+from branchline.views.query import FIELDS, Query, SearchFields, parse_query, role_name
 
 NOW = datetime(2026, 1, 21, 12, tzinfo=UTC)
 DAY = 86_400_000
@@ -164,3 +164,40 @@ def test_an_agent_is_found_by_the_names_people_know_it_by():
 
     assert parse_query("agent:omp", now=NOW).match(theirs).found
     assert not parse_query("agent:claude", now=NOW).match(theirs).found
+
+
+def test_the_whole_name_of_an_agent_is_no_part_of_another():
+    """``agent:pi`` leaves out Copilot and oh-my-pi; a part of a name finds all that have it."""
+    pi, copilot = parse_query("agent:pi", now=NOW), face(agent="copilot")
+
+    assert pi.match(face(agent="pi")).found
+    assert not pi.match(copilot).found
+    assert not pi.match(face(agent="oh-my-pi")).found
+    assert parse_query("agent:pilot", now=NOW).match(copilot).found
+
+
+def test_fields_may_be_written_in_capitals():
+    query = parse_query("Role:USER Is:Branch Path:src error:x", now=NOW)
+
+    assert [(term.field, term.text) for term in query.terms] == [
+        ("role", "user"),
+        ("is", "branch"),
+        ("file", "src"),
+        (None, "error:x"),
+    ]
+    assert parse_query("Dir:shop", now=NOW).problem is not None
+    assert parse_query("File: auth.py", now=NOW).words == ("file:", "auth.py")
+
+
+def test_the_roles_that_lines_show_are_those_of_the_field():
+    names = ["answer", "prompt", "result", "bash"]
+
+    assert [role_name(name) for name in names] == ["assistant", "user", "toolresult", "bashexecution"]
+
+
+@pytest.mark.parametrize("start", ["", "re:", "file:"])
+def test_a_query_that_is_too_long_says_so(start):
+    query = parse_query(start + "x" * 100_000, now=NOW)
+
+    assert "characters is too long; use at most 10,000" in (query.problem or "")
+    assert parse_query(start + "x" * 9_000, now=NOW).problem is None

@@ -15,6 +15,7 @@ from branchline.views.hits import make_snippet
 from branchline.web import session_table
 from branchline.web.live import follow
 from branchline.web.viewed import ViewedLibrary
+from library.test_statistics import claude_answer
 from stores.postgres_server import postgres_address, postgres_dsn  # noqa: F401  fixtures
 from web.kit import Viewer
 
@@ -170,6 +171,29 @@ def test_the_statistics_are_drawn_on_the_server(viewer):
     assert "Sessions" in page
     assert 'style="' not in page
     assert viewer.get("/statistics?weeks=5").status == 400
+
+
+def test_a_table_of_hits_says_how_many_more_there_are(viewer, sessions, monkeypatch):
+    monkeypatch.setattr(session_table, "_MOST_HITS", 1)
+
+    some = viewer.get("/api/sessions?q=in:said").json
+    one = viewer.get("/api/sessions?q=fuse").json
+
+    assert len(some["rows"]) == 1
+    assert some["notes"][0].startswith("the best 1 of ")
+    assert one["notes"] == []
+
+
+def test_an_unknown_cost_is_not_shown_as_zero(viewer, sessions):
+    for old in sessions.glob("*.jsonl"):
+        old.unlink()
+    today = date.today().isoformat().encode()
+    (sessions / "s.jsonl").write_bytes(claude_answer("nobody-knows").replace(b"2026-01-05", today))
+
+    page = viewer.get("/statistics?weeks=4").text
+
+    assert ">unknown</dd>" in page
+    assert "$0" not in page
 
 
 def test_the_statistics_open_with_the_shortest_period_that_holds_everything(viewer, sessions):

@@ -251,8 +251,12 @@ def _conditions(query: Query) -> tuple[list[str], list[Any]]:
                     " AND label.text LIKE ? ESCAPE '\\')"
                 )
                 values.append(_like(term.text))
+            case "in" if not worded:
+                conditions.append(f"doc.{term.text}")
             case _:
                 pass
+    if not worded:
+        conditions.append("(doc.said OR doc.tools)")
     return conditions, values
 
 

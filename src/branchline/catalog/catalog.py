@@ -237,7 +237,10 @@ class Catalog:
             if moved is None or not gone([moved[1]]) or self.excludes(path):
                 return None
             self.connection.execute("UPDATE OR IGNORE file SET path = ? WHERE id = ?", (path, moved[0]))
-            return self.files([path]).get(path)
+            known = self.files([path]).get(path)
+        if known is None or known.modified_ns != stamp.modified_ns:
+            return known
+        return msgspec.structs.replace(known, changed_ns=stamp.changed_ns)  # moving a file sets this time
 
     def forget(self, paths: Iterable[str]) -> int:
         """Drop files and return how many were known."""
@@ -349,7 +352,7 @@ class Catalog:
         documents = text.documents
         counted = self._counted(documents)
         many(
-            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     number,
@@ -367,6 +370,8 @@ class Catalog:
                     one.mark,
                     count,
                     one.failed,
+                    _has_text(one.said),
+                    _has_text(one.tools),
                 )
                 for number, (one, count) in enumerate(zip(documents, counted, strict=True), first)
             ],
@@ -540,6 +545,10 @@ def _fields(update: FileUpdate, text: TextUpdate | None) -> dict[str, Any]:
     if text is not None:
         fields |= {"git_branch": _clean(text.git_branch), "traits": " ".join(sorted(text.traits))}
     return fields
+
+
+def _has_text(text: str) -> bool:
+    return text != "" and not text.isspace()
 
 
 def _prepared(text: TextUpdate | None) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _PAGE = 16 << 10
@@ -70,7 +70,7 @@ CREATE TABLE doc (
     offset INTEGER NOT NULL, length INTEGER NOT NULL,
     type TEXT NOT NULL, role TEXT NOT NULL, tool TEXT NOT NULL, model TEXT NOT NULL,
     ms INTEGER, on_path INTEGER NOT NULL, mark INTEGER NOT NULL, counted INTEGER NOT NULL,
-    failed INTEGER NOT NULL
+    failed INTEGER NOT NULL, said INTEGER NOT NULL, tools INTEGER NOT NULL
 );
 CREATE INDEX doc_file ON doc (file, position);
 CREATE INDEX doc_mark ON doc (mark);
@@ -304,8 +304,7 @@ def _create(connection: sqlite3.Connection, path: str) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
-    for version in range(1, SCHEMA_VERSION):  # of earlier releases; nothing reads them any more
-        delete_files(os.path.join(os.path.dirname(path), f"catalog-{version}.db"))
+    _delete_earlier(os.path.dirname(path))
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -324,8 +323,15 @@ def in_memory() -> sqlite3.Connection:
 
 
 def delete_database(directory: str) -> None:
-    """Delete the catalog. Processes that have it open continue with the deleted one."""
+    """Delete the catalog, and those of earlier releases. Processes that have it open keep the deleted one."""
     delete_files(database_path(directory))
+    _delete_earlier(directory)
+
+
+def _delete_earlier(directory: str) -> None:
+    """Delete the catalogs of earlier releases, which nothing reads any more."""
+    for version in range(1, SCHEMA_VERSION):
+        delete_files(os.path.join(directory, f"catalog-{version}.db"))
 
 
 def delete_files(path: str) -> None:

@@ -1,7 +1,7 @@
 """The text of a session as documents, one for each message, with its usage.
 
-``said`` is the text of users and models; ``tools`` is the input and output of tools. Everything in a file
-counts, on any branch.
+``said`` is the text of users and models; ``tools`` is the input and output of tools, both without the escape
+sequences of terminals: a word in colour is the same word. Everything in a file counts, on any branch.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from branchline.entries import (
 from branchline.formats import ByteRange, EntryLog, EntryText, FormatReader
 from branchline.formats.entry_text import files_in, strings_in
 from branchline.tree import ROOT
+from branchline.views.text import without_escapes
 from branchline.views.tool_calls import calls_of
 
 __all__ = [
@@ -126,8 +127,8 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
             active is None or position in active,
             _hash(f"{key}\n{time or session}\n{text.role}"),
             -2 if position < skipped else -1 if not time and position < inherited else 0,
-            text.said[:_LONGEST_TEXT],
-            text.tools[:_LONGEST_TEXT],
+            without_escapes(text.said[:_LONGEST_TEXT]),
+            without_escapes(text.tools[:_LONGEST_TEXT]),
             text.tool_names,
             text.files,
             text.model,

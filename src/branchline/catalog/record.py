@@ -78,9 +78,13 @@ class CatalogFile(msgspec.Struct, frozen=True):
         """Whether all text of the record is in the index."""
         return self.indexed == self.consumed
 
-    def is_extended_by(self, read: Read, size: int) -> bool:
-        """Return whether the file only grew since it was read."""
-        return self.tail != b"" and size >= self.consumed and tail_hash(read, self.consumed) == self.tail
+    def is_extended_by(self, read: Read, stamp: FileStamp) -> bool:
+        """Return whether the file is the same, or only grew, since it was read.
+
+        Another stamp without growth is that of a file that may have been edited in place.
+        """
+        grew = stamp.size > self.size or stamp == self.stamp
+        return grew and self.tail != b"" and tail_hash(read, self.consumed) == self.tail
 
     def decoded(self) -> FileRecord:
         """Return the record."""

@@ -11,7 +11,7 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from branchline.cli.streams import write_bytes
@@ -122,12 +122,16 @@ class Output:
     def _put(self, text: str) -> None:
         self._emit((text.translate(_ASCII) if self.ascii else text) + "\n")
 
-    def text(self, text: str, *, indent: str = "", role: StyleRole = "plain") -> None:
-        """Write text; on a terminal long lines are wrapped between words."""
+    def text(
+        self, text: str, *, indent: str = "", role: StyleRole = "plain", words: Sequence[str] = ()
+    ) -> None:
+        """Write text, with ``words`` marked; on a terminal long lines are wrapped between words."""
         room = None if self.columns is None else self.columns - len(indent)
         parts: list[str] = []
         for line in safe(text).split("\n"):
-            parts += [indent + self._styled(part, role) if part else "" for part in _broken(line, room)]
+            parts += [
+                indent + self._marked(part, role, words) if part else "" for part in _broken(line, room)
+            ]
             if len(parts) >= _TOGETHER:  # one system call for many lines
                 self._put("\n".join(parts))
                 parts.clear()
@@ -177,6 +181,15 @@ class Output:
             self._pager, held, _held = None, _held, None
             for text in held or ():
                 remark(text)
+
+    def _marked(self, text: str, role: StyleRole, words: Sequence[str]) -> str:
+        if not words or not self.colored:
+            return self._styled(text, role)
+        from branchline.views.hits import find_ranges
+        from branchline.views.spans import marked_line
+
+        line = marked_line(text, find_ranges(text, words), role, "match")
+        return "".join(self._styled(part, role_of_part) for part, role_of_part in line)
 
     def _styled(self, text: str, role: StyleRole) -> str:
         codes = self._codes.get(role)

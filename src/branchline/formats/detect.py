@@ -208,10 +208,11 @@ AGENT_ALIASES: Mapping[str, str] = {
 def agent_name(name: str) -> str:
     """Return the canonical name of an agent, for a name or alias."""
     lowered = name.strip().lower()
-    return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in _names() else name)
+    return AGENT_ALIASES.get(lowered.replace("_", "-"), lowered if lowered in builtin_agents() else name)
 
 
-def _names() -> frozenset[str]:
+def builtin_agents() -> frozenset[str]:
+    """Return the names of the agents whose sessions are read without plugins."""
     return frozenset({PI.name, "branchline", *(program.name for program in BUILTIN_FORMATS)})
 
 

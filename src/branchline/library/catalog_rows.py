@@ -139,7 +139,7 @@ def file_update(
     base, start = -1, 0
     if known is not None and not seen.is_packed and known.indexed >= 0:
         same = transcript is not None and shape_hash(transcript.tree, known.entries) == known.shape
-        if same and known.is_extended_by(seen.read, stored.size):
+        if same and known.is_extended_by(seen.read, stored.stamp):
             base, start = known.id, known.entries
     elif known is not None and known.stamp == stored.stamp:
         base = known.id

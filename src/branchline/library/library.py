@@ -548,16 +548,18 @@ class SessionLibrary(LibraryShortcuts):
         from branchline.catalog.sql import ask  # noqa: PLC0415  as above
         from branchline.library.text_index import index_text, stale_files  # noqa: PLC0415  as above
 
+        scanner, earlier = self._scanner, self._scanner.earlier_parts()  # as in the statistics
         try:
             self.update_index()
             with self._open_catalog() as catalog:
+                known = catalog.files([path for file in earlier if (path := file.path)])
+                index_text(scanner, stale_files(scanner, earlier, known, catalog), catalog)
                 return ask(catalog, statement, seconds=seconds)
         except CatalogUnavailable as problem:
             note = f"the index cannot be used, so every session was read: {problem}"
+        files = [*scanner.scan()[0], *earlier]
         with Catalog.in_memory() as catalog:
-            index_text(
-                self._scanner, stale_files(self._scanner, self._scanner.scan()[0], {}, catalog), catalog
-            )
+            index_text(scanner, stale_files(scanner, files, {}, catalog), catalog)
             return ask(catalog, statement, seconds=seconds)._replace(note=note)
 
     # -- trash ----------------------------------------------------------------------------------------

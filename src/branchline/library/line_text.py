@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from branchline.entries import json_codec
+from branchline.views.text import without_escapes
 
 if TYPE_CHECKING:
     from branchline.formats import Format
@@ -69,7 +70,9 @@ _WRAPPED = r"\s*<([\w-]+)(?:\s[^<>]*)?>(.*)</\1>\s*"
 
 def column_text(said: str, tools: str, column: str | None) -> str:
     """Return what an entry says, what its tools read and wrote, or both."""
-    return f"{said}\n{tools}" if column is None else said if column == "said" else tools
+    if column is None:
+        return f"{said}\n{tools}" if said and tools else said or tools
+    return said if column == "said" else tools
 
 
 def entry_texts(format_: Format, line: bytes, column: str | None = None) -> list[str]:
@@ -104,7 +107,7 @@ def line_texts(line: bytes, column: str | None = None) -> list[str]:
         one = waiting.pop()
         if isinstance(one, str):
             if not re.fullmatch(_ID, one):
-                found.append(_unwrapped(one))
+                found.append(without_escapes(_unwrapped(one)))
         elif isinstance(one, dict):
             waiting += reversed(
                 [

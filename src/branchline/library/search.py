@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from branchline import places
 from branchline.catalog import Catalog, CatalogUnavailable
 from branchline.catalog.candidates import (
     Candidate,
@@ -43,7 +44,7 @@ from branchline.views.session_row import SessionRow
 if TYPE_CHECKING:
     from branchline.catalog.documents import Document
     from branchline.context.prices import PriceList
-    from branchline.formats import EntryLog
+    from branchline.formats import EntryLog, LabelState
     from branchline.library.annotations import Annotations
     from branchline.library.regex_worker import RegexWorker
 
@@ -540,12 +541,21 @@ class _Run:
                 data = read(0, row.size)
         except Exception:  # noqa: BLE001  deleted meanwhile
             return
+        if path.endswith(".jsonl") and not all(_begins_line(data, one) for one in documents):
+            # The session begins in another file, whose bytes are counted first.
+            texts_of = self._texts_of(row)
+            yield from ((each, [texts_of.get(each.position, "")]) for each in documents)
+            return
         if not may_hold(self.words, data):
             return
         format_ = format_named(row.format)
+        whole: dict[int, str] | None = None
         for each in _documents_with(data, documents, needles(max(self.words, key=len))):
-            line = data[each.offset : each.offset + each.length]
-            yield each, entry_texts(format_, line, self.column)
+            texts = entry_texts(format_, data[each.offset : each.offset + each.length], self.column)
+            if len(texts) != 1:  # several entries, or one that only the lines around it explain
+                whole = self._texts_of(row) if whole is None else whole
+                texts = [whole.get(each.position, "")]
+            yield each, texts
 
     def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)
@@ -602,10 +612,15 @@ class _Run:
         if leaf is not None and self.title_words and all(word in title.lower() for word in self.title_words):
             active_ms = row.modified_ms if row.last_activity_ms is None else row.last_activity_ms
             self._add_title(row, leaf, title, active_ms)
+        worded = bool(self.words) or worker is not None
         texts = [column_text(one.said, one.tools, self.column) for one in documents]
         spans: Sequence[_Span | None] = [None] * len(texts) if worker is None else worker.spans(texts)
         for document, text, span in zip(documents, texts, spans, strict=True):
             if not _document_allows(self.query.terms, document):
+                continue
+            if not worded and not _is_labelled(
+                self.query.terms, transcript.reading.labels.get(document.entry)
+            ):
                 continue
             if worker is not None and span is None:
                 continue
@@ -662,7 +677,7 @@ class _Run:
         if self.ended:
             self.notes.append(self.ended)
         if not hits:
-            self.notes += unknown_fields(self.query)
+            self.notes += [*_unknown_agents(self.query), *unknown_fields(self.query)]
         return Hits(
             hits,
             total=max(total, len(hits)),
@@ -704,11 +719,16 @@ def _few_per_session(groups: Iterable[RankedEntry], later: list[RankedEntry]) ->
             later.append(one)
 
 
+def _begins_line(data: bytes, one: Candidate) -> bool:
+    return one.offset == 0 or data[one.offset - 1 : one.offset] == b"\n"
+
+
 def _documents_with(
     data: bytes, documents: Sequence[Candidate], wanted: Sequence[bytes]
 ) -> Iterator[Candidate]:
     """Yield the documents whose lines contain one of these byte strings, each once."""
     lowered = data.lower()
+    documents = sorted(documents, key=lambda one: one.offset)  # a record may replace an earlier one
     starts = [one.offset for one in documents]
     seen: set[int] = set()
     for needle in wanted:
@@ -727,6 +747,15 @@ def _documents_with(
             at = lowered.find(needle, end)
 
 
+def _unknown_agents(query: Query) -> Iterator[str]:
+    for term in query.terms:
+        if term.field == "agent" and not any(map(term.names_agent, places.agent_names())):
+            try:
+                places.known_agent(term.text)
+            except ValueError as problem:
+                yield str(problem)
+
+
 def _is_about_row(term: Term) -> bool:
     """Whether a row alone decides a term."""
     return term.field in ("agent", "cwd", "tag") or (term.field == "is" and term.text == "archived")
@@ -736,7 +765,7 @@ def _is_named(terms: Sequence[Term], row: SessionRow) -> bool:
     for term in terms:
         match term.field:
             case "agent":
-                hit = term.text in (row.agent or row.format or "").lower()
+                hit = term.names_agent((row.agent or row.format or "").lower())
             case "cwd":
                 hit = term.text in (row.cwd or "").lower()
             case "tag":
@@ -774,6 +803,12 @@ def _document_allows(terms: Sequence[Term], document: Document) -> bool:
     return all(any(text in path.lower() for path in document.files) for text in files) and _allows(
         terms, document.role, document.tool_names, document.ms, document.on_path
     )
+
+
+def _is_labelled(terms: Sequence[Term], label: LabelState | None) -> bool:
+    """Whether an entry has the labels of a query without words; with words, a label is one of the session."""
+    wanted = [term.text for term in terms if term.field == "label"]
+    return not wanted or (label is not None and all(text in label.text.lower() for text in wanted))
 
 
 def _session_allows(

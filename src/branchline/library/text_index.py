@@ -191,7 +191,7 @@ def _continued(
     ``see`` is called as by :meth:`Scanner.deep_row`.
     """
     stored = scanner.stored_log(file)
-    if known is None or stored.path is None or stored.size <= known.consumed:
+    if known is None or stored.path is None or stored.stamp is None or stored.size <= known.size:
         return None
     saved = catalog.reading_of(known)
     if saved is None:
@@ -201,7 +201,7 @@ def _continued(
     try:
         with snapshot_of(stored.path) as opened:
             read = lru_cache(maxsize=16)(opened)  # the end of the known part is read twice
-            if not known.is_extended_by(read, stored.size):
+            if not known.is_extended_by(read, stored.stamp):
                 return None
             record = known.decoded()
             found = continue_row(read, stored, record.format, saved)

@@ -12,9 +12,9 @@ from functools import cache, partial
 
 import msgspec
 
-from branchline.formats import BUILTIN_FORMATS, PI, Format, Peek, agent_name
+from branchline.formats import Format, Peek, agent_name
 from branchline.formats import peek as peek_with
-from branchline.formats.detect import builtin_format, builtin_formats, recognize, unrecognized
+from branchline.formats.detect import builtin_agents, builtin_format, builtin_formats, recognize, unrecognized
 from branchline.plugins.packages import may_have_entry_points
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 GROUP = "branchline.formats"
-_RESERVED_NAMES = frozenset({PI.name, *(program.name for program in BUILTIN_FORMATS), "branchline"})
 
 
 class BrokenFormat(msgspec.Struct, frozen=True):
@@ -126,6 +125,6 @@ def _checked_name(loaded: object, taken: dict[str, Format]) -> str:
     name = getattr(loaded, "name", None)
     if not isinstance(name, str) or not name:
         raise _InvalidFormat("it has no name")
-    if name in _RESERVED_NAMES or name in taken:
+    if name in builtin_agents() or name in taken:
         raise _InvalidFormat(f"a format named {name!r} exists already")
     return name

@@ -182,7 +182,7 @@ def _folded(text: str) -> str:
 def _base(char: str) -> str:
     """A letter without its accents; other characters unchanged."""
     parts = unicodedata.normalize("NFKD", char)
-    return parts[0] if len(parts) > 1 and all(map(unicodedata.combining, parts[1:])) else char
+    return parts[0].lower() if len(parts) > 1 and all(map(unicodedata.combining, parts[1:])) else char
 
 
 @lru_cache(maxsize=64)

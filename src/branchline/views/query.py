@@ -17,6 +17,7 @@ from typing import Literal, get_args
 import msgspec
 
 from branchline.formats import agent_name
+from branchline.formats.detect import builtin_agents
 from branchline.views.fuzzy import fuzzy_score
 from branchline.views.times import WRITTEN_AS, time_of
 
@@ -52,10 +53,11 @@ Field = Literal[
 FIELDS: tuple[Field, ...] = get_args(Field)
 
 _TOKEN = re.compile(
-    r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[a-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
+    r'(?P<empty>[a-z]+:)(?=\s|$)|(?:(?P<field>[A-Za-z]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>\S+))'
 )
 _RANK = 1_000_000.0
 _MOST_TERMS = 200
+_LONGEST = 10_000
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
@@ -92,7 +94,15 @@ _MEANT: dict[str, str] = {
     "tags": "tag",
 }
 """Fields of other programs, and their names here, if there is one."""
-_ROLES = {"result": "toolResult", "tool": "toolResult", "me": "user", "bash": "bashExecution"}
+_ROLES = {
+    "result": "toolResult",
+    "tool": "toolResult",
+    "prompt": "user",
+    "me": "user",
+    "answer": "assistant",
+    "bash": "bashExecution",
+}
+_KNOWN_ROLES = ("user", "assistant", "result", "bash", "summary", "custom")
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +128,11 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
                 return value > self.amount
             case ">=":
                 return value >= self.amount
+
+    def names_agent(self, agent: str) -> bool:
+        """Whether an ``agent`` term matches: a name or alias exactly, anything else a part of the name."""
+        name = agent_name(self.text)
+        return agent == name or (name not in builtin_agents() and self.text in agent)
 
 
 class SearchFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -198,7 +213,7 @@ def _field(term: Term, face: SearchFields) -> float | None:
     """Return 0 for a match, -1 for a mismatch, None if only the messages can tell."""
     match term.field:
         case "agent":
-            hit = term.text in face.agent or agent_name(term.text) == face.agent
+            hit = term.names_agent(face.agent)
         case "cwd":
             hit = term.text in face.cwd
         case "tag":
@@ -257,13 +272,15 @@ def role_name(name: str) -> str:
 def parse_query(text: str, *, now: datetime) -> Query:
     """Parse a query. ``today``, ``7d`` and dates without a zone are relative to ``now``."""
     text = text.strip()
+    if len(text) > _LONGEST:
+        return Query(problem=f"a query of {len(text):,} characters is too long; use at most {_LONGEST:,}")
     if text.lower().startswith("re:"):
         return _pattern(text[3:])
     if text.count('"') % 2:
         text = text.replace('"', " ")  # an unclosed phrase is words until the quote is typed
     terms: list[Term] = []
     for token in _TOKEN.finditer(text):
-        field, phrase, word = token["field"], token["phrase"], token["word"]
+        field, phrase, word = token["field"] and token["field"].lower(), token["phrase"], token["word"]
         if token["empty"] is not None or (word is None and not (phrase or "").strip()):
             name = (token["empty"] or "").rstrip(":")
             if name in FIELDS or name in _ALIASES:
@@ -317,16 +334,29 @@ def _unknown_field(name: str) -> str:
 
 
 def _known() -> str:
-    return " ".join(f"{field}:" for field in FIELDS)
+    return " ".join(f"{field}:" for field in (*FIELDS, *_ALIASES))
 
 
 def unknown_fields(query: Query) -> list[str]:
-    """Describe the words that look like a field, for a search that found nothing."""
-    return [
-        f"{term.text} was searched as text: unknown field {found[1]}:; the fields are {_known()}"
-        for term in query.terms
-        if term.field is None and term.kind == "word" and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
-    ]
+    """Describe text that looks like a field, and unknown roles, for a search that found nothing."""
+    roles = {role_name(role) for role in _KNOWN_ROLES}
+    inside = re.search(rf"\s((?:{'|'.join((*FIELDS, *_ALIASES))}):\S+)", query.pattern or "")
+    swallowed = [] if inside is None else [f"{inside[1]} is part of the pattern; re: must be the whole query"]
+    return (
+        swallowed
+        + [
+            f"{term.field}:{term.text} is not a common role; these are {', '.join(_KNOWN_ROLES)}"
+            for term in query.terms
+            if term.field == "role" and role_name(term.text) not in roles
+        ]
+        + [
+            f"{term.text} was searched as text: unknown field {found[1]}:; the fields are {_known()}"
+            for term in query.terms
+            if term.field is None
+            and term.kind == "word"
+            and (found := re.match(r"([a-z]+):[^:/\\]", term.text))
+        ]
+    )
 
 
 def _pattern(pattern: str) -> Query:

@@ -15,6 +15,7 @@ from branchline.views.compare import Side, compare_view
 from branchline.views.html.markup import Html, join, template
 from branchline.views.html.page import session_body
 from branchline.views.humanize import count, money, tokens
+from branchline.views.stats_lines import cost_text
 from branchline.views.text import safe
 from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
@@ -116,11 +117,7 @@ def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict
         "weeks": weeks,
         "notes": notes,
         "figures": [
-            (
-                "Cost",
-                ("≈ " if total.estimated else "") + (money(total.cost) if total.cost else "$0"),
-                _unpriced(total.unpriced),
-            ),
+            ("Cost", cost_text(total), _unpriced(total.unpriced)),
             ("Tokens", tokens(total.tokens), _cached(total.cache_read, prompt_tokens)),
             ("Sessions", f"{total.sessions:,}", f"{total.prompts:,} prompts"),
             (
@@ -158,7 +155,7 @@ def _ranked(groups: Any, home: str) -> Html:
         figures, name = group.figures, group.name
         full = short_path(name, home)
         short = name.rstrip("/").rpartition("/")[2]
-        value = money(figures.cost) if figures.cost else f"{tokens(figures.tokens)} tokens"
+        value = cost_text(figures) if figures.cost else f"{tokens(figures.tokens)} tokens"
         rows.append((short or "unknown", full or "unknown", float(figures.cost or 0), value))
     return ranked_bars(rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,7 +19,8 @@ from branchline.views.browser.arrangement import (
     face_of,
     project_name,
 )
-from branchline.views.hits import Hit, Snippet
+from branchline.views.hits import Hit, Hits, Snippet
+from branchline.views.humanize import count
 from branchline.views.session_details import SessionDetails
 from branchline.views.session_row import row_name
 from branchline.views.text import one_line
@@ -59,7 +61,7 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
         for hit in found:
             hits.setdefault(viewed.id_of(hit.row), []).append(hit)
         rows = [group[0].row for group in hits.values()]
-        notes = found.notes
+        notes = (*found.notes, *_left_out(found))
     else:
         rows = list(viewed.rows())
     agents = Counter(_agent(row) for row in rows)
@@ -88,6 +90,15 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
         ],
         "notes": list(notes),
     }
+
+
+def _left_out(found: Hits) -> Iterator[str]:
+    """Sentences about hits that are not in the table."""
+    if found.total > len(found):
+        more = " or more" if found.at_least else ""
+        yield f"the best {len(found)} of {found.total:,}{more} hits are shown; more words narrow it down"
+    if found.unindexed:
+        yield f"{count(found.unindexed, 'session')} not indexed yet"
 
 
 def session_fields(

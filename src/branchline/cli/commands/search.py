@@ -52,9 +52,7 @@ _behind: list[subprocess.Popen[bytes]] = []
 @click.option("--here", is_flag=True, help="Only sessions of this directory.")
 @store_option("Only the sessions in STORE.")
 @agent_option
-@click.pass_context
 def search_command(
-    context_: click.Context,
     out: Output,
     words: tuple[str, ...],
     limit: int,
@@ -69,9 +67,9 @@ def search_command(
     """Find entries by their words, in the sessions of all agents and directories.
 
     Every word must be in the entry. "phrases" stand in quotes, re: takes a regular expression. Fields narrow
-    it down: agent: cwd: model: role: tool: after: before: label: in:said in:tools is:branch is:abandoned
-    is:compacted is:fork file: branch: cost:>1 tokens:>100k. A hit is one line: session, entry, who says it,
-    when, and the text; `branchline show SESSION --at ENTRY` reads the path to it.
+    it down: agent: cwd: model: role: tool: after: before: label: tag: in:said in:tools is:branch is:abandoned
+    is:compacted is:fork is:archived file: path: branch: cost:>1 tokens:>100k. A hit is one
+    line: session, entry, role, age and text; `branchline show SESSION --at ENTRY` reads the path to it.
     """
     if here and directory is not None:
         raise click.UsageError("either --here or --dir, not both")
@@ -86,7 +84,7 @@ def search_command(
     if out.json:
         out.result("search", _fields(hits, notes))
     elif open_first and hits:
-        _open(context_, hits[0])
+        _open(out, hits[0], query)
     elif files:
         for path in dict.fromkeys(place.row.path or place.row.key for hit in hits for place in hit.places):
             out.line(paint("path", path))
@@ -172,12 +170,19 @@ def _hit_fields(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _open(context: click.Context, hit: Hit) -> None:
-    from branchline.cli.commands.show import show_command
+def _open(out: Output, hit: Hit, query: str) -> None:
+    from datetime import datetime
 
-    context.invoke(
-        show_command, session=hit.row.path or hit.row.key, at=hit.entry, json=False, plain=False, color=None
-    )
+    from branchline.cli.commands.show import print_path_to
+    from branchline.cli.resolver import resolve_session
+    from branchline.views.query import parse_query
+
+    found = hit.snippet
+    words = parse_query(query, now=datetime.now().astimezone()).words
+    with resolve_session(hit.row.path or hit.row.key, None) as session:
+        print_path_to(
+            out, session, hit.entry, words or [found.text[start:end] for start, end in found.ranges]
+        )
 
 
 def _index_behind() -> None:

@@ -18,10 +18,12 @@ from branchline.errors import EntryNotFound
 from branchline.views.humanize import count, format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from branchline.session import Session
     from branchline.views.cards import Card
 
-__all__ = ["conversation_cards", "show_command"]
+__all__ = ["conversation_cards", "print_path_to", "show_command"]
 
 _FOLDED = frozenset({"thinking", "tool", "bash", "system", "unknown", "damage"})
 _ROLES: dict[str, StyleRole] = {
@@ -86,9 +88,32 @@ def show_command(
         else:
             from branchline.views.short_ids import short_ids
 
-            _print(out, deck, short_ids([card.id for card in deck], live.index.keys), full=full)
+            ids = short_ids([card.id for card in deck], live.index.keys)
+            _print(out, deck, ids, full=full)
             if not path:
                 remark(f"{live.id} has nothing to show: it is empty or was reset")
+
+
+def print_path_to(out: Output, session: Session, entry: str, words: Sequence[str]) -> None:
+    """Print the path to an entry that a search found, in full where the words are, with the words marked."""
+    from branchline.views.short_ids import short_ids
+
+    deck = conversation_cards(session, session.path(entry))
+    ids = short_ids([card.id for card in deck], session.index.keys)
+    _print(out, deck, ids, words=words, opened=_card_with(deck, entry, words))
+
+
+def _card_with(deck: list[Card], entry: str, words: Sequence[str]) -> Card | None:
+    """The card of an entry, or of the call that it answers: the last one that contains the words."""
+    from branchline.views.hits import matches_all
+
+    def text(card: Card) -> str:
+        return "\n".join((card.title, card.body, *(section.text for section in card.sections())))
+
+    for card in reversed(deck):
+        if matches_all(text(card), words):
+            return card
+    return next((card for card in reversed(deck) if card.id == entry), deck[-1] if deck else None)
 
 
 def _card_fields(card: Card) -> dict[str, Any]:
@@ -134,8 +159,17 @@ def _stretch(session: Session, end: str | None, start: str | None, last: int | N
     return path if last is None else path[-last:]
 
 
-def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) -> None:
+def _print(
+    out: Output,
+    deck: list[Card],
+    ids: dict[str, str],
+    *,
+    full: bool = False,
+    words: Sequence[str] = (),
+    opened: Card | None = None,
+) -> None:
     speaker = ""
+    role: StyleRole
     for number, card in enumerate(deck):
         heading = _heading(card)
         if heading is not None and (heading != speaker or card.kind == "user"):
@@ -148,14 +182,15 @@ def _print(out: Output, deck: list[Card], ids: dict[str, str], *, full: bool) ->
         elif card.kind == "assistant" and deck[number - 1].id != card.id:
             out.line()
         if card.kind in _FOLDED:
-            _print_folded(out, card, full=full)
+            _print_folded(out, card, full=full or card is opened, words=words)
         elif card.kind in ("setting", "note"):
-            role: StyleRole = "error" if card.error else "setting"
+            role = "error" if card.error else "setting"
             out.line("  ", paint(role, card.title if out.plain else f"· {card.title}"))
             if full and card.body.strip():
                 out.text(card.body.strip("\n"), indent="    ", role=role)
         elif card.body.strip():
-            out.text(card.body.strip("\n"), indent="  ", role="error" if card.error else "plain")
+            role = "error" if card.error else "plain"
+            out.text(card.body.strip("\n"), indent="  ", role=role, words=words)
         for picture in card.pictures:
             out.line("  ", paint("dim", f"[{picture.mime_type}, {format_size(picture.size)}]"))
 
@@ -190,7 +225,7 @@ def _heading_pieces(card: Card, heading: str, name: str, *, between: str) -> lis
     return pieces
 
 
-def _print_folded(out: Output, card: Card, *, full: bool) -> None:
+def _print_folded(out: Output, card: Card, *, full: bool, words: Sequence[str]) -> None:
     """Print a call, thinking or a system prompt on one line; with ``full``, in full."""
     from branchline.views.call_lines import short_diff
     from branchline.views.tool_views import diff_runs
@@ -212,9 +247,9 @@ def _print_folded(out: Output, card: Card, *, full: bool) -> None:
             for lines_of_role, diff_role in diff_runs(section.text):
                 out.text(lines_of_role, indent="    ", role=diff_role)
         else:
-            out.text(section.text, indent="    ", role="dim")
+            out.text(section.text, indent="    ", role="dim", words=words)
     if not full and (diff := short_diff(card)):
         for lines_of_role, diff_role in diff_runs(diff):
             out.text(lines_of_role, indent="    ", role=diff_role)
     if full and lines:
-        out.text(card.body.strip("\n"), indent="    ")
+        out.text(card.body.strip("\n"), indent="    ", words=words)

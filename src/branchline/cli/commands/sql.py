@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from branchline.cli.options import TEXT, command
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import everywhere_library
+from branchline.views.text import one_line, pad, width
 
 __all__ = ["sql_command"]
 
 _SECONDS = 5.0
+_WIDEST = 40
+"""Columns of a cell; what is behind a longer one is not aligned."""
 
 
 @command(
@@ -42,18 +47,46 @@ def sql_command(out: Output, statement: str, as_csv: bool) -> None:  # noqa: FBT
         raise click.UsageError(str(problem)) from None
     if found.note:
         remark(found.note)
+    rows = [[_plain(value) for value in row] for row in found.rows]
     if out.json:
-        rows = [dict(zip(found.columns, map(_plain, row), strict=True)) for row in found.rows]
-        out.result("sql", {"columns": list(found.columns), "rows": rows, "cut": found.cut})
+        columns = _different(found.columns)
+        fields = [dict(zip(columns, row, strict=True)) for row in rows]
+        out.result("sql", {"columns": columns, "rows": fields, "cut": found.cut})
         return
-    for row in (found.columns, *found.rows):
-        values = [_plain(value) for value in row]
-        out.line(
-            csv_line(values) if as_csv else "  ".join("" if value is None else str(value) for value in values)
-        )
+    if as_csv:
+        for row in (found.columns, *rows):
+            out.line(csv_line(row))
+    else:
+        _print_table(out, [found.columns, *rows])
     if found.cut:
         remark(f"only the first {len(found.rows):,} rows are shown")
 
 
 def _plain(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
+
+
+def _different(columns: Sequence[str]) -> list[str]:
+    """The names of columns, with a number after one that is repeated."""
+    names: list[str] = []
+    for name in columns:
+        number, unique = 1, name
+        while unique in names:
+            number += 1
+            unique = f"{name}:{number}"
+        names.append(unique)
+    return names
+
+
+def _print_table(out: Output, rows: Sequence[Sequence[object]]) -> None:
+    """Print rows with aligned columns, those of numbers to the right."""
+    cells = [["" if value is None else one_line(str(value)) for value in row] for row in rows]
+    widths = [min(_WIDEST, max(map(width, column))) for column in zip(*cells, strict=True)]
+    right = [any(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    for row in cells:
+        columns = zip(row, widths, right, strict=True)
+        out.line("  ".join(pad(cell, room, right=is_number) for cell, room, is_number in columns))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from branchline.library.stats import Statistics
-    from branchline.views.stats import Dimension, Group, Stats
+    from branchline.views.stats import Dimension, Group, Stats, StatsTotals
 
 __all__ = ["stats_command"]
+
+_DIGITS = 9
+"""Decimals of a cost; more of them come from adding binary fractions."""
 
 
 @command(
@@ -66,6 +69,8 @@ def stats_command(
         raise click.UsageError("choose one of --csv and --json")
     keys = _keys(by)
     first, last = _day("--since", since), _day("--until", until)
+    if first is not None and last is not None and first > last:
+        raise click.UsageError(f"--since {first} is after --until {last}")
     library = chosen_library(directory, agents, everywhere=everywhere)
     with library.statistics(since=first, until=last, progress=reading_progress()) as found:
         groups = found.groups(*keys) if keys else ()
@@ -108,14 +113,25 @@ def _print(out: Output, stats: Stats, keys: Sequence[Dimension], groups: Sequenc
 
 
 def _print_csv(out: Output, keys: Sequence[Dimension], groups: Sequence[Group]) -> None:
-    import msgspec
-
     from branchline.views.delimited import csv_line
     from branchline.views.stats import StatsTotals
 
     out.line(csv_line([*keys, *StatsTotals.__struct_fields__]))
     for group in groups:
-        out.line(csv_line([*group.keys, *msgspec.structs.astuple(group.figures)]))
+        out.line(csv_line([*group.keys, *_figures(group.figures).values()]))
+
+
+def _figures(figures: StatsTotals) -> dict[str, Any]:
+    """The figures for other programs. An unknown cost is None, not 0."""
+    import msgspec
+
+    fields = msgspec.structs.asdict(figures)
+    cost = None if figures.unpriced and not figures.cost else round(figures.cost, _DIGITS)
+    return {**fields, "cost": cost, "estimated": round(figures.estimated, _DIGITS)}
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {"name": group.name, "figures": _figures(group.figures), "keys": list(group.keys)}
 
 
 def _tell(stats: Stats, found: Statistics, check: str, directory: str | None) -> None:
@@ -154,15 +170,14 @@ def _fields(
 
     from branchline.views.stats import OVERVIEW
 
-    fields = msgspec.to_builtins(stats)
     return {
         "since": None if since is None else since.isoformat(),
         "until": None if until is None else until.isoformat(),
-        "total": fields["total"],
-        "by": {dimension: fields[dimension] for dimension in OVERVIEW},
+        "total": _figures(stats.total),
+        "by": {dimension: [_group(group) for group in getattr(stats, dimension)] for dimension in OVERVIEW},
         "keys": list(keys),
-        "groups": [msgspec.to_builtins(group) for group in groups],
-        "tools": fields["tools"],
+        "groups": [_group(group) for group in groups],
+        "tools": msgspec.to_builtins(stats.tools),
         "repeated": stats.repeated,
         "read": found.read,
         "unreadable": found.unreadable,

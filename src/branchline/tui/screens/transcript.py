@@ -106,7 +106,7 @@ class TranscriptScreen(ListScreen):
         if part is None:
             self.view.go_to_end()
         else:
-            self.view.go_to(part)
+            self.view.go_to_match(part)
         self._show_bars()
         self.call_after_refresh(self._show_overview)
 
@@ -286,7 +286,7 @@ class TranscriptScreen(ListScreen):
             for part in parts:
                 if part is not None:
                     self._outcome = ""
-                    self.view.go_to(part)
+                    self.view.go_to_match(part)
                     return
                 if time.monotonic() > end:
                     self.set_timer(0.001, look)
@@ -323,6 +323,7 @@ class TranscriptScreen(ListScreen):
             end = self.conversation.path[-1] if self.conversation.path else -1
             position = next((place for place in found if place > end), found[0])
             self._read_branch(session.index.keys[position])
+            self.view.go_to_match(self.view.selected[0])
             self.tell("this match is on another branch")
 
         look()

@@ -15,6 +15,8 @@ from branchline.tui.strips import highlight
 from branchline.tui.widgets.line_view import LineView
 from branchline.views.browser.conversation import Conversation
 from branchline.views.browser.height_index import HeightIndex
+from branchline.views.cards import Card
+from branchline.views.hits import find_ranges, matches_all
 from branchline.views.humanize import count
 from branchline.views.spans import Span, make_line
 
@@ -24,6 +26,8 @@ _GUESS = 3
 _KEPT = 400
 """Parts whose strips are kept."""
 _MEASURED_AT_ONCE = 30
+_BELOW = 3
+"""Lines above the lower edge in which a match is not in view yet."""
 
 
 class ConversationView(LineView):
@@ -39,6 +43,8 @@ class ConversationView(LineView):
         self.conversation: Conversation[Session] | None = None
         self.selected = (0, 0)
         self.opened: set[tuple[str, int]] = set()
+        self._revealed: tuple[int, tuple[str, int]] | None = None
+        """The part and name of the card that is open because of a match."""
         self.all_open = False
         self._heights = HeightIndex([])
         self._measured: set[int] = set()
@@ -88,6 +94,39 @@ class ConversationView(LineView):
         self._scroll(self._heights.start(part))
         self.refresh()
         self.post_message(self.Selected())
+
+    def go_to_match(self, part: int) -> None:
+        """Select a part, with its first card that holds the marked words open and the first match in view."""
+        conversation, words = self.conversation, self._words
+        if conversation is None or not words or not 0 <= part < len(self._heights):
+            self.go_to(part)
+            return
+        deck = conversation.cards(part)
+        number = next((place for place, card in enumerate(deck) if matches_all(_text(card), words)), None)
+        if number is None:
+            self.go_to(part)
+            return
+        self._reveal(part, number if foldable(deck[number]) else None)
+        self.go_to(part, number)
+        rows = self._lines(part)
+        line = next((at for at, row in enumerate(rows) if find_ranges(row.strip.text, words)), 0)
+        if line > self.size.height - _BELOW:
+            self._scroll(self._heights.start(part) + line - self.size.height // 3)
+
+    def _reveal(self, part: int, card: int | None) -> None:
+        """Open a card for its match, and fold the one that was opened for the match before."""
+        if self._revealed is not None:
+            before, self._revealed = self._revealed, None
+            if before[1] in self.opened and before[0] < len(self._heights):
+                self.opened.discard(before[1])
+                self._changed(before[0])
+        if (
+            card is not None
+            and not self.all_open
+            and (name := self._card_name(part, card)) not in self.opened
+        ):
+            self.opened.add(name)
+            self._revealed = part, name
 
     def go_to_end(self) -> None:
         part, lines = len(self._heights) - 1, 0
@@ -276,3 +315,7 @@ class ConversationView(LineView):
             self._select(part, row.card)
             if row.head:
                 self.toggle(part, row.card)
+
+
+def _text(card: Card) -> str:
+    return "\n".join((card.title, card.body, *(section.text for section in card.sections())))

@@ -16,6 +16,7 @@ from branchline.views.humanize import count, tokens
 from branchline.views.plots import sparkline
 from branchline.views.spans import Line, Piece, Span, StyleRole, line_width, make_line, pad_line
 from branchline.views.stats import Group, StatsTotals, by_weight
+from branchline.views.stats_lines import cost_text
 from branchline.views.text import cut_start, one_line, width
 from branchline.views.tool_calls import short_path
 
@@ -127,9 +128,8 @@ def _figures(data: StatisticsData, columns: int, today: date) -> list[Line]:
     active = sum(bool(group.name) for group in data.days)
     first = min((group.name for group in data.days if group.name), default="")
     span = (today - date.fromisoformat(first)).days + 1 if first else 0
-    about = "≈ " if total.estimated else ""
     figures = [
-        (cost_cell(total.cost), f"{about and 'estimated in part, '}forks counted once"),
+        (cost_text(total), f"{'estimated in part, ' if total.estimated else ''}forks counted once"),
         (tokens(total.tokens), f"tokens{cached}"),
         (f"{total.sessions:,}", f"sessions, {count(total.prompts, 'prompt')}"),
         (f"{active:,}", f"active {'day' if active == 1 else 'days'} of {span:,}"),

@@ -30,7 +30,7 @@ async function load(offset) {
     if (!response.ok) throw new Error(answer.problem);
   } catch (problem) { if (mine === turn) { tell(problem.message); $("#tally").textContent = ""; } return; }
   if (mine !== turn) return;
-  tell(answer.notes.join(" "));
+  tell(answer.notes.join("; "));
   answer.rows.forEach((row, index) => rows.set(offset + index, row));
   total = answer.total;
   if (!offset) offer(answer);
