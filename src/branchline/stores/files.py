@@ -46,6 +46,7 @@ SIDE_FOLDER = ".branchline"
 _FOLDER = "a folder; sessions are looked for in this directory alone, not in the folders below it"
 _PACKED = ".zst"
 _COMPRESSED = "it is compressed; unpack it, or name the file to read it"
+_DATABASE = "a database; name the file to list its sessions"
 _OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DATALESS = 0x40000000  # macOS: the file is in iCloud, not on this disk
