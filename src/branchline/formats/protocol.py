@@ -474,6 +474,9 @@ class LinkFields(msgspec.Struct, frozen=True):
     """The target of a label, if that is the nearest ancestor with the id rather than any entry."""
 
 
+_LONG_TIME = 100_000  # days
+
+
 class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Plain facts about a format."""
 
@@ -536,6 +539,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one answer may be written as several entries."""
     ends_with_position: bool = False
     """Whether a new file ends with lines that record the leaf."""
+
+    def days_kept(self, settings: Mapping[str, Any]) -> float | None:
+        """Return after how many days the agent with these settings deletes sessions; None for never."""
+        days = settings.get(self.keeps_days_setting)
+        if isinstance(days, int | float) and not isinstance(days, bool) and 0 <= days < _LONG_TIME:
+            return float(days)
+        return self.keeps_days
 
     def stem_of(self, path: str) -> str:
         """Return the name of a file without the suffix."""
