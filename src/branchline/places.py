@@ -44,7 +44,6 @@ __all__ = [
 NATIVE_AGENT = "branchline"
 """The name under which our own sessions stand among those of other programs."""
 _LARGEST_SETTINGS = 1 << 20
-_LONG_TIME = 100_000  # days
 
 
 def data_directory(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
@@ -251,18 +250,15 @@ def days_kept(place: Place) -> float | None:
     The number in the agent's settings counts, else the agent's default.
     """
     traits = place.format.traits
-    if traits.keeps_days is None or not traits.keeps_days_setting:
-        return traits.keeps_days
+    if traits.keeps_days is None:
+        return None
     path = os.path.join(os.path.dirname(place.root), "settings.json")
     try:
         with open(path, "rb") as file:
             found = json_codec.loads(file.read(_LARGEST_SETTINGS))
     except (OSError, ValueError):
         return traits.keeps_days
-    days = found.get(traits.keeps_days_setting) if isinstance(found, dict) else None
-    if isinstance(days, int | float) and not isinstance(days, bool) and 0 <= days < _LONG_TIME:
-        return float(days)
-    return traits.keeps_days
+    return traits.days_kept(found if isinstance(found, dict) else {})
 
 
 def roots_of(format_: Format) -> list[str]:

@@ -158,6 +158,33 @@ def test_the_settings_of_the_agent_decide_when_it_deletes(run: Run, transcript: 
     assert "will be deleted" not in run("ls", "--all").stderr
 
 
+@pytest.mark.parametrize(
+    ("retention", "days"),
+    [
+        ({}, 30),
+        ({"maxAge": "2w"}, 14),
+        ({"maxAge": "48h"}, 2),
+        ({"maxAge": "soon"}, 30),
+        ({"enabled": False}, None),
+        ([], 30),
+    ],
+)
+def test_sessions_of_gemini_expire_as_its_settings_say(data: Any, retention: Any, days: int | None) -> None:
+    folder = Path.home() / ".gemini" / "tmp" / "project" / "chats"
+    folder.mkdir(parents=True)
+    settings = json.dumps({"general": {"sessionRetention": retention}})
+    (Path.home() / ".gemini" / "settings.json").write_text(settings)
+    file = folder / "session-2026-11-18T00-00-0a0a0a0a.jsonl"
+    meta = {"sessionId": "0a0a0a0a", "projectHash": "h", "startTime": "2026-11-18T00:00:00.000Z"}
+    said = {"id": "1", "timestamp": "2026-11-18T00:00:00.000Z", "type": "user", "content": "Hello"}
+    file.write_text(json.dumps(meta) + "\n" + json.dumps(said) + "\n")
+    os.utime(file, (1_800_000_000, 1_800_000_000))
+
+    (row,) = data("ls", "--all")["sessions"]
+
+    assert row["expires_ms"] == (None if days is None else (1_800_000_000 + days * 86_400) * 1000)
+
+
 def test_an_archived_session_is_listed_and_found_when_the_original_is_gone(
     run: Run, data: Any, transcript: Path
 ) -> None:

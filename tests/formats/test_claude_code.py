@@ -182,6 +182,22 @@ def test_of_two_files_without_marks_the_one_with_older_records_owns_the_shared_o
     assert lineage([read(second, "b.jsonl").reading, older.reading]) == [1, None]
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_two_files_without_marks_the_one_with_other_lines_from_that_time_owns_the_shared_records(order):
+    """``--fork-session`` copies the records of the tree only, and the copy may go on before the original."""
+    shared = record("u1", None) + record("a1", "u1", "assistant", timestamp="2026-09-01T10:05:00.000Z")
+    asked = record(None, None, "queue-operation", timestamp="2026-09-01T10:04:00.000Z")
+    original = read(asked + shared + record("u2", "a1", timestamp="2026-09-01T10:08:00.000Z"), "a.jsonl")
+    later = record(None, None, "queue-operation", timestamp="2026-09-01T10:06:00.000Z")
+    copy = read(later + shared + record("u9", "a1", timestamp="2026-09-01T10:07:00.000Z"), "b.jsonl")
+    files = [original.reading, copy.reading]
+
+    parents = lineage([files[number] for number in order])
+
+    assert parents[order.index(0)] is None
+    assert parents[order.index(1)] == order.index(0)
+
+
 def test_a_branch_knows_which_of_its_entries_are_copies():
     child = lineage_files()[1]
 

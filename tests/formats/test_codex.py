@@ -602,6 +602,19 @@ def test_a_prompt_that_stands_in_an_event_and_in_an_item_is_one_prompt_in_any_or
         assert [role for role, _ in said_in(found)] == ["user", "assistant"]
 
 
+def test_a_prompt_that_begins_like_context_is_one_prompt():
+    """So are reminders of another program in a converted session."""
+    text = "<environment_context> is what I ask about"
+    found = read(
+        meta() + event("user_message", message=text) + item("user", text) + item("assistant", "Yes.")
+    )
+
+    context = build_context(found, found.reading.leaf)
+
+    assert said_in(found) == [("user", text), ("assistant", "Yes.")]
+    assert [type(said.message) for said in context.messages] == [UserMessage, AssistantMessage]
+
+
 def test_an_event_that_is_not_repeated_before_the_model_speaks_stays_a_prompt():
     data = meta() + event("user_message", message="again") + item("assistant", "1") + turn("again", "2")
 

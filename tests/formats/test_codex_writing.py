@@ -165,6 +165,21 @@ def test_a_compaction_is_the_summary_and_the_kept_messages(session):
     assert said(written(made.data, CODEX)) == said(session.transcript)
 
 
+def test_a_compaction_of_claude_code_without_a_summary_says_nothing():
+    """What it kept follows it as messages of their own, so nothing is in its place."""
+    boundary = record("b", None, "system", subtype="compact_boundary", compactMetadata={"trigger": "auto"})
+    empty = record("s", "b", content="", isCompactSummary=True)
+    source = read_claude_code(
+        record("u1", None, content="old") + boundary + empty + record("u2", "s", content="new")
+    )
+
+    made = convert(source, CODEX, HEADER)
+
+    (compacted,) = [line["payload"] for line in lines(made.data) if line["type"] == "compacted"]
+    assert (compacted["message"], compacted["replacement_history"]) == ("", [])
+    assert said(source) == said(written(made.data, CODEX)) == [("UserMessage", [("words", "new")])]
+
+
 def test_a_call_that_a_compaction_keeps_gets_its_result_behind_it(session):
     first = session.append_message("go")
     session.append_message(answer(call("a"), call("b")))

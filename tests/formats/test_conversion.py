@@ -250,6 +250,29 @@ def test_what_an_extension_said_is_a_message_of_the_person_where_there_is_nothin
     )
 
 
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda format_: format_.name)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<local-command-stdout>done</local-command-stdout>",
+        "<system-reminder>think</system-reminder>",
+        "<bash-input>ls</bash-input>",
+        "<environment_context>here</environment_context>",
+        "# AGENTS.md instructions",
+    ],
+)
+def test_a_prompt_that_begins_like_the_words_of_a_program_stays_on_the_path(session, target, text):
+    """Data that no other format keeps stands between the messages, so that each is written alone."""
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "Hi."}]}
+    for message in ("Hello", reply, text, "Go on", reply):
+        session.append_custom("data")
+        session.append_message(message)
+
+    made = convert(session.transcript, target, HEADER)
+
+    assert said(written(made.data, target)) == said(session.transcript, target=target)
+
+
 @pytest.mark.parametrize("target", [name for name in TARGETS if name != "pi"])
 def test_an_edit_of_the_context_is_applied(session, target):
     first = session.append_message("a very long question")

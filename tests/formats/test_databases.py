@@ -31,6 +31,7 @@ from branchline.errors import NotSupported
 from branchline.formats.opencode.documents import document_of
 from branchline.library.branch_count import count_branches
 from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
+from session.kit import assistant, user
 from support import CORPUS
 
 SUMMARY_LAST = (
@@ -328,6 +329,48 @@ def test_a_value_of_opencode_that_is_not_json_costs_itself_only(tmp_path):
     assert session.entry("msg_004").custom_type == "damaged"
     assert set(before[-2:]) <= set(shape(session))
     assert list(map(repr, session.entries())) == [repr(session.entry(key)) for key in session.index.keys]
+
+
+def test_a_session_that_was_converted_for_opencode_hangs_below_its_origin(tmp_path, monkeypatch):
+    """``opencode import`` keeps the metadata of a session."""
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "ours"))
+    origin = Session.create("/home/dev/demo", directory=tmp_path / "ours" / "sessions")
+    origin.append_messages([user("Hello"), assistant("Hi")])
+    (made,) = convert(origin, ConvertRequest(to="opencode", output=str(tmp_path) + "/")).files
+    info = json.loads(Path(made.path).read_bytes())["info"]
+    place = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    place.parent.mkdir(parents=True)
+    opencode_database(place)
+    changed(
+        place,
+        ("ALTER TABLE session ADD COLUMN metadata",),
+        ("UPDATE session SET metadata = ? WHERE id = 'ses_1'", json.dumps(info["metadata"])),
+    )
+    environment = {"BRANCHLINE_HOME": str(tmp_path / "ours")}
+    library = SessionLibrary.everywhere(home=tmp_path, environment=environment)
+
+    lines = [(node.row.id, node.depth, node.row.subagent) for node in library.forest()]
+
+    assert "parentID" not in info
+    assert lines == [(origin.id, 0, False), ("ses_1", 1, False)]
+    with Session.open(made.path) as document, Session.open(f"{place}#ses_1") as imported:
+        assert document.header.parent_session == imported.header.parent_session == origin.file
+
+
+@pytest.mark.parametrize(
+    "metadata", ["{", "[]", '{"branchline":1}', '{"branchline":{"from":{}}}', 7, b"\xff"]
+)
+def test_metadata_of_opencode_that_names_no_session_links_nothing(metadata, tmp_path):
+    path = tmp_path / "any.db"
+    session_id = opencode_database(path)
+    changed(
+        path,
+        ("ALTER TABLE session ADD COLUMN metadata",),
+        ("UPDATE session SET metadata = ?", metadata),
+    )
+
+    with Session.open(f"{path}#{session_id}") as session:
+        assert session.header.parent_session is None
 
 
 def test_parts_of_opencode_are_in_the_order_of_their_ids_whatever_the_database_returns(tmp_path):

@@ -6,8 +6,10 @@ import json
 import os
 import secrets
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, date, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from branchline.context.prices import PriceList, Rates, parse_price
 from branchline.views.stats import DIMENSIONS
 from branchline.views.stats_lines import cost_text
 from formats.codex_kit import THREAD, item, meta
+from formats.database_kit import opencode_database
 from library.kit import talk
 from session.kit import user
 from support import CORPUS
@@ -267,6 +270,35 @@ def test_an_answer_that_several_files_hold_is_counted_once(place: Path) -> None:
         total = found.total()
 
     assert total.output == 30  # six answers; the files together have ten
+
+
+def test_what_a_fork_of_opencode_copied_under_new_ids_is_counted_once(tmp_path: Path) -> None:
+    """It keeps the time of each message inside its data; columns and ids are new."""
+    file = tmp_path / ".local" / "share" / "opencode" / "opencode.db"
+    file.parent.mkdir(parents=True)
+    opencode_database(file)
+    library = SessionLibrary.everywhere(home=tmp_path, environment={}, agents=["opencode"])
+    with library.statistics() as found:
+        before = found.total()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.executescript(
+            """
+            INSERT INTO session (id, project_id, slug, directory, title, version, time_created, time_updated)
+                SELECT 'ses_2', project_id, slug, directory, title || ' (fork #1)', version, 1, 1 FROM session
+                WHERE id = 'ses_1';
+            INSERT INTO message SELECT replace(id, 'msg_', 'msg_9'), 'ses_2', 1, 1, data FROM message
+                WHERE session_id = 'ses_1';
+            INSERT INTO part SELECT replace(id, 'prt_', 'prt_9'), replace(message_id, 'msg_', 'msg_9'),
+                'ses_2', 1, 1, data FROM part WHERE session_id = 'ses_1';
+            """
+        )
+
+    with library.statistics() as found:
+        total = found.total()
+
+    assert len(library.list()) == 2
+    assert total.answers == before.answers > 0
+    assert (total.tokens, total.cost) == (before.tokens, before.cost)
 
 
 @pytest.mark.parametrize("program", ["claude-code", "codex", "pi", "oh-my-pi", "operator", "zot"])

@@ -124,6 +124,16 @@ def test_a_compressed_session_is_hidden_with_a_reason_beside_others(store):
     ]
 
 
+def test_a_directory_of_databases_says_how_to_list_their_sessions(store):
+    os.makedirs(store.directory)
+    with open(os.path.join(store.directory, "opencode.db"), "wb") as file:
+        file.write(b"SQLite format 3\0")
+
+    assert [(item.name, item.reason) for item in store.scan().hidden] == [
+        ("opencode.db", "a database; name it in place of the directory to list its sessions")
+    ]
+
+
 def test_what_is_not_a_session_is_hidden_with_a_reason_or_ignored(store):
     store.create("one", LINE).close()
     place = store.directory

@@ -227,6 +227,7 @@ def test_a_deleted_session_costs_itself_alone(tmp_path):
     [
         ("locked", LogError, "another program has locked the database; try again"),
         ("corrupt", NotASession, "the database is damaged"),
+        ("corrupt schema", NotASession, "the database is damaged (its schema is not text)"),
         ("newer", NotASession, "no such column: text; the database is of another version"),
         ("newer SQLite", NotASession, "it has a newer SQLite file format"),
         ("empty", NotASession, "no tables; if it was copied, its -wal file may be missing"),
@@ -246,6 +247,9 @@ def test_a_database_that_cannot_be_read_is_a_sentence_and_a_marked_row(
         connection.close()
         data = path.read_bytes()
         path.write_bytes(data[:100] + b"\xff" * 3996 + data[4096:])
+    elif kind == "corrupt schema":
+        connection.close()
+        path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE \xa7ABLE"))
     elif kind == "newer SQLite":
         connection.close()
         data = path.read_bytes()

@@ -109,6 +109,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     session = "" if reading.header is None else reading.header.id
     types, times, keys = tree.types, tree.times, tree.keys
     continuations = tree.continuations
+    keeps_ids = transcript.format.traits.forks_keep_ids
     wanted = [
         position
         for position in range(start, len(tree))
@@ -116,6 +117,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     ]
     for position, span, text in _texts(transcript, wanted):
         time, key, kind, usage = times[position], keys[position], types[position], text.usage
+        name = key if keeps_ids or not time else f"{text.said}\n{text.tools}"
         yield Document(
             position,
             key,
@@ -125,7 +127,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
             text.role,
             milliseconds(time) if time else None,
             active is None or position in active,
-            _hash(f"{key}\n{time or session}\n{text.role}"),
+            _hash(f"{name}\n{time or session}\n{text.role}"),
             -2 if position < skipped else -1 if not time and position < inherited else 0,
             without_escapes(text.said[:_LONGEST_TEXT]),
             without_escapes(text.tools[:_LONGEST_TEXT]),

@@ -181,7 +181,7 @@ def _run(function: Callable[..., None], *, paged: bool = False) -> Callable[...,
         from branchline.cli.streams import PagerClosed
 
         if (inner := own.pop("inner", None)) is not None:
-            own["session"] = f"{own['session']}#{inner}"
+            own["session"] = inner if own["session"] is None else f"{own['session']}#{inner}"
         said = click.get_current_context().find_root().params  # options before the command
         output = Output(
             json=json or bool(said.get("json")),
@@ -258,11 +258,10 @@ def add_output_options(target: click.Command) -> None:
 
 def session_argument(*, many: bool = False, picked: bool = False) -> Callable[[Any], Any]:
     """The SESSION argument: a file, an id or id prefix, or @last; with ``picked`` it is optional."""
-    if picked:
-        return click.argument("session", metavar="[SESSION]", required=False)
     if many:
         return click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
-    argument = click.argument("session", metavar="SESSION")
+    metavar = "[SESSION]" if picked else "SESSION"
+    argument = click.argument("session", metavar=metavar, required=not picked)
     option = click.option(
         "--session", "inner", metavar="ID", help="Use session ID of the database SESSION (SESSION#ID)."
     )

@@ -183,6 +183,10 @@ def one_by_one(entry: Entry) -> Iterator[Entry]:
         yield as_user_message(entry)
 
 
+_INTERCHANGEABLE = (("message", "user"), ("custom_message", None))
+"""What a user says may begin like something that an agent injects, which is then read as a custom message."""
+
+
 def places_of(entries: Sequence[Entry], made: range, tree: Tree) -> list[int | None]:
     """Return the positions of these entries among those just written; None for one that has no entry.
 
@@ -195,9 +199,9 @@ def places_of(entries: Sequence[Entry], made: range, tree: Tree) -> list[int | N
         place = tree.positions.get(entry.id)
         if place is None or place not in made:
             left = range(start, made.stop)
-            role = getattr(message_of(entry), "role", None)
-            same_kind = (here for here in left if tree.types[here] == entry.type)
-            place = next((here for here in same_kind if tree.roles[here] == role), None)
+            kind = (entry.type, getattr(message_of(entry), "role", None))
+            kinds = _INTERCHANGEABLE if kind in _INTERCHANGEABLE else (kind,)
+            place = next((here for here in left if (tree.types[here], tree.roles[here]) in kinds), None)
             if place is None:
                 place = next((here for here in left if tree.types[here] == entry.type), None)
         found.append(place)

@@ -474,6 +474,9 @@ class LinkFields(msgspec.Struct, frozen=True):
     """The target of a label, if that is the nearest ancestor with the id rather than any entry."""
 
 
+_LONG_TIME = 100_000  # days
+
+
 class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Plain facts about a format."""
 
@@ -510,6 +513,8 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent preserves lone surrogates; otherwise it reads them as U+FFFD."""
     removes_empty_sessions: bool = False
     """Whether the agent deletes sessions without a message in its directory."""
+    forks_keep_ids: bool = True
+    """Whether copies of an entry in forks have its id; otherwise only its time and its text are the same."""
     leaves_stubs: bool = False
     """Whether the agent leaves files without messages under the id of another session."""
     lists_last_prompt: bool = False
@@ -534,6 +539,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one answer may be written as several entries."""
     ends_with_position: bool = False
     """Whether a new file ends with lines that record the leaf."""
+
+    def days_kept(self, settings: Mapping[str, Any]) -> float | None:
+        """Return after how many days the agent with these settings deletes sessions; None for never."""
+        days = settings.get(self.keeps_days_setting)
+        if isinstance(days, int | float) and not isinstance(days, bool) and 0 <= days < _LONG_TIME:
+            return float(days)
+        return self.keeps_days
 
     def stem_of(self, path: str) -> str:
         """Return the name of a file without the suffix."""

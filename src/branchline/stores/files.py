@@ -46,6 +46,7 @@ SIDE_FOLDER = ".branchline"
 _FOLDER = "a folder; sessions are looked for in this directory alone, not in the folders below it"
 _PACKED = ".zst"
 _COMPRESSED = "it is compressed; unpack it, or name the file to read it"
+_DATABASE = "a database; name it in place of the directory to list its sessions"
 _OTHER = f"its name ends neither in {' nor in '.join(SUFFIXES)}"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DATALESS = 0x40000000  # macOS: the file is in iCloud, not on this disk
@@ -400,7 +401,8 @@ def _classify(
         elif name.removesuffix(_PACKED).endswith(SUFFIXES):
             hidden.append(SkippedFile(name, _COMPRESSED))
         elif not name.startswith("."):
-            others.append(SkippedFile(name, _FOLDER if item.is_dir() else _OTHER))
+            reason = _FOLDER if item.is_dir() else _DATABASE if name.endswith(".db") else _OTHER
+            others.append(SkippedFile(name, reason))
         return
     try:
         status = item.stat()

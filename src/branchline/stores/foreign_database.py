@@ -204,7 +204,7 @@ class _Reading:
                 self._connection = recent
                 if recent.is_live:
                     recent.connection.execute("BEGIN")
-        except _sqlite_error() as problem:
+        except _reading_errors() as problem:
             raise _converted_error(self._path, problem) from problem
         return self
 
@@ -225,7 +225,7 @@ class _Reading:
     def query(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         try:
             yield from self._connection.connection.execute(sql, values)
-        except _sqlite_error() as problem:
+        except _reading_errors() as problem:
             raise _converted_error(self._path, problem) from problem
 
 
@@ -270,6 +270,11 @@ def _sqlite_error() -> type[sqlite3.Error]:
     return sqlite3.Error
 
 
+def _reading_errors() -> tuple[type[Exception], ...]:
+    """SQLite's errors, and that of a message with damaged bytes of the schema, which is no text."""
+    return _sqlite_error(), UnicodeDecodeError
+
+
 def _changing_error(path: str) -> LogError:
     return LogError(f"cannot read {path}: another program keeps changing it; try again")
 
@@ -280,8 +285,10 @@ def _needs_copy(problem: Exception) -> bool:
     return "unable to open" in text or "readonly" in text or "disk I/O" in text
 
 
-def _converted_error(path: str, problem: sqlite3.Error) -> BranchlineError:
+def _converted_error(path: str, problem: Exception) -> BranchlineError:
     """Convert a SQLite error to one that names the database and the cause."""
+    if isinstance(problem, UnicodeDecodeError):
+        return NotASession(f"cannot read {path}: the database is damaged (its schema is not text)")
     text = str(problem)
     if "locked" in text or "busy" in text:
         return LogError(f"cannot read {path}: another program has locked the database; try again")

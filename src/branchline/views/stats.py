@@ -1,8 +1,8 @@
 """Messages and usage by day, model, agent and directory; every entry counts once.
 
-Entries that a fork copied are recognized by id and time and count where they were first seen, even if the
-parent is gone. An answer in several entries is one answer; of copies with different amounts the largest
-counts. All branches of a file count.
+Entries that a fork copied are recognized by id and time (by time and text if their ids are new) and count
+where they were first seen, even if the parent is gone. An answer in several entries is one answer; of copies
+with different amounts the largest counts. All branches of a file count.
 """
 
 from __future__ import annotations

@@ -42,8 +42,9 @@ def archive_command(
 ) -> None:
     """Keep copies of sessions, for agents that delete theirs.
 
-    Claude Code deletes sessions 30 days after their last change, unless its settings say otherwise. A copy
-    is kept in the data directory of branchline, and is listed and found as soon as the original is gone.
+    Claude Code and Gemini CLI delete sessions 30 days after their last change, unless their settings say
+    otherwise. A copy is kept in the data directory of branchline, and is listed and found as soon as the
+    original is gone.
     """
     from branchline.actions.archive import archive_sessions
     from branchline.views.session_row import expires_within

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.context import ContextRules, ModelRef
+from branchline.context import ContextRules, ModelRef, milliseconds
 from branchline.context.context import ContextMessage
-from branchline.entries import AssistantMessage, Content, Entry, Header, json_codec
+from branchline.entries import (
+    AssistantMessage,
+    Compaction,
+    CompactionSummaryMessage,
+    Content,
+    Entry,
+    Header,
+    Message,
+    json_codec,
+)
 from branchline.errors import NotSupported
 from branchline.formats.claude_code.home import ClaudeCodeHome
 from branchline.formats.claude_code.kinds import CLEARED, ERROR, PROVENANCE
@@ -64,6 +73,15 @@ class _Record(msgspec.Struct, gc=False):
 @cache
 def _decoder() -> msgspec.json.Decoder[_Record]:
     return msgspec.json.Decoder(_Record)
+
+
+def _summary_left(compaction: Compaction) -> tuple[Message, ...]:
+    """Return what replaces a compaction; Claude Code does not send an empty summary."""
+    if not compaction.summary.strip():
+        return ()
+    time = milliseconds(compaction.timestamp)
+    before = compaction.tokens_before
+    return (CompactionSummaryMessage(summary=compaction.summary, tokens_before=before, timestamp=time),)
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -136,7 +154,9 @@ TRAITS = FormatTraits(
 class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
     """Reads transcripts of Claude Code up to 2.1."""
 
-    context_rules = ContextRules(boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers)
+    context_rules = ContextRules(
+        boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers, opening=_summary_left
+    )
 
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize a record of the tree, or a known metadata record, before any other object.

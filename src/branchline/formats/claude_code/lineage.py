@@ -20,9 +20,9 @@ def lineage(readings: Sequence[ClaudeCodeLogIndex]) -> list[int | None]:
     """Return the index of every file's fork parent; None if no other file owns its first records.
 
     A file may name its parent (``/branch`` writes that). Otherwise the owner of shared records is a file
-    without ``forkedFrom`` that is not a background session. Of two such files it is the one with records
-    older than the shared ones, then the one that continued first. Equal times prove nothing, as copies keep
-    theirs.
+    without ``forkedFrom`` that is not a background session. Of two such files it is the one with other lines
+    from before the last shared record, which a copy cannot have, then the one that continued first. Equal
+    times prove nothing, as copies keep theirs.
     """
     members = [_uuids(reading) for reading in readings]
     holders: dict[str, list[int]] = {}
@@ -70,16 +70,16 @@ def _owns(readings: Sequence[ClaudeCodeLogIndex], one: int, other: int, shared: 
 
 
 def _age(reading: ClaudeCodeLogIndex, shared: set[str], number: int) -> tuple[bool, str, int]:
-    """Return a sort key that puts the owner first: by older records, then by when the file diverged."""
+    """Return a sort key that puts the owner first: by older lines, then by when the file diverged."""
     tree = reading.tree
-    beginning = min((tree.times[tree.positions[uuid]] for uuid in shared), default="")
+    end = max((tree.times[tree.positions[uuid]] for uuid in shared), default="")
     own = [
-        time
+        (time, kind)
         for key, time, kind in zip(tree.keys, tree.times, reading.kinds, strict=True)
-        if kind != ASIDE and time and key not in shared
+        if time and key not in shared
     ]
-    older = any(time < beginning for time in own)
-    return not older, min(own, default=_NO_TIME), number
+    older = any(time < end for time, _ in own)
+    return not older, min((time for time, kind in own if kind != ASIDE), default=_NO_TIME), number
 
 
 def _claim(

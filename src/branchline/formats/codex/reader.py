@@ -322,7 +322,7 @@ class CodexReader(ReplayReader[Row]):
             text = item_text(item)
             sort = item_class(item, text)
             self._remember(position, sort, text)
-            if sort != TURN:
+            if sort != TURN and not (item.role == "user" and self._was_typed(text)):
                 return "custom_message", None
             self._note_user_text(text, time, 1)
             self._pair_item(text, time)
@@ -411,6 +411,11 @@ class CodexReader(ReplayReader[Row]):
             self._leave_unpaired(_Prompt(text, time, from_event=False))
         else:
             self._retype(place)
+
+    def _was_typed(self, text: str) -> bool:
+        """Return whether an item that looks like context repeats the event of a prompt before it."""
+        text = text.strip()
+        return any(one.from_event and one.text.strip() == text for one in self._unpaired.values())
 
     def _retype(self, place: int) -> None:
         """Turn a message into data because something else repeats it."""

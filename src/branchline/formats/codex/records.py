@@ -66,7 +66,10 @@ def decode_line(line: bytes, index: CodexLogIndex, position: int) -> Entry:
             text = "" if event is None else prompt_text(event)
             return MessageEntry(**common, message=_typed(payload, text, time))
         case "message":
-            message = item_message(payload, index.tool_names, milliseconds(time), provider, model)
+            typed = tree.roles[position] == "user"
+            message = item_message(
+                payload, index.tool_names, milliseconds(time), provider, model, typed=typed
+            )
             return MessageEntry(**common, message=message)
         case "custom_message":
             return _context(common, fields, payload)
@@ -164,12 +167,14 @@ def item_message(
     time: int | None,
     provider: str | None,
     model: str | None,
+    *,
+    typed: bool = False,
 ) -> Message:
-    """Return an item of the model's history as a message."""
+    """Return an item of the model's history as a message; what was typed is no context, whatever it says."""
     kind = optional_text(item.get("type")) or ("message" if "role" in item else "")
     if kind == "message" and (role := optional_text(item.get("role")) or "user") != "assistant":
         content = _content(item.get("content"))
-        if role == "user" and not is_context(blocks_text(content, "\n")):
+        if role == "user" and (typed or not is_context(blocks_text(content, "\n"))):
             return UserMessage(content=_without_image_tags(content), timestamp=time)
         name = "context" if role == "user" else role
         return CustomContent(custom_type=name, content=content, display=False, timestamp=time)

@@ -194,7 +194,7 @@ class RolloutWriter:
         self._close_calls()
         self._end_turn()
         self._start_turn(entry)
-        has_summary = bool(entry.summary) or not kept
+        has_summary = bool(entry.summary.strip())
         history = [summary_item, *kept] if has_summary else kept
         self._add("compacted", {"message": summary if has_summary else "", "replacement_history": history})
         self._end_turn()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from branchline.context import ContextRules
@@ -12,6 +13,7 @@ from branchline.formats.gemini.home import GeminiHome, ProjectRoot
 from branchline.formats.gemini.log_index import GeminiLogIndex
 from branchline.formats.gemini.reader import GeminiReader
 from branchline.formats.gemini.records import record_of
+from branchline.formats.json_values import dict_of
 from branchline.formats.lines import begins_as
 from branchline.formats.protocol import Format, FormatReader, FormatTraits, header_in
 
@@ -21,9 +23,20 @@ _LOOKED_AT = 64
 _TYPES = frozenset({"user", "gemini", "info", "error", "warning"})
 _CUT = re.compile(rb'\s*\{\s*"sessionId"\s*:\s*"[^"\\]*"\s*,\s*"projectHash"\s*:\s*"')
 
+_AGE = re.compile(r"([0-9]{1,5})([hdwm])")
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
+
 
 class GeminiTraits(FormatTraits, frozen=True, kw_only=True):
-    """Older releases wrote documents, which have another suffix."""
+    """Older releases wrote documents, which have another suffix. An age is a number with a unit."""
+
+    def days_kept(self, settings: Mapping[str, Any]) -> float | None:
+        retention = dict_of(dict_of(settings.get("general")).get("sessionRetention"))
+        if retention.get("enabled") is False:
+            return None
+        age = retention.get("maxAge")
+        found = _AGE.fullmatch(age) if isinstance(age, str) else None
+        return self.keeps_days if found is None else int(found[1]) * _DAYS[found[2]]
 
     def key_of(self, path: str) -> str:
         return self.stem_of(path).removesuffix(".json")
@@ -36,6 +49,7 @@ TRAITS = GeminiTraits(
     subagent_patterns=("*/chats/*/*.jsonl",),
     links=None,
     leaves_stubs=True,
+    keeps_days=30,
     compaction_embeds_tail=True,
 )
 

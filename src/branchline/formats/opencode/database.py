@@ -18,7 +18,7 @@ from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_lines import EntryLines, instant, one_line
 from branchline.formats.common.tables import text_of
 from branchline.formats.json_values import iso_time
-from branchline.formats.opencode.log_index import NAME
+from branchline.formats.opencode.log_index import NAME, ORIGIN
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
@@ -32,7 +32,7 @@ _NEWLINE = ord("\n")  # a number is found in bytes without the exception that by
 _DIGITS = 19  # of the largest integer
 _VERSIONS = """
 SELECT session.id, session.parent_id, session.directory, session.title, session.version, session.revert,
-    session.time_created, session.time_updated,
+    session.time_created, session.time_updated, {metadata},
     messages.count, messages.changed, messages.size, parts.count, parts.changed, parts.size
 FROM session
 LEFT JOIN (
@@ -47,11 +47,11 @@ LEFT JOIN (
 ) AS parts ON parts.session_id = session.id
 """
 # The length of a text is counted by reading all of it; that of a blob is known without.
-_ALL_VERSIONS = _VERSIONS.format(where="")
-_ONE_VERSION = _VERSIONS.format(where="WHERE session_id = ?") + "WHERE session.id = ?"
 _SESSION = """
-SELECT id, parent_id, directory, title, version, revert, time_created, time_updated FROM session WHERE id = ?
+SELECT id, parent_id, directory, title, version, revert, time_created, time_updated, {metadata}
+FROM session WHERE id = ?
 """
+_HAS_METADATA = "SELECT 1 FROM pragma_table_info('session') WHERE name = 'metadata'"
 _MESSAGES = """
 SELECT message.id, CAST(CAST(message.time_created AS INTEGER) AS TEXT), message.data,
     ifnull(group_concat(part.id), ''), ifnull(group_concat(part.data, ',\t'), '')
@@ -70,19 +70,21 @@ class OpencodeDatabase(DatabaseSessions):
         return {"session", "message", "part", "project"} <= set(tables)
 
     def sessions(self, query: Query) -> Iterable[SessionVersion]:
-        return map(_version, query(_ALL_VERSIONS))
+        return map(_version, query(_VERSIONS.format(where="", metadata=_metadata(query))))
 
     def ids(self, query: Query) -> Iterable[str]:
         return (text_of(session_id) for (session_id,) in query("SELECT id FROM session"))
 
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         own_id = session_id.removesuffix(_DELETED)
-        found = next(map(_version, query(_ONE_VERSION, own_id, own_id, own_id)), None)
+        versions = _VERSIONS.format(where="WHERE session_id = ?", metadata=_metadata(query))
+        rows = query(f"{versions} WHERE session.id = ?", own_id, own_id, own_id)
+        found = next(map(_version, rows), None)
         return None if found is None else msgspec.structs.replace(found, id=session_id)
 
     def lines(self, query: Query, session_id: str) -> Iterator[bytes]:
         own_id = session_id.removesuffix(_DELETED)
-        row = next(query(_SESSION, own_id), None)
+        row = next(query(_SESSION.format(metadata=_metadata(query)), own_id), None)
         if row is not None:
             yield EntryLines(NAME).header(header_of(row))
             if own_id == session_id:
@@ -92,8 +94,13 @@ class OpencodeDatabase(DatabaseSessions):
             yield end_line(row)
 
 
+def _metadata(query: Query) -> str:
+    """The column with what other programs say about a session; older databases have none."""
+    return "session.metadata" if any(query(_HAS_METADATA)) else "NULL"
+
+
 def _version(row: tuple[Any, ...]) -> SessionVersion:
-    messages, changed, size, parts, parts_changed, parts_size = row[8:]
+    messages, changed, size, parts, parts_changed, parts_size = row[9:]
     updated = row[7]
     header = header_of(row)
     return SessionVersion(
@@ -107,20 +114,31 @@ def _version(row: tuple[Any, ...]) -> SessionVersion:
 
 def header_of(row: tuple[Any, ...]) -> Header:
     """The header of the session in a row of the table of sessions."""
-    session_id, parent, directory, _, version, _, created, *_ = row
+    session_id, starter, directory, _, version, _, created, _, metadata, *_ = row
+    told: dict[str, Any] = {"version": text_of(version)} if version else {}
+    parent = text_of(starter)
+    if not parent and metadata and (parent := _origin(metadata)):
+        told["converted"] = True
     return Header(
         id=text_of(session_id),
         version=3,
         timestamp=iso_time(created),
         cwd=text_of(directory),
-        parent_session=text_of(parent) or None,
-        metadata={"version": text_of(version)} if version else None,
+        parent_session=parent or None,
+        metadata=told or None,
     )
+
+
+def _origin(metadata: object) -> str:
+    """The session that branchline converted, which opencode's import keeps in the metadata."""
+    origin = (json_codec.loads_object(one_line(metadata)) or {}).get(ORIGIN)
+    parent = origin.get("from") if isinstance(origin, dict) else None
+    return parent if isinstance(parent, str) else ""
 
 
 def end_line(row: tuple[Any, ...]) -> bytes:
     """The last line of a session: its title, and whether its user went back."""
-    session_id, _, _, title, _, revert, _, updated = row
+    session_id, _, _, title, _, revert, _, updated, *_ = row
     end: dict[str, Any] = {"id": text_of(session_id), "time": iso_time(updated), "title": text_of(title)}
     if revert:
         end["revert"] = json_codec.loads_object(one_line(revert))

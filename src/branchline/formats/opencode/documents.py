@@ -31,6 +31,7 @@ from branchline.entries.codec import decode_header
 from branchline.errors import NotASession, NotSupported
 from branchline.formats.api_limits import api_tool_name
 from branchline.formats.derived_ids import api_call_ids
+from branchline.formats.opencode.log_index import ORIGIN
 
 __all__ = ["ascending_id", "document_of", "parts_of", "result_state", "session_id"]
 
@@ -320,18 +321,18 @@ class _Builder:
     def document(self) -> dict[str, Any]:
         header = self._header
         self._name_model("", "")
-        return {
-            "info": {
-                "id": header.id,
-                "slug": header.id.removeprefix("ses_").lower(),
-                "projectID": "global",
-                "directory": header.cwd,
-                "title": self._title or "New session",
-                "version": VERSION,
-                "time": {"created": self._begun, "updated": self._time},
-            },
-            "messages": self._messages,
+        info: dict[str, Any] = {
+            "id": header.id,
+            "slug": header.id.removeprefix("ses_").lower(),
+            "projectID": "global",
+            "directory": header.cwd,
+            "title": self._title or "New session",
+            "version": VERSION,
+            "time": {"created": self._begun, "updated": self._time},
         }
+        if header.parent_session is not None:  # not parentID, which makes a sub-agent
+            info["metadata"] = {ORIGIN: {"from": header.parent_session}}
+        return {"info": info, "messages": self._messages}
 
 
 def _text(value: object) -> str:

@@ -105,6 +105,7 @@ def _session_row(info: dict[str, Any]) -> tuple[Any, ...]:
     """Return the row that the table of sessions has for the same session."""
     time = dict_of(info.get("time"))
     revert = dict_of(info.get("revert"))
+    metadata = dict_of(info.get("metadata"))
     return (
         text_of(info.get("id")),
         text_of(info.get("parentID")),
@@ -114,4 +115,5 @@ def _session_row(info: dict[str, Any]) -> tuple[Any, ...]:
         json_codec.dumps(revert) if revert else None,
         time.get("created"),
         time.get("updated"),
+        json_codec.dumps(metadata) if metadata else None,
     )

@@ -27,6 +27,8 @@ class OpencodeHome(FormatHome):
         return self.roots(environment, home)[0]
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """Return the parent, which only sub-agents have: forks do not name the session that they copy."""
+        """Return the parent of a sub-agent; forks name none, and a converted session names its origin."""
         del path
-        return None if header is None else header.parent_session
+        if header is None or (header.metadata or {}).get("converted"):
+            return None
+        return header.parent_session

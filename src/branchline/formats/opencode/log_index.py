@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from branchline.formats.common.derived_format import DerivedLogIndex
 
-__all__ = ["NAME", "OpencodeLogIndex"]
+__all__ = ["NAME", "ORIGIN", "OpencodeLogIndex"]
 
 NAME = "opencode"
+ORIGIN = "branchline"
+"""The member of a session's metadata that names the session it was converted from."""
 
 
 class OpencodeLogIndex(DerivedLogIndex):

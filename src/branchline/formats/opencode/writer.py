@@ -55,13 +55,8 @@ class OpencodeWriter(FormatWriter[OpencodeLogIndex]):
     def session_id(self, fresh: str, timestamp: str) -> str:
         return session_id(fresh, milliseconds(timestamp) or 0)
 
-    def parent_link(self, session_id: str, file: str | None) -> str | None:
-        """Nothing: opencode's forks do not name their parent, and a parent makes a sub-agent."""
-        del session_id, file
-        return None
-
     def encode_header(self, header: Header) -> bytes:
-        return EntryLines(NAME).header(msgspec.structs.replace(header, parent_session=None))
+        return EntryLines(NAME).header(header)
 
     def encode(self, entries: Sequence[Entry], index: OpencodeLogIndex) -> bytes:
         return b"".join(_Encoder(index).lines(entries))
