@@ -531,8 +531,8 @@ class _Run:
 
         path = row.path or ""
         if path.endswith(".zst"):
-            texts = self._texts_of(row)
-            yield from ((each, [texts.get(each.position, "")]) for each in documents)
+            texts_of = self._texts_of(row)
+            yield from ((each, [texts_of.get(each.position, "")]) for each in documents)
             return
         if row.size > _LARGEST_FILE or row.format is None:
             return
