@@ -531,8 +531,7 @@ class _Run:
 
         path = row.path or ""
         if path.endswith(".zst"):
-            texts_of = self._texts_of(row)
-            yield from ((each, [texts_of.get(each.position, "")]) for each in documents)
+            yield from self._all_texts(row, documents)
             return
         if row.size > _LARGEST_FILE or row.format is None:
             return
@@ -543,8 +542,7 @@ class _Run:
             return
         if path.endswith(".jsonl") and not all(_begins_line(data, one) for one in documents):
             # The session begins in another file, whose bytes are counted first.
-            texts_of = self._texts_of(row)
-            yield from ((each, [texts_of.get(each.position, "")]) for each in documents)
+            yield from self._all_texts(row, documents)
             return
         if not may_hold(self.words, data):
             return
@@ -556,6 +554,12 @@ class _Run:
                 whole = self._texts_of(row) if whole is None else whole
                 texts = [whole.get(each.position, "")]
             yield each, texts
+
+    def _all_texts(
+        self, row: SessionRow, documents: Sequence[Candidate]
+    ) -> Iterator[tuple[Candidate, list[str]]]:
+        texts = self._texts_of(row)
+        return ((each, [texts.get(each.position, "")]) for each in documents)
 
     def _span_snippet(self, texts: list[str], span: _Span | None) -> Snippet:
         return self._snippet(*texts) if span is None else make_snippet(texts[0], [span], self.context)

@@ -58,6 +58,7 @@ _TOKEN = re.compile(
 _RANK = 1_000_000.0
 _MOST_TERMS = 200
 _LONGEST = 10_000
+"""Characters of a term; SQLite refuses patterns of more than 50,000 bytes."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "in": ("said", "tools"),
     "is": ("branch", "abandoned", "compacted", "fork", "archived"),
@@ -272,8 +273,6 @@ def role_name(name: str) -> str:
 def parse_query(text: str, *, now: datetime) -> Query:
     """Parse a query. ``today``, ``7d`` and dates without a zone are relative to ``now``."""
     text = text.strip()
-    if len(text) > _LONGEST:
-        return Query(problem=f"a query of {len(text):,} characters is too long; use at most {_LONGEST:,}")
     if text.lower().startswith("re:"):
         return _pattern(text[3:])
     if text.count('"') % 2:
@@ -324,7 +323,12 @@ def parse_query(text: str, *, now: datetime) -> Query:
     different = tuple(dict.fromkeys(terms))
     if len(different) > _MOST_TERMS:
         return Query(problem=f"a query of {len(different)} words is too long; use at most {_MOST_TERMS}")
-    return Query(terms=different)
+    longest = max((len(term.text) for term in different), default=0)
+    return Query(problem=_too_long(longest)) if longest > _LONGEST else Query(terms=different)
+
+
+def _too_long(length: int) -> str:
+    return f"a word or pattern of {length:,} characters is too long; use at most {_LONGEST:,}"
 
 
 def _unknown_field(name: str) -> str:
@@ -362,6 +366,8 @@ def unknown_fields(query: Query) -> list[str]:
 def _pattern(pattern: str) -> Query:
     if not pattern.strip():
         return Query(problem="re: needs a regular expression after the colon")
+    if len(pattern) > _LONGEST:
+        return Query(problem=_too_long(len(pattern)))
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as problem:
