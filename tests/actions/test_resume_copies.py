@@ -49,6 +49,7 @@ def test_the_command_is_shown_with_a_warning(gemini):
 
     assert "gemini --resume 9e313111-3333-4a6b-9c3d-000000000003" in result.stdout
     assert "warning: Gemini CLI deletes a session that was resumed" in result.stderr
+    assert "`branchline archive 9e313111-3333-4a6b-9c3d-000000000003` keeps a copy" in result.stderr
     assert gemini.exists()
 
 

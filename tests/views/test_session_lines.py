@@ -238,3 +238,14 @@ def test_what_cannot_be_read_says_why_and_what_was_not_read_says_how_large_it_is
 
     assert drawn(broken, columns).endswith("unreadable: no header  k0.jsonl")
     assert "1.2 kB" in drawn(unread, columns)
+
+
+def test_columns_of_a_printed_list_are_aligned_whatever_the_length_of_ids() -> None:
+    rows = [session(id=name) for name in ("ses_e12519b4", "ses_e12519c0", "01a1ed98-cc17", "ses" * 40 + "a")]
+    rows.append(session(id="ses" * 40 + "b"))
+    columns = list_columns(rows, own_agent="pi")
+
+    lines = [line_text(session_line(row, columns, now=NOW)) for row in rows]
+
+    assert {line.index("3m") for line in lines[:3]} == {len("0123456789abcdef") + 4}
+    assert all("ses" * 40 in line for line in lines[3:])

@@ -20,6 +20,7 @@ from branchline.views.tool_calls import short_path
 __all__ = ["SessionColumns", "facts_lines", "list_columns", "reason_words", "session_line"]
 
 _SHORT_ID = 8
+_LISTED_ID = 16
 _AGE = 4
 _MESSAGES = 5
 _SIZE = 10
@@ -31,6 +32,7 @@ class SessionColumns(NamedTuple):
 
     ids: Mapping[str, str]
     """The shortest unique prefix of each id."""
+    id: int = _SHORT_ID
     agent: int = 0
     place: int = 0
 
@@ -41,9 +43,11 @@ def list_columns(
     """Return the columns for a printed list; agents are shown if there are others than ``own_agent``."""
     agents = {row.agent for row in rows if row.agent is not None}
     ids = {row.id for row in rows}
+    short = short_ids(ids, ids)
     places = [width(_place(row, home)) for row in rows] if directory else []
     return SessionColumns(
-        ids=short_ids(ids, ids),
+        ids=short,
+        id=min(_LISTED_ID, max(map(len, short.values()), default=_SHORT_ID)),
         agent=max(map(len, agents), default=0) if agents - {own_agent} else 0,
         place=min(_LISTED_PLACE, max(places, default=0)),
     )
@@ -75,7 +79,7 @@ def session_line(
         (columns.agent, row.agent or "", "program", False),
         (columns.place, cut_start(_place(row, home), columns.place) if columns.place else "", "path", False),
     )
-    pieces: list[Piece] = [Span(f"{columns.ids.get(row.id, row.id[:_SHORT_ID]):<{_SHORT_ID}}  ", "id")]
+    pieces: list[Piece] = [Span(f"{columns.ids.get(row.id, row.id[:_SHORT_ID]):<{columns.id}}  ", "id")]
     for room, text, role, right in cells:
         if room:
             pieces += [*pad_line((Span(text, role),), room, right=right), "  "]

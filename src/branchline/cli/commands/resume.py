@@ -81,6 +81,7 @@ def resume_command(
         out.line(going.shell_command)
         if going.keeps is not None and going.note is not None:
             remark(going.note)
+            remark(f"before you run the command yourself, `branchline archive {found.id}` keeps a copy")
         if going.unusable is not None:
             remark(going.unusable)
         return
