@@ -28,6 +28,7 @@ __all__ = [
     "UsageRow",
     "decode_details",
     "decode_payload",
+    "decode_turn",
     "fields_of_line",
     "line_in",
     "lines_in",
@@ -181,6 +182,7 @@ class Line(msgspec.Struct, gc=False):
     end: EndRow | None = None
 
 
+decode_turn = RowDecoder(TurnRow)
 _decode_lines = msgspec.json.Decoder(Line).decode_lines
 
 

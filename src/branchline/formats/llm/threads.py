@@ -17,15 +17,20 @@ from branchline.formats.llm.conversations import unlisted_usage
 from branchline.formats.llm.log_index import NAME
 from branchline.formats.llm.message_lines import LINE_END, PartLines, json_value
 from branchline.formats.llm.message_tree import MessageRow, messages_above
+from branchline.formats.llm.rows import TurnRow, decode_turn
 from branchline.formats.llm.values import earliest_time, latest_time, usage_of
 from branchline.formats.protocol import Query
 
 __all__ = ["thread_lines"]
 
 _TURNS = """
-SELECT id, tip_message_hash, {model}, input_tokens, output_tokens, token_details, datetime_utc
+SELECT id, tip_message_hash, json_object(
+    'model', ifnull(CAST({model} AS TEXT), ''),
+    'given', CASE typeof(input_tokens) WHEN 'integer' THEN input_tokens END,
+    'made', CASE typeof(output_tokens) WHEN 'integer' THEN output_tokens END
+), token_details, datetime_utc
 FROM turns WHERE thread_id = ? ORDER BY id
-"""
+"""  # SQLite encodes short values faster than Python
 
 
 _TOGETHER = 256  # messages that are joined by one call
@@ -36,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 _Turn = tuple[Any, ...]
-"""One model call: its id, the message that it ended with, the model, tokens given and made, details, time.
+"""One model call: its id, the message that it ended with, model and tokens as JSON, details of them, time.
 
 A plain tuple, because there is one for each answer.
 """
@@ -56,19 +61,20 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     parts = PartLines(query, has_attachments=any(attachments))
     messages = _Messages(parts, messages_above(query, [tip, *[turn[1] for turn in turns]]))
     for turn, time in zip(turns, times, strict=True):
-        turn_id, own_tip, model, given, made, details, _ = turn
+        turn_id, own_tip, told, details, _ = turn
         if messages.add_path(own_tip, time, turn):
             continue
-        usage = usage_of(given, made, details)
+        call: TurnRow = decode_turn(told) or TurnRow()
+        usage = usage_of(call.given, call.made, details)
         if usage is not None:  # the model repeated an earlier answer
             yield from messages.lines()
-            call = {"id": f"{text_of(turn_id)}/usage", "time": time, "model": text_of(model), "usage": usage}
-            yield _line("usage", {**call, "parent": messages.name_of(own_tip)})
+            fields = {"id": f"{text_of(turn_id)}/usage", "time": time, "model": call.model, "usage": usage}
+            yield _line("usage", {**fields, "parent": messages.name_of(own_tip)})
     messages.add_path(tip, begun)
     yield from messages.lines()
     if "responses" in tables:
-        for call in unlisted_usage(query, thread_id):
-            yield _line("usage", call)
+        for unlisted in unlisted_usage(query, thread_id):
+            yield _line("usage", unlisted)
     fields = {"title": text_of(name)} if name else {}
     leaf = messages.name_of(tip)
     if leaf is not None and tip != messages.last:
@@ -116,12 +122,11 @@ class _Messages:
             above = message[2]
         if not path:
             return False
+        path.reverse()
         written = _encode(time)
         rest = [written + _PARTS] * len(path)
         if turn is not None:
-            rest[0] = self._with_turn(written, turn)
-        path.reverse()
-        rest.reverse()
+            rest[-1] = _with_turn(written, turn)
         if above != self.last:
             is_cycle = any(message[1] == above for message in path)
             parent = None if is_cycle else self.name_of(above)
@@ -131,34 +136,24 @@ class _Messages:
         self.last = tip
         return True
 
-    def _with_turn(self, written: bytes, turn: _Turn) -> bytes:
-        _, _, model, given, made, details, _ = turn
-        return b'%b,"turn":{"model":%b,"given":%b,"made":%b,"details":\t%b\t}%b' % (
-            written,
-            self._strings[model],
-            b"%d" % given if type(given) is int else _number(given),
-            b"%d" % made if type(made) is int else _number(made),
-            json_value(details) if details else b"null",
-            _PARTS,
-        )
-
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the messages that were added since the last call."""
         added, rest = self._added, self._rest
         self._added, self._rest = [], []
         for start in range(0, len(added), _TOGETHER):
             together = slice(start, start + _TOGETHER)
-            yield from self._parts.lines(self._heads(added[together], rest[together]))
+            messages = added[together]
+            yield from self._parts.lines(messages, self._heads(messages, rest[together]))
 
-    def _heads(self, added: Sequence[MessageRow], rest: Sequence[bytes]) -> dict[int, bytes]:
-        rows, names, _, roles = zip(*added, strict=True)
+    def _heads(self, added: Sequence[MessageRow], rest: Sequence[bytes]) -> list[bytes]:
+        _, names, _, roles = zip(*added, strict=True)
         if not self._is_plain:
             names = tuple(_encode(text_of(name))[1:-1] for name in names)
         pieces = (
             *(repeat(_LINE), names, repeat(b'","role":'), map(self._strings.__getitem__, roles)),
             *(repeat(b',"time":'), rest),
         )
-        return dict(zip(rows, map(b"".join, zip(*pieces, strict=False)), strict=True))
+        return list(map(b"".join, zip(*pieces, strict=False)))
 
 
 class _Strings(dict[object, bytes]):
@@ -169,8 +164,11 @@ class _Strings(dict[object, bytes]):
         return found
 
 
-def _number(value: object) -> bytes:
-    return _encode(value) if isinstance(value, int | float) else b"null"
+def _with_turn(written: bytes, turn: _Turn) -> bytes:
+    _, _, told, details, _ = turn
+    if details:
+        told = b'%b,"details":\t%b\t}' % (told[:-1], json_value(details))
+    return b'%b,"turn":%b%b' % (written, told, _PARTS)
 
 
 def _are_plain(names: Iterable[Any]) -> bool:

@@ -43,7 +43,7 @@ class OpencodeFormatReader(DerivedFormatReader[OpencodeLogIndex]):
                     yield end_fields(found.title, index.tree, place)
                 return
             for planned in planned_entries(found.id, found.row, found.ids, found.parts):
-                if position < end and planned.id == keys[position]:
+                if position < end and planned[0] == keys[position]:
                     yield fields_of_entry(found, planned, _first_kept(index, position))
                     position += 1
 
@@ -52,7 +52,7 @@ def _planned_as(message: StoredMessage, key: str) -> PlannedEntry:
     """The entry of a message that has this key, perhaps with a number because its id is taken."""
     planned = planned_entries(message.id, message.row, message.ids, message.parts)
     return next(
-        (one for name in (key, key.rpartition("#")[0]) for one in planned if one.id == name), planned[0]
+        (one for name in (key, key.rpartition("#")[0]) for one in planned if one[0] == name), planned[0]
     )
 
 
