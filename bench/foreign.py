@@ -476,6 +476,12 @@ CREATE VIRTUAL TABLE turn_search_fts USING FTS5 (prompt, response, content=turn_
 CREATE TRIGGER turn_search_ai AFTER INSERT ON turn_search BEGIN
     INSERT INTO turn_search_fts (rowid, prompt, response) VALUES (new.rowid, new.prompt, new.response);
 END;
+CREATE TABLE tools (
+    id INTEGER PRIMARY KEY, hash TEXT, name TEXT, description TEXT, input_schema TEXT, plugin TEXT
+);
+CREATE TABLE turn_tools (
+    turn_id TEXT, tool_id INTEGER, instance_id INTEGER, PRIMARY KEY (turn_id, tool_id)
+);
 CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB);
 CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT);
 CREATE INDEX idx_messages_parent_hash ON messages (parent_hash);
@@ -485,11 +491,16 @@ CREATE UNIQUE INDEX idx_turn_search_turn_id ON turn_search (turn_id);
 """
 
 
+_LLM_TOOLS = ("bash", "edit", "read")
+
+
 def _write_llm(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
     folder = target / ".config" / "io.datasette.llm"
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / "logs.db")) as connection, connection:
         connection.executescript(_LLM)
+        tools = [(f"{tool:064}", name) for tool, name in enumerate(_LLM_TOOLS)]
+        connection.executemany("INSERT INTO tools VALUES (NULL, ?, ?, NULL, NULL, NULL)", tools)
         for number, (header, entries) in enumerate(conversations):
             key = f"01m7gknstv{number:016}"
             tip = _write_llm_messages(connection, key, entries)
@@ -523,6 +534,8 @@ def _write_llm_messages(connection: sqlite3.Connection, thread: str, entries: It
             row += ('{"prompt_tokens_details": {"cached_tokens": 2}}', 298, _llm_time(entry.timestamp))
             connection.execute(f"INSERT INTO turns VALUES ({'?, ' * 13}?)", (*row, json.dumps(response)))
             connection.execute("INSERT INTO turn_search VALUES (NULL, ?, ?, ?)", (turn, prompt, words))
+            offered = [(turn, tool) for tool in range(1, len(_LLM_TOOLS) + 1)]
+            connection.executemany("INSERT INTO turn_tools VALUES (?, ?, NULL)", offered)
             prompt = ""
     return tip
 

@@ -18,7 +18,7 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["GooseDatabase", "end_line"]
 
-_TOGETHER = 64  # messages that are joined by one call
+_TOGETHER = 256  # messages that are joined by one call
 _NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
 _SESSION = (
     "id",

@@ -59,14 +59,14 @@ def fields_of_entry(line: Line, planned: PlannedEntry, moment: int | None) -> di
     fields: dict[str, Any] = {"role": role, "content": content, "timestamp": moment}
     if role == "assistant":
         if line.turn is not None:
-            fields |= _turn_fields(line.turn)
+            fields |= _turn_fields(line.turn, line.details)
         has_calls = any(part.type == "tool_call" for part in line.parts)
         fields["stopReason"] = "toolUse" if has_calls else "stop"
     return {"message": fields}
 
 
-def _turn_fields(turn: TurnRow) -> dict[str, Any]:
-    usage = usage_of(turn.given, turn.made, bytes(turn.details))
+def _turn_fields(turn: TurnRow, details: msgspec.Raw) -> dict[str, Any]:
+    usage = usage_of(turn.given, turn.made, bytes(details))
     return {"model": turn.model} if usage is None else {"model": turn.model, "usage": usage}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -12,7 +12,6 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.formats.common.derived_lines import one_line
 from branchline.formats.common.tables import text_of
-from branchline.formats.llm.message_tree import MessageRow
 from branchline.formats.llm.rows import TAB, PayloadRow, decode_payload
 from branchline.formats.llm.values import attachment_block
 from branchline.formats.protocol import Query
@@ -54,30 +53,22 @@ class PartLines:
         self._query = query
         self._has_attachments = has_attachments
 
-    def lines(self, messages: Sequence[MessageRow], heads: Sequence[bytes]) -> Iterator[bytes]:
-        """Yield the lines of messages.
+    def lines(self, row: int, names: Sequence[Any], heads: Sequence[bytes]) -> bytes:
+        """Return the lines of messages in consecutive rows, of which the first is given.
 
         ``heads`` has for each the beginning of its line, up to the parts, after :data:`LINE_END`.
         """
-        start = 0
-        for end in _ends_of_runs([row for row, *_ in messages]):
-            yield self._lines(messages[start:end], heads[start:end])
-            start = end
-
-    def _lines(self, messages: Sequence[MessageRow], heads: Sequence[bytes]) -> bytes:
-        (first, begins, *_), (last, ends, *_) = messages[0], messages[-1]
-        limit = _USUAL_PARTS * len(messages)
+        limit = _USUAL_PARTS * len(names)
         try:
-            parts = list(self._query(_TOGETHER, text_of(begins), text_of(ends), limit))
-            lines = _joined(parts, [name for _, name, _, _ in messages], heads)
+            parts = list(self._query(_TOGETHER, text_of(names[0]), text_of(names[-1]), limit))
+            lines = _joined(parts, names, heads)
         except (TypeError, ValueError, AttributeError):
             pass
         else:
             if not self._has_attachments or _ATTACHED not in lines:
                 return lines
-        head_of = dict(zip([row for row, *_ in messages], heads, strict=True))
-        found = groupby(self._query(_PARTS, first, last), itemgetter(0))
-        return b"".join([self._line(head_of[row], list(own)) for row, own in found])
+        found = groupby(self._query(_PARTS, row, row + len(names) - 1), itemgetter(0))
+        return b"".join([self._line(heads[number - row], list(own)) for number, own in found])
 
     def _line(self, head: bytes, parts: Sequence[_Part]) -> bytes:
         """Return the line of one message, whatever its values are."""
@@ -114,7 +105,7 @@ class PartLines:
         return attachment_block(next(self._query(_ATTACHMENT, name), (name, None, None, None, None)))
 
 
-def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[bytes]) -> bytes:
+def _joined(parts: Iterable[_Part], names: Sequence[object], heads: Sequence[bytes]) -> bytes:
     """Return the lines of these messages without decoding payloads. Raises an error if a value is unusual."""
     pieces: list[bytes] = []
     add, encode, prefixes = pieces.extend, _encode, _Prefixes()
@@ -153,15 +144,6 @@ class _Prefixes(dict[bytes, bytes]):
 
 def json_value(value: object) -> bytes:
     """Return the JSON in a column without newlines and tabs."""
+    if type(value) is bytes and _NEWLINE not in value and _TAB not in value:
+        return value or b"null"
     return one_line(value).replace(TAB, b" ") or b"null"
-
-
-def _ends_of_runs(rows: Sequence[int]) -> Iterator[int]:
-    """Yield where runs of consecutive rows end."""
-    size = len(rows)
-    if size and rows[-1] - rows[0] == size - 1 and rows == list(range(rows[0], rows[-1] + 1)):
-        yield size  # nearly always
-        return
-    for end in range(1, size + 1):
-        if end == size or rows[end] != rows[end - 1] + 1:
-            yield end

@@ -133,7 +133,6 @@ class TurnRow(msgspec.Struct, frozen=True, gc=False):
     model: str = ""
     given: _Number | None = None
     made: _Number | None = None
-    details: msgspec.Raw = _NOTHING
 
 
 class UsageRow(msgspec.Struct, frozen=True, gc=False):
@@ -175,6 +174,8 @@ class Line(msgspec.Struct, gc=False):
     message: str | None = None
     role: str = ""
     turn: TurnRow | None = None
+    details: msgspec.Raw = _NOTHING
+    """What the provider says about the tokens of the turn."""
     parts: list[PartRow] = []
     attachments: dict[str, Any] = {}
     """Content blocks of attachments that parts refer to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from branchline.formats.json_values import iso_time
 from branchline.formats.llm.conversations import unlisted_usage
 from branchline.formats.llm.log_index import NAME
 from branchline.formats.llm.message_lines import LINE_END, PartLines, json_value
-from branchline.formats.llm.message_tree import MessageRow, messages_above
+from branchline.formats.llm.message_tree import MessageTree, Stretch
 from branchline.formats.llm.rows import TurnRow, decode_turn
 from branchline.formats.llm.values import earliest_time, latest_time, usage_of
 from branchline.formats.protocol import Query
@@ -24,10 +24,10 @@ from branchline.formats.protocol import Query
 __all__ = ["thread_lines"]
 
 _TURNS = """
-SELECT id, tip_message_hash, json_object(
+SELECT rowid, tip_message_hash, json_object(
     'model', ifnull(CAST({model} AS TEXT), ''),
-    'given', CASE typeof(input_tokens) WHEN 'integer' THEN input_tokens END,
-    'made', CASE typeof(output_tokens) WHEN 'integer' THEN output_tokens END
+    'given', CAST(input_tokens AS INTEGER),
+    'made', CAST(output_tokens AS INTEGER)
 ), token_details, datetime_utc
 FROM turns WHERE thread_id = ? ORDER BY id
 """  # SQLite encodes short values faster than Python
@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 _Turn = tuple[Any, ...]
-"""One model call: its id, the message that it ended with, model and tokens as JSON, details of them, time.
+"""One model call: its row, the message that it ended with, model and tokens as JSON, details of them, time.
 
 A plain tuple, because there is one for each answer.
 """
@@ -59,18 +59,15 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     yield EntryLines(NAME).header(header)
     attachments = query("SELECT 1 FROM attachments LIMIT 1") if "attachments" in tables else ()
     parts = PartLines(query, has_attachments=any(attachments))
-    messages = _Messages(parts, messages_above(query, [tip, *[turn[1] for turn in turns]]))
-    for turn, time in zip(turns, times, strict=True):
-        turn_id, own_tip, told, details, _ = turn
-        if messages.add_path(own_tip, time, turn):
-            continue
-        call: TurnRow = decode_turn(told) or TurnRow()
-        usage = usage_of(call.given, call.made, details)
-        if usage is not None:  # the model repeated an earlier answer
-            yield from messages.lines()
-            fields = {"id": f"{text_of(turn_id)}/usage", "time": time, "model": call.model, "usage": usage}
-            yield _line("usage", {**fields, "parent": messages.name_of(own_tip)})
-    messages.add_path(tip, begun)
+    messages = _Messages(parts, MessageTree(query, [tip, *[turn[1] for turn in turns]]))
+    heads = [_turn_head(turn) for turn in turns]
+    written = [_encode(time) for time in times]
+    if not messages.add_turns([turn[1] for turn in turns], written, heads):
+        for turn, time, head in zip(turns, written, heads, strict=True):
+            if not messages.add_path(turn[1], time, head) and (call := _usage(query, turn)) is not None:
+                yield from messages.lines()  # the model repeated an earlier answer
+                yield _line("usage", {**call, "parent": messages.name_of(turn[1])})
+    messages.add_path(tip, _encode(begun))
     yield from messages.lines()
     if "responses" in tables:
         for unlisted in unlisted_usage(query, thread_id):
@@ -81,6 +78,25 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
         fields["leaf"] = leaf
     if fields:
         yield _line("end", {"id": thread_id, "time": end, **fields})
+
+
+def _turn_head(turn: _Turn) -> bytes:
+    """Return what the line of the message that a turn ended with has behind its time, up to the parts."""
+    _, _, told, details, _ = turn
+    if details:
+        return b',"turn":%b,"details":\t%b\t,"parts":[' % (told, json_value(details))
+    return b',"turn":%b,"parts":[' % told
+
+
+def _usage(query: Query, turn: _Turn) -> dict[str, Any] | None:
+    """Return the tokens of a turn that added no message, if they are known."""
+    row, _, told, details, time = turn
+    call: TurnRow = decode_turn(told) or TurnRow()
+    usage = usage_of(call.given, call.made, details)
+    if usage is None:
+        return None
+    ((turn_id,),) = query("SELECT id FROM turns WHERE rowid = ?", row)
+    return {"id": f"{text_of(turn_id)}/usage", "time": text_of(time), "model": call.model, "usage": usage}
 
 
 def _line(kind: str, fields: dict[str, Any]) -> bytes:
@@ -97,61 +113,77 @@ def _turns(query: Query, thread_id: str) -> Iterator[_Turn]:
 class _Messages:
     """The messages of a thread, of which each path adds those that no path before it contains."""
 
-    def __init__(self, parts: PartLines, messages: dict[object, MessageRow]) -> None:
+    def __init__(self, parts: PartLines, tree: MessageTree) -> None:
         self._parts = parts
-        self._known = messages
-        self._waiting = dict(messages)
-        self._is_plain = _are_plain(messages)
+        self._tree = tree
+        self._is_plain = _are_plain(tree.names())
         self._strings = _Strings()
-        self._added: list[MessageRow] = []
+        self._added: list[Stretch] = []
         self._rest: list[bytes] = []  # the heads of their lines, behind the role
+        self.name_of = tree.name_of
         self.last: object = None
         """The message that was added last."""
 
-    def name_of(self, name: object) -> str | None:
-        """Return the id of a message; None if it was not added."""
-        return text_of(name) if name in self._known and name not in self._waiting else None
+    def add_turns(self, tips: Sequence[object], times: Sequence[bytes], heads: Sequence[bytes]) -> bool:
+        """Add the messages of all turns, if each turn continues the one before; nothing and False if not."""
+        found = self._tree.take_ascending(tips)
+        if found is None:
+            return False
+        chain, sizes = found
+        rest = self._rest
+        for size, time, head in zip(sizes, times, heads, strict=True):
+            if size > 1:
+                rest += [time + _PARTS] * (size - 1)
+            rest.append(time + head)
+        self._added.append((chain, 0, len(rest)))
+        self.last = tips[-1]
+        return True
 
-    def add_path(self, tip: object, time: str, turn: _Turn | None = None) -> bool:
-        """Add the messages up to this one; False if there are none."""
-        path: list[MessageRow] = []
-        above = tip
-        take = self._waiting.pop
-        while (message := take(above, None)) is not None:
-            path.append(message)
-            above = message[2]
+    def add_path(self, tip: object, time: bytes, head: bytes = _PARTS) -> bool:
+        """Add the messages up to this one, which a turn ended with; False if there are none.
+
+        ``head`` is what its line has behind the time, up to the parts.
+        """
+        path, above = self._tree.take_path(tip)
         if not path:
             return False
-        path.reverse()
-        written = _encode(time)
-        rest = [written + _PARTS] * len(path)
-        if turn is not None:
-            rest[-1] = _with_turn(written, turn)
+        rest, first = self._rest, len(self._rest)
+        for stretch in reversed(path):
+            self._add(stretch)
+            rest += [time + _PARTS] * (stretch[2] - stretch[1])
+        rest[-1] = time + head
         if above != self.last:
-            is_cycle = any(message[1] == above for message in path)
-            parent = None if is_cycle else self.name_of(above)
-            rest[0] = rest[0].removesuffix(_PARTS) + b',"parent":' + _encode(parent) + _PARTS
-        self._added += path
-        self._rest += rest
+            is_cycle = any(above in chain.names[start:end] for chain, start, end in path)
+            parent = _encode(None if is_cycle else self.name_of(above))
+            rest[first] = b'%b,"parent":%b%b' % (time, parent, rest[first].removeprefix(time))
         self.last = tip
         return True
 
+    def _add(self, stretch: Stretch) -> None:
+        if self._added:
+            chain, start, end = self._added[-1]
+            if chain is stretch[0] and end == stretch[1]:
+                self._added[-1] = (chain, start, stretch[2])
+                return
+        self._added.append(stretch)
+
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the messages that were added since the last call."""
-        added, rest = self._added, self._rest
+        added, rest = self._added, iter(self._rest)
         self._added, self._rest = [], []
-        for start in range(0, len(added), _TOGETHER):
-            together = slice(start, start + _TOGETHER)
-            messages = added[together]
-            yield from self._parts.lines(messages, self._heads(messages, rest[together]))
+        for chain, first, last in added:
+            for start in range(first, last, _TOGETHER):
+                end = min(start + _TOGETHER, last)
+                names = chain.names[start:end]
+                heads = self._heads(names, chain.roles[start:end], rest)
+                yield self._parts.lines(chain.row + start, names, heads)
 
-    def _heads(self, added: Sequence[MessageRow], rest: Sequence[bytes]) -> list[bytes]:
-        _, names, _, roles = zip(*added, strict=True)
+    def _heads(self, names: Sequence[Any], roles: Sequence[Any], rest: Iterator[bytes]) -> list[bytes]:
         if not self._is_plain:
-            names = tuple(_encode(text_of(name))[1:-1] for name in names)
+            names = [_encode(text_of(name))[1:-1] for name in names]
         pieces = (
             *(repeat(_LINE), names, repeat(b'","role":'), map(self._strings.__getitem__, roles)),
-            *(repeat(b',"time":'), rest),
+            *(repeat(b',"time":'), islice(rest, len(names))),
         )
         return list(map(b"".join, zip(*pieces, strict=False)))
 
@@ -162,13 +194,6 @@ class _Strings(dict[object, bytes]):
     def __missing__(self, value: object) -> bytes:
         self[value] = found = _encode(text_of(value))
         return found
-
-
-def _with_turn(written: bytes, turn: _Turn) -> bytes:
-    _, _, told, details, _ = turn
-    if details:
-        told = b'%b,"details":\t%b\t}' % (told[:-1], json_value(details))
-    return b'%b,"turn":%b%b' % (written, told, _PARTS)
 
 
 def _are_plain(names: Iterable[Any]) -> bool:

@@ -24,7 +24,7 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["OpencodeDatabase", "end_line", "header_of", "message_line"]
 
-_CHUNK = 64  # messages that are joined by one call
+_CHUNK = 256  # messages that are joined by one call
 _DELETED = "+deleted"
 _NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
 _NO_PARTS = b"[]"
