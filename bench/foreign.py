@@ -425,7 +425,7 @@ def _opencode_messages(session: str, entries: Iterator[Entry]) -> Iterator[_Open
         name = f"msg_{session[-6:]}{number:020}"
         if said["role"] == "user":
             prompt = name
-            about = {"agent": "build", "model": {"providerID": "acme", "modelID": "one"}}
+            about: dict[str, Any] = {"agent": "build", "model": {"providerID": "acme", "modelID": "one"}}
             info = {"role": "user", "time": time, **about, "summary": {"diffs": []}}
             waiting = _OpencodeMessage(name, info, said["content"])
             continue
@@ -528,9 +528,15 @@ def _write_llm_messages(connection: sqlite3.Connection, thread: str, entries: It
             turn = f"{thread[:10]}{thread[-6:]}{number:010}"
             made, given = said["usage"]["output"], 4
             usage = {"completion_tokens": made, "prompt_tokens": given, "total_tokens": made + given}
-            response = {"content": words, "finish_reason": "tool_calls", "usage": usage, "id": turn}
+            response: dict[str, Any] = {
+                "content": words,
+                "finish_reason": "tool_calls",
+                "usage": usage,
+                "id": turn,
+            }
             response |= {"object": "chat.completion.chunk", "model": said["model"], "created": 1794780096}
-            row = (turn, thread, before, tip, said["model"], said["model"], None, None, given, made)
+            called = (said["model"], said["model"], None, None, given, made)
+            row: tuple[Any, ...] = (turn, thread, before, tip, *called)
             row += ('{"prompt_tokens_details": {"cached_tokens": 2}}', 298, _llm_time(entry.timestamp))
             connection.execute(f"INSERT INTO turns VALUES ({'?, ' * 13}?)", (*row, json.dumps(response)))
             connection.execute("INSERT INTO turn_search VALUES (NULL, ?, ?, ?)", (turn, prompt, words))

@@ -61,7 +61,7 @@ class GooseReader(ChainReader[Row]):
         reading.header_end = offset + len(line)
 
     def are_regular(self, rows: Sequence[Row]) -> bool:
-        return all([row.role is not None or row.end is not None for row in rows])
+        return all(row.role is not None or row.end is not None for row in rows)
 
     def is_record(self, data: bytes) -> bool:
         return b'"role":' in data or data.startswith((b'{"end":', b'{"type":"session"'))

@@ -43,7 +43,7 @@ def planned_entries(role: str, types: tuple[str, ...]) -> Sequence[PlannedEntry]
 def is_textless(parts: Sequence[PartShape]) -> bool:
     """Return whether no part of an answer is text."""
     for part in parts:  # noqa: SIM110  a generator would cost more than the loop
-        if part.type == "text" and (text := part.text) and not text.isspace():
+        if part.has_text and part.type == "text":
             return False
     return True
 

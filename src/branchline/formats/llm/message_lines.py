@@ -94,7 +94,8 @@ class PartLines:
                 else (details.attachment, *details.attachments)
             )
             attachments |= {one.id: self._attachment(one.id) for one in wanted}
-            pieces.append(b"[%b,%b,\t%b\t]" % (_encode(kind), _encode(text), value))
+            has_text = bool(text and not text.isspace())
+            pieces.append(b"[%b,%b,%b,\t%b\t]" % (_encode(kind), _encode(has_text), _encode(text), value))
         attached = b',"attachments":' + json_codec.dumps(attachments) if attachments else b""
         return b"%b%b]%b}\n" % (head.removeprefix(LINE_END), b",".join(pieces), attached)
 
@@ -119,12 +120,15 @@ def _joined(parts: Iterable[_Part], names: Sequence[object], heads: Sequence[byt
         if name != holder or position not in (0, expected):
             raise ValueError("parts out of order, or of other messages")
         expected = position + 1
+        with_text, without_text, with_payload = prefixes[kind]
         if payload is None:
-            add((opening, prefixes[kind], encode(text.decode()), b"]"))
+            said = text.decode()
+            prefix = with_text if said and not said.isspace() else without_text
+            add((opening, prefix, encode(said), b"]"))
         elif _NEWLINE in payload or _TAB in payload or kind in _WITH_TEXT:
             raise ValueError("a payload on several lines, or beside a text")
         else:
-            add((opening, prefixes[kind], b"null,\t", payload, b"\t]"))
+            add((opening, with_payload, payload, b"\t]"))
     if next(holders, None) is not None:
         raise ValueError("a message without parts")
     pieces[0] = pieces[0].removeprefix(LINE_END)
@@ -132,13 +136,13 @@ def _joined(parts: Iterable[_Part], names: Sequence[object], heads: Sequence[byt
     return b"".join(pieces)
 
 
-class _Prefixes(dict[bytes, bytes]):
-    """The beginnings of parts, by their type."""
+class _Prefixes(dict[bytes, tuple[bytes, bytes, bytes]]):
+    """The beginnings of parts by their type: those with text, with blank text, and with a payload."""
 
-    def __missing__(self, kind: bytes) -> bytes:
+    def __missing__(self, kind: bytes) -> tuple[bytes, bytes, bytes]:
         if kind == b"attachment" or kind.translate(None, _PLAIN):
             raise ValueError("a part that needs other tables, or an unusual type")
-        self[kind] = found = b'["%b",' % kind
+        self[kind] = found = b'["%b",true,' % kind, b'["%b",false,' % kind, b'["%b",false,null,\t' % kind
         return found
 
 

@@ -17,7 +17,7 @@ _BACKWARD = """
 SELECT rowid, hash, parent_hash, role FROM messages
 WHERE rowid <= (SELECT rowid FROM messages WHERE hash = ?) ORDER BY rowid DESC
 """
-_TOGETHER = 256  # rows that are compared at once
+_FIRST, _MOST = 16, 256  # rows that are compared at once, at first and at most: most threads are short
 _SKIPPED = 16
 """Messages of other threads that are read before it is cheaper to look up the next one of this thread."""
 
@@ -93,16 +93,14 @@ class MessageTree:
         return found, above
 
     def take_ascending(self, tips: Sequence[object]) -> tuple[Chain, list[int]] | None:
-        """Take the paths to all these messages, if they follow each other in one chain and no other was taken.
+        """Take the paths to these messages, if all are in one chain in this order, and none was taken before.
 
         Returns the chain, and how many messages each path adds; None, with nothing taken, for anything else.
         """
         if len(self._chains) != 1 or self._chains[0].taken or not tips:
             return None
-        places = list(map(self._places.get, tips))
-        if None in places:
-            return None
-        sizes = list(map(sub, places, [-1, *places]))  # type: ignore[arg-type,list-item]
+        places = [self._places.get(tip, -1) for tip in tips]
+        sizes = list(map(sub, places, [-1, *places]))
         if min(sizes) < 1:
             return None
         self._chains[0].taken = sum(sizes)
@@ -114,11 +112,12 @@ class MessageTree:
 
     def _read_backward(self, wanted: object) -> object:
         """Read messages from this one upward; return the first that was not met."""
-        skipped = 0
+        size, skipped = _FIRST, 0
         chain: Chain | None = None
         known = self._places
         rows = self._query(_BACKWARD, text_of(wanted))
-        while wanted is not None and wanted not in known and (chunk := list(islice(rows, _TOGETHER))):
+        while wanted is not None and wanted not in known and (chunk := list(islice(rows, size))):
+            size = min(2 * size, _MOST)
             numbers, names, parents, roles = zip(*chunk, strict=True)
             if (
                 names[0] == wanted

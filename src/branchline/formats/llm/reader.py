@@ -152,13 +152,13 @@ class _Entries:
             for suffix, entry_type, entry_role, _ in planned:
                 if entry_role == "assistant" and is_textless(parts):
                     self.quiet.append(self.first + len(ids))
-                last = name + suffix if suffix else name
-                ids.append(last)
+                ids.append(name + suffix if suffix else name)
                 types.append(entry_type)
                 roles.append(entry_role)
                 times.append(time)
+            last = ids[-1]
             if last is not name:
-                self.ends[name] = last
+                self.ends[name] = ids[-1]
             counts.append(len(planned))
         self.last = last
         return counts

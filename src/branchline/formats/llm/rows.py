@@ -116,13 +116,15 @@ class PartShape(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The columns of a part that decide which entries its message becomes."""
 
     type: str = ""
-    text: str | None = None
+    has_text: bool = False
+    """Whether its text is not blank."""
 
 
 class PartRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A part of a message, of any type."""
 
     type: str = ""
+    has_text: bool = False
     text: str | None = None
     payload: msgspec.Raw = _NOTHING
 
@@ -173,6 +175,7 @@ class Line(msgspec.Struct, gc=False):
 
     message: str | None = None
     role: str = ""
+    time: str = ""
     turn: TurnRow | None = None
     details: msgspec.Raw = _NOTHING
     """What the provider says about the tokens of the turn."""

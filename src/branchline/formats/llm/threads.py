@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 import msgspec
@@ -52,7 +52,7 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     raw_id, name, tip, forked_from, created = thread
     thread_id = text_of(raw_id)
     turns = list(_turns(query, thread_id))
-    times = [text_of(time) for *_, time in turns]
+    times = [text_of(turn[-1]) for turn in turns]
     begun = iso_time(earliest_time(times) or milliseconds(text_of(created)))
     end = iso_time(latest_time(times)) or begun
     header = Header(id=thread_id, version=3, timestamp=begun, parent_session=text_of(forked_from) or None)
@@ -60,14 +60,13 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     attachments = query("SELECT 1 FROM attachments LIMIT 1") if "attachments" in tables else ()
     parts = PartLines(query, has_attachments=any(attachments))
     messages = _Messages(parts, MessageTree(query, [tip, *[turn[1] for turn in turns]]))
-    heads = [_turn_head(turn) for turn in turns]
-    written = [_encode(time) for time in times]
-    if not messages.add_turns([turn[1] for turn in turns], written, heads):
-        for turn, time, head in zip(turns, written, heads, strict=True):
-            if not messages.add_path(turn[1], time, head) and (call := _usage(query, turn)) is not None:
+    if not messages.add_turns(turns):
+        for turn in turns:
+            if not messages.add_path(turn[1], *_heads(turn)) and (call := _usage(query, turn)) is not None:
                 yield from messages.lines()  # the model repeated an earlier answer
                 yield _line("usage", {**call, "parent": messages.name_of(turn[1])})
-    messages.add_path(tip, _encode(begun))
+    time = _encode(begun)
+    messages.add_path(tip, time, time + _PARTS)
     yield from messages.lines()
     if "responses" in tables:
         for unlisted in unlisted_usage(query, thread_id):
@@ -80,12 +79,13 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
         yield _line("end", {"id": thread_id, "time": end, **fields})
 
 
-def _turn_head(turn: _Turn) -> bytes:
-    """Return what the line of the message that a turn ended with has behind its time, up to the parts."""
-    _, _, told, details, _ = turn
+def _heads(turn: _Turn) -> tuple[bytes, bytes]:
+    """Return the time of a turn, and what the line of its last message has from there on up to the parts."""
+    _, _, told, details, raw_time = turn
+    time = _encode(text_of(raw_time))
     if details:
-        return b',"turn":%b,"details":\t%b\t,"parts":[' % (told, json_value(details))
-    return b',"turn":%b,"parts":[' % told
+        return time, b'%b,"turn":%b,"details":\t%b\t%b' % (time, told, json_value(details), _PARTS)
+    return time, b'%b,"turn":%b%b' % (time, told, _PARTS)
 
 
 def _usage(query: Query, turn: _Turn) -> dict[str, Any] | None:
@@ -119,64 +119,61 @@ class _Messages:
         self._is_plain = _are_plain(tree.names())
         self._strings = _Strings()
         self._added: list[Stretch] = []
-        self._rest: list[bytes] = []  # the heads of their lines, behind the role
+        self._rest: list[Iterable[bytes]] = []  # the heads of their lines, from the time on
         self.name_of = tree.name_of
         self.last: object = None
         """The message that was added last."""
 
-    def add_turns(self, tips: Sequence[object], times: Sequence[bytes], heads: Sequence[bytes]) -> bool:
+    def add_turns(self, turns: Sequence[_Turn]) -> bool:
         """Add the messages of all turns, if each turn continues the one before; nothing and False if not."""
+        tips = [turn[1] for turn in turns]
         found = self._tree.take_ascending(tips)
         if found is None:
             return False
-        chain, sizes = found
-        rest = self._rest
-        for size, time, head in zip(sizes, times, heads, strict=True):
-            if size > 1:
-                rest += [time + _PARTS] * (size - 1)
-            rest.append(time + head)
-        self._added.append((chain, 0, len(rest)))
+        own, sizes = found
+        self._added.append((own, 0, own.taken))
+        self._rest.append(_rest_of_turns(turns, sizes))
         self.last = tips[-1]
         return True
 
-    def add_path(self, tip: object, time: bytes, head: bytes = _PARTS) -> bool:
-        """Add the messages up to this one, which a turn ended with; False if there are none.
+    def add_path(self, tip: object, time: bytes, head: bytes) -> bool:
+        """Add the messages up to this one; False if there are none.
 
-        ``head`` is what its line has behind the time, up to the parts.
+        ``time`` is that of all of them, and ``head`` what the line of the last one has from there on.
         """
         path, above = self._tree.take_path(tip)
         if not path:
             return False
-        rest, first = self._rest, len(self._rest)
+        size = sum([end - start for _, start, end in path])
+        rest = [*[time + _PARTS] * (size - 1), head]
+        if above != self.last:
+            is_cycle = any(above in own.names[start:end] for own, start, end in path)
+            parent = _encode(None if is_cycle else self.name_of(above))
+            rest[0] = b'%b,"parent":%b%b' % (time, parent, rest[0].removeprefix(time))
         for stretch in reversed(path):
             self._add(stretch)
-            rest += [time + _PARTS] * (stretch[2] - stretch[1])
-        rest[-1] = time + head
-        if above != self.last:
-            is_cycle = any(above in chain.names[start:end] for chain, start, end in path)
-            parent = _encode(None if is_cycle else self.name_of(above))
-            rest[first] = b'%b,"parent":%b%b' % (time, parent, rest[first].removeprefix(time))
+        self._rest.append(rest)
         self.last = tip
         return True
 
     def _add(self, stretch: Stretch) -> None:
         if self._added:
-            chain, start, end = self._added[-1]
-            if chain is stretch[0] and end == stretch[1]:
-                self._added[-1] = (chain, start, stretch[2])
+            own, start, end = self._added[-1]
+            if own is stretch[0] and end == stretch[1]:
+                self._added[-1] = (own, start, stretch[2])
                 return
         self._added.append(stretch)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the messages that were added since the last call."""
-        added, rest = self._added, iter(self._rest)
+        added, rest = self._added, chain.from_iterable(self._rest)
         self._added, self._rest = [], []
-        for chain, first, last in added:
+        for own, first, last in added:
             for start in range(first, last, _TOGETHER):
                 end = min(start + _TOGETHER, last)
-                names = chain.names[start:end]
-                heads = self._heads(names, chain.roles[start:end], rest)
-                yield self._parts.lines(chain.row + start, names, heads)
+                names = own.names[start:end]
+                heads = self._heads(names, own.roles[start:end], rest)
+                yield self._parts.lines(own.row + start, names, heads)
 
     def _heads(self, names: Sequence[Any], roles: Sequence[Any], rest: Iterator[bytes]) -> list[bytes]:
         if not self._is_plain:
@@ -186,6 +183,15 @@ class _Messages:
             *(repeat(b',"time":'), islice(rest, len(names))),
         )
         return list(map(b"".join, zip(*pieces, strict=False)))
+
+
+def _rest_of_turns(turns: Iterable[_Turn], sizes: Iterable[int]) -> Iterator[bytes]:
+    """Yield the heads of the lines of turns that add this many messages, from the time on."""
+    for turn, size in zip(turns, sizes, strict=True):
+        time, head = _heads(turn)
+        for _ in range(size - 1):
+            yield time + _PARTS
+        yield head
 
 
 class _Strings(dict[object, bytes]):

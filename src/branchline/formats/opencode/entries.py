@@ -20,8 +20,6 @@ from branchline.formats.opencode.rows import (
     MessageShape,
     PartRow,
     PartShape,
-    State,
-    StateShape,
     StoredMessage,
     Tokens,
 )

@@ -193,10 +193,10 @@ class OpencodeReader(DerivedReader):
         tree = self.reading.tree
         key = self.reading.aliases.get(name, name)
         above = found.before
-        for number, (name, *_) in enumerate(found.planned):
-            if name == key:
+        for number, (planned, *_) in enumerate(found.planned):
+            if planned == key:
                 return found.odd_parents.get(number, above)
-            above = name
+            above = planned
         position = self.reading.linker.latest_with_id(key)
         if position is None:
             return msgspec.UNSET
