@@ -8,6 +8,7 @@ is measured.
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -369,13 +370,16 @@ CREATE INDEX part_session_idx ON part (session_id);
 """
 
 
+_SNAPSHOT = "5ad1c79eaeb3b56256f15c997c29d2bf0fad5c92"
+
+
 def _write_opencode(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
     folder = target / ".local" / "share" / "opencode"
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / "opencode.db")) as connection, connection:
         connection.executescript(_OPENCODE)
         for number, (header, entries) in enumerate(conversations):
-            key, time = f"ses_{number:06}", milliseconds(header.timestamp)
+            key, time = f"ses_{number:026}", milliseconds(header.timestamp)
             about = (key, "global", None, header.cwd, f"Session {number}", "1.18.33", None, time, time)
             connection.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", about)
             for message in _opencode_messages(key, entries):
@@ -385,7 +389,7 @@ def _write_opencode(target: Path, conversations: Iterator[tuple[Header, Iterator
                     (message.id, key, when, when, _encode(message.info).decode()),
                 )
                 rows = [
-                    (f"prt_{message.id[4:]}{place:04}", message.id, key, when, when, _encode(part).decode())
+                    (f"prt_{message.id[8:]}{place:04}", message.id, key, when, when, _encode(part).decode())
                     for place, part in enumerate(message.parts)
                 ]
                 connection.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -400,6 +404,7 @@ class _OpencodeMessage(NamedTuple):
 def _opencode_messages(session: str, entries: Iterator[Entry]) -> Iterator[_OpencodeMessage]:
     """Results are in the part of their call, so that a message is complete when the next one begins."""
     waiting: _OpencodeMessage | None = None
+    prompt = ""
     calls: dict[str, dict[str, Any]] = {}
     for number, entry in enumerate(entries):
         if not isinstance(entry, MessageEntry):
@@ -412,34 +417,43 @@ def _opencode_messages(session: str, entries: Iterator[Entry]) -> Iterator[_Open
                 "title": said["toolName"],
                 "metadata": {"exit": 0},
             }
-            call["state"] = {"status": "completed", "input": call["state"]["input"], **output}
+            call["state"] = {**call["state"], "status": "completed", **output}
             continue
         if waiting is not None:
             yield waiting
-        info: dict[str, Any] = {"role": said["role"], "time": {"created": milliseconds(entry.timestamp)}}
-        waiting = _OpencodeMessage(f"msg_{session[4:]}{number:08}", info, said["content"])
-        if said["role"] == "assistant":
-            tokens = {"input": 4, "output": said["usage"]["output"], "reasoning": 0}
-            spent = {"tokens": {**tokens, "cache": {"read": 0, "write": 0}}, "cost": 0.01}
-            info |= {"modelID": said["model"], "providerID": said["provider"], **spent}
-            info |= {"path": {"cwd": "/home/dev", "root": "/home/dev"}, "finish": "tool-calls"}
-            parts = [_opencode_part(block) for block in said["content"]]
-            calls = {part["callID"]: part for part in parts if part["type"] == "tool"}
-            finish = {"type": "step-finish", "reason": "tool-calls", **spent}
-            waiting = waiting._replace(parts=[{"type": "step-start"}, *parts, finish])
+        time: dict[str, Any] = {"created": milliseconds(entry.timestamp)}
+        name = f"msg_{session[-6:]}{number:020}"
+        if said["role"] == "user":
+            prompt = name
+            about: dict[str, Any] = {"agent": "build", "model": {"providerID": "acme", "modelID": "one"}}
+            info = {"role": "user", "time": time, **about, "summary": {"diffs": []}}
+            waiting = _OpencodeMessage(name, info, said["content"])
+            continue
+        tokens = {"total": 4, "input": 4, "output": said["usage"]["output"], "reasoning": 0}
+        spent = {"tokens": {**tokens, "cache": {"read": 0, "write": 0}}, "cost": 0.01}
+        about = {"mode": "build", "agent": "build", "path": {"cwd": "/home/dev", "root": "/home/dev"}}
+        info = {"parentID": prompt, "role": "assistant", **about, **spent}
+        info |= {"modelID": said["model"], "providerID": said["provider"]}
+        info |= {"time": {**time, "completed": time["created"]}, "finish": "tool-calls"}
+        parts = [_opencode_part(block, time["created"]) for block in said["content"]]
+        calls = {part["callID"]: part for part in parts if part["type"] == "tool"}
+        start = {"snapshot": _SNAPSHOT, "type": "step-start"}
+        finish = {"reason": "tool-calls", "snapshot": _SNAPSHOT, "type": "step-finish", **spent}
+        waiting = _OpencodeMessage(name, info, [start, *parts, finish])
     if waiting is not None:
         yield waiting
 
 
-def _opencode_part(block: dict[str, Any]) -> dict[str, Any]:
+def _opencode_part(block: dict[str, Any], time: int) -> dict[str, Any]:
+    span = {"time": {"start": time, "end": time}}
     match block["type"]:
         case "thinking":
-            return {"type": "reasoning", "text": block["thinking"], "time": {"start": 1, "end": 2}}
+            return {"type": "reasoning", "text": block["thinking"], **span}
         case "toolCall":
-            state = {"status": "pending", "input": block["arguments"]}
+            state = {"status": "pending", "input": block["arguments"], **span}
             return {"type": "tool", "tool": block["name"], "callID": block["id"], "state": state}
         case _:
-            return {"type": "text", "text": block["text"], "time": {"start": 1, "end": 2}}
+            return {"type": "text", "text": block["text"], **span}
 
 
 _LLM = """
@@ -454,9 +468,20 @@ CREATE TABLE threads (
 );
 CREATE TABLE turns (
     id TEXT PRIMARY KEY, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
-    resolved_model TEXT, input_tokens INTEGER, output_tokens INTEGER, token_details TEXT, datetime_utc TEXT
+    resolved_model TEXT, options_json TEXT, schema_id TEXT, input_tokens INTEGER, output_tokens INTEGER,
+    token_details TEXT, duration_ms INTEGER, datetime_utc TEXT, response_json TEXT
 );
 CREATE TABLE turn_search (id INTEGER PRIMARY KEY, turn_id TEXT, prompt TEXT, response TEXT);
+CREATE VIRTUAL TABLE turn_search_fts USING FTS5 (prompt, response, content=turn_search);
+CREATE TRIGGER turn_search_ai AFTER INSERT ON turn_search BEGIN
+    INSERT INTO turn_search_fts (rowid, prompt, response) VALUES (new.rowid, new.prompt, new.response);
+END;
+CREATE TABLE tools (
+    id INTEGER PRIMARY KEY, hash TEXT, name TEXT, description TEXT, input_schema TEXT, plugin TEXT
+);
+CREATE TABLE turn_tools (
+    turn_id TEXT, tool_id INTEGER, instance_id INTEGER, PRIMARY KEY (turn_id, tool_id)
+);
 CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB);
 CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT);
 CREATE INDEX idx_messages_parent_hash ON messages (parent_hash);
@@ -466,36 +491,63 @@ CREATE UNIQUE INDEX idx_turn_search_turn_id ON turn_search (turn_id);
 """
 
 
+_LLM_TOOLS = ("bash", "edit", "read")
+
+
 def _write_llm(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
     folder = target / ".config" / "io.datasette.llm"
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / "logs.db")) as connection, connection:
         connection.executescript(_LLM)
+        tools = [(f"{tool:064}", name) for tool, name in enumerate(_LLM_TOOLS)]
+        connection.executemany("INSERT INTO tools VALUES (NULL, ?, ?, NULL, NULL, NULL)", tools)
         for number, (header, entries) in enumerate(conversations):
-            tip = _write_llm_messages(connection, f"thread{number:06}", entries)
-            thread = (f"thread{number:06}", f"Session {number}", tip, None, header.timestamp)
+            key = f"01m7gknstv{number:016}"
+            tip = _write_llm_messages(connection, key, entries)
+            thread = (key, f"Session {number}", tip, None, _llm_time(header.timestamp))
             connection.execute("INSERT INTO threads VALUES (?, ?, ?, ?, ?)", thread)
 
 
 def _write_llm_messages(connection: sqlite3.Connection, thread: str, entries: Iterator[Entry]) -> str:
-    tip = ""
+    tip = prompt = ""
     for number, entry in enumerate(entries):
         if not isinstance(entry, MessageEntry):
             continue
         said = message_fields(entry.message)
-        before, tip = tip, f"b2:{hashlib.sha256(f'{thread}/{entry.id}'.encode()).hexdigest()}"
+        before, tip = tip, f"b2:{hashlib.sha256(f'{thread}/{entry.id}'.encode()).hexdigest()[:32]}"
         role = "tool" if said["role"] == "toolResult" else said["role"]
         connection.execute("INSERT INTO messages VALUES (?, ?, ?, NULL)", (tip, before or None, role))
-        for place, (kind, tool, text, payload) in enumerate(_llm_parts(said)):
-            part = (tip, place, kind, tool, text, None if payload is None else _encode(payload).decode())
+        parts = list(_llm_parts(said))
+        for place, (kind, tool, text, payload) in enumerate(parts):
+            part = (tip, place, kind, tool, text, None if payload is None else json.dumps(payload))
             connection.execute("INSERT INTO parts VALUES (NULL, ?, ?, ?, ?, ?, ?)", part)
-        if role == "assistant":
-            turn = f"{thread}{number:08}"
-            spent = (4, said["usage"]["output"], "{}", entry.timestamp)
-            row = (turn, thread, before, tip, said["model"], said["model"], *spent)
-            connection.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-            connection.execute("INSERT INTO turn_search VALUES (NULL, ?, '', '')", (turn,))
+        words = "".join([text or "" for kind, _, text, _ in parts if kind == "text"])
+        if role == "user":
+            prompt = words
+        elif role == "assistant":
+            turn = f"{thread[:10]}{thread[-6:]}{number:010}"
+            made, given = said["usage"]["output"], 4
+            usage = {"completion_tokens": made, "prompt_tokens": given, "total_tokens": made + given}
+            response: dict[str, Any] = {
+                "content": words,
+                "finish_reason": "tool_calls",
+                "usage": usage,
+                "id": turn,
+            }
+            response |= {"object": "chat.completion.chunk", "model": said["model"], "created": 1794780096}
+            called = (said["model"], said["model"], None, None, given, made)
+            row: tuple[Any, ...] = (turn, thread, before, tip, *called)
+            row += ('{"prompt_tokens_details": {"cached_tokens": 2}}', 298, _llm_time(entry.timestamp))
+            connection.execute(f"INSERT INTO turns VALUES ({'?, ' * 13}?)", (*row, json.dumps(response)))
+            connection.execute("INSERT INTO turn_search VALUES (NULL, ?, ?, ?)", (turn, prompt, words))
+            offered = [(turn, tool) for tool in range(1, len(_LLM_TOOLS) + 1)]
+            connection.executemany("INSERT INTO turn_tools VALUES (?, ?, NULL)", offered)
+            prompt = ""
     return tip
+
+
+def _llm_time(time: str) -> str:
+    return time.replace("Z", "927+00:00")
 
 
 def _llm_parts(said: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, Any]]:
@@ -522,10 +574,18 @@ CREATE TABLE sessions (
     accumulated_output_tokens INTEGER, provider_name TEXT, model_config_json TEXT
 );
 CREATE TABLE messages (
-    id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT,
-    created_timestamp INTEGER, metadata_json TEXT
+    id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT,
+    created_timestamp INTEGER, timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, tokens INTEGER,
+    metadata_json TEXT
 );
 CREATE INDEX idx_messages_session ON messages (session_id);
+CREATE INDEX idx_messages_timestamp ON messages (timestamp);
+CREATE INDEX idx_messages_message_id ON messages (message_id);
+CREATE INDEX idx_messages_session_created ON messages (session_id, created_timestamp, id);
+"""
+_GOOSE_INSERT = """
+INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json)
+VALUES (?, ?, ?, ?, ?, ?)
 """
 _VISIBLE = '{"userVisible":true,"agentVisible":true}'
 
@@ -547,7 +607,7 @@ def _write_goose(target: Path, conversations: Iterator[tuple[Header, Iterator[En
                 for entry in entries
                 if isinstance(entry, MessageEntry)
             )
-            connection.executemany("INSERT INTO messages VALUES (NULL, ?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany(_GOOSE_INSERT, rows)
 
 
 def _goose_message(entry: MessageEntry) -> tuple[str, str, int]:

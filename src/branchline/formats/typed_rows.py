@@ -8,7 +8,7 @@ are dropped, everything else is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, compress, count
+from itertools import compress, count
 from operator import sub
 from types import UnionType
 from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin
@@ -22,7 +22,7 @@ from branchline.formats.log_index import LogIndex
 from branchline.tree import ROOT
 
 __all__ = [
-    "ChainEntry",
+    "ChainColumns",
     "ChainReader",
     "LinkedReader",
     "ReplayReader",
@@ -64,22 +64,47 @@ class TypedReader(LineReader, Generic[RowT]):
         return name
 
 
-ChainEntry = tuple[str, str, str | float | None, str | None, bool]
-"""One entry of a row: key, type, time, role, and whether it is a textless answer.
+class ChainColumns:
+    """The entries of some rows, as columns, because there is at least one for each row."""
 
-A time in milliseconds is converted to text when it is first needed. A plain tuple, because there is one for
-each row.
-"""
+    __slots__ = ("counts", "keys", "quiet", "roles", "times", "types")
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.types: list[str] = []
+        self.times: list[str | float | None] = []
+        """Times in milliseconds are converted to text when they are first needed."""
+        self.roles: list[str | None] = []
+        self.quiet: list[int] = []
+        """Which of them are textless answers."""
+        self.counts: list[int] = []
+        """How many each row has."""
+
+    def add(
+        self,
+        key: str,
+        type: str,  # noqa: A002
+        time: str | float | None = "",
+        role: str | None = None,
+    ) -> None:
+        """Add an entry of the next row, whose count must follow."""
+        self.keys.append(key)
+        self.types.append(type)
+        self.times.append(time)
+        self.roles.append(role)
 
 
 class ChainReader(TypedReader[RowT]):
     """Reads rows that follow each other: each becomes any number of entries, usually one.
 
-    A format derives from it and implements :meth:`entries` and :meth:`are_regular`.
+    A format derives from it and implements :meth:`add_entries` and :meth:`are_regular`.
     """
 
-    def entries(self, row: RowT, number: int) -> Sequence[ChainEntry]:
-        """Return the entries of the row on the line with this number. A key in use gets a number appended."""
+    def add_entries(self, rows: Sequence[RowT], number: int, found: ChainColumns) -> None:
+        """Add the entries of rows, of which the first is on the line with this number.
+
+        A key in use gets a number appended.
+        """
         raise NotImplementedError
 
     def are_regular(self, rows: Sequence[RowT]) -> bool:
@@ -89,18 +114,18 @@ class ChainReader(TypedReader[RowT]):
     def take_rows(self, rows: Sequence[RowT], lines: Lines) -> bool:
         if not lines.alone and not self.are_regular(rows):
             return False
-        found = list(map(self.entries, rows, count(lines.number)))
-        if any(found):
+        found = ChainColumns()
+        self.add_entries(rows, lines.number, found)
+        keys = found.keys
+        if keys:
             tree = self.reading.tree
             first = len(tree.keys)
-            # slices, because `zip` makes an iterator for each entry that the garbage collector has to visit
-            values: list[Any] = list(chain.from_iterable(chain.from_iterable(found)))
-            keys, types, times, roles, quiet = (values[column::5] for column in range(5))
             if not tree.register_keys(keys):
                 for key in keys:
                     tree.register_keys([self.free_key(key) if key in tree.positions else key])
-            tree.extend_columns(None, types, iso_times(times), roles, compress(count(first), quiet))
-            self.locate(first, lines, holders(list(map(len, found))))
+            quiet = map(first.__add__, found.quiet)
+            tree.extend_columns(None, found.types, iso_times(found.times), found.roles, quiet)
+            self.locate(first, lines, holders(found.counts))
         return True
 
 

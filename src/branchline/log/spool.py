@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Spool"]
 
 _IN_MEMORY = 1 << 22
-_TOGETHER = 1 << 18  # bytes that are copied or written at once
+_TOGETHER = 1 << 16  # bytes that are copied or written at once
 _BLOCK = 1 << 22  # bytes of a block of memory: a multiple of a huge page
 
 

@@ -11,7 +11,7 @@ from branchline.formats.cline.prompts import is_context, is_tool_output, typed_w
 from branchline.formats.cline.rows import Content, Row
 from branchline.formats.json_values import LAST_INSTANT, iso_time
 from branchline.formats.log_index import LinkedLogIndex
-from branchline.formats.typed_rows import ChainEntry, ChainReader
+from branchline.formats.typed_rows import ChainColumns, ChainReader
 
 __all__ = ["ClineReader"]
 
@@ -45,24 +45,33 @@ class ClineReader(ChainReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.role or row.cline or row.spent for row in rows)
 
-    def entries(self, row: Row, number: int) -> Sequence[ChainEntry]:
-        key, time, role, content = row.id or f"line-{number}", row.ts, row.role, row.content
-        if row.is_summary:
-            return ((key, "compaction", time, None, False),)
-        if row.metadata is not None and row.metadata.display_only:
-            return ((key, "custom_message", time, None, False),)
-        if role == "assistant":
-            if time is not None and self._spoken < time <= LAST_INSTANT:
-                self._spoken = time
-            return ((key, "message", time, "assistant", self._is_textless(content)),)
-        if role == "user":
-            if type(content) is list and len(content) == 1 and content[0].type == "tool_result":
-                return ((key, "message", time, "toolResult", False),)
-            return self._prompt_entries(content, key, time)
-        if row.cline and not role:
-            self._head = row
-            return ()
-        return ((key, "custom" if role or row.spent is None else "usage", time, None, False),)
+    def add_entries(self, rows: Sequence[Row], number: int, found: ChainColumns) -> None:
+        add, note_count = found.add, found.counts.append
+        for row in rows:
+            key, time, role, content = row.id or f"line-{number}", row.ts, row.role, row.content
+            number += 1
+            if row.is_summary:
+                add(key, "compaction", time)
+            elif row.metadata is not None and row.metadata.display_only:
+                add(key, "custom_message", time)
+            elif role == "assistant":
+                if time is not None and self._spoken < time <= LAST_INSTANT:
+                    self._spoken = time
+                if self._is_textless(content):
+                    found.quiet.append(len(found.keys))
+                add(key, "message", time, "assistant")
+            elif role == "user":
+                if type(content) is not list or len(content) != 1 or content[0].type != "tool_result":
+                    note_count(self._add_prompt(content, key, time, found))
+                    continue
+                add(key, "message", time, "toolResult")
+            elif row.cline and not role:
+                self._head = row
+                note_count(0)
+                continue
+            else:
+                add(key, "custom" if role or row.spent is None else "usage", time)
+            note_count(1)
 
     def _is_textless(self, content: Content) -> bool:
         """Return whether an answer contains no text, and remember the tools that it calls."""
@@ -78,31 +87,30 @@ class ClineReader(ChainReader[Row]):
                 is_textless = False
         return is_textless
 
-    def _prompt_entries(self, content: Content, key: str, time: float | None) -> Sequence[ChainEntry]:
-        """Return the entries of a user message: tool results, and the prompt."""
+    def _add_prompt(self, content: Content, key: str, time: float | None, found: ChainColumns) -> int:
+        """Add the entries of a user message, tool results and the prompt; return how many there are."""
         blocks = () if content is None or isinstance(content, str) else content
         kinds = [block.type for block in blocks]
         results = kinds.count("tool_result")
-        found: list[ChainEntry] = [
-            (f"{key}.{number + 1}" if number else key, "message", time, "toolResult", False)
-            for number in range(results)
-        ]
+        for number in range(results):
+            found.add(f"{key}.{number + 1}" if number else key, "message", time, "toolResult")
         texts = [content] if isinstance(content, str) else [one.text for one in blocks if one.type == "text"]
         given = list(filter(None, texts))
         said = [text for text in given if not is_context(text)]
         name = f"{key}.said" if results else key
         if not said and "image" not in kinds:
-            if not results:
-                kind, role = ("custom", None) if given else ("message", "user")
-                found.append((name, kind, time, role, False))
+            if results:
+                return results
+            kind, role = ("custom", None) if given else ("message", "user")
+            found.add(name, kind, time, role)
         elif said and is_tool_output(said[0]):
-            found.append((name, "custom_message", time, None, False))
+            found.add(name, "custom_message", time)
         else:
             if time is not None and self._spoken < time <= LAST_INSTANT:
                 self._spoken = time
             self._prompt = self._prompt or "".join(map(typed_words, said)).strip()
-            found.append((name, "message", time, "user", False))
-        return found
+            found.add(name, "message", time, "user")
+        return results + 1
 
     def is_record(self, data: bytes) -> bool:
         return b'"role":' in data or data.startswith((b'{"cline":', b'{"spent":'))

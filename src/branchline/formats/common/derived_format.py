@@ -75,7 +75,11 @@ class DerivedFormatReader(NativeFormatReader[DerivedT]):
         return head.startswith(self._begins)
 
     def fields(self, line: bytes, index: DerivedT, position: int) -> dict[str, Any]:
-        """Return the native fields of an entry on a line of rows, beyond those that every entry has."""
+        """Return the native fields of an entry on a line of rows, beyond those that every entry has.
+
+        Include ``timestamp`` if the line tells it: the tree converts the times of all entries when it is
+        asked for one.
+        """
         raise NotImplementedError
 
     def block_fields(self, data: bytes, index: DerivedT, block: LineChunk) -> Iterator[dict[str, Any]]:
@@ -106,8 +110,13 @@ class DerivedFormatReader(NativeFormatReader[DerivedT]):
     def _native_line(self, tree: Tree, position: int, fields: dict[str, Any]) -> bytes:
         above = tree.parent_position(position)
         parent = None if above == ROOT else tree.keys[above]
+        time = fields.get("timestamp")
         return EntryLines(self._name).entry(
-            tree.types[position], tree.keys[position], tree.times[position], fields, parent=parent
+            tree.types[position],
+            tree.keys[position],
+            tree.times[position] if time is None else time,
+            fields,
+            parent=parent,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
-from operator import contains
+from operator import contains, itemgetter
 from typing import Any
 
 from branchline.context import milliseconds
@@ -18,9 +18,7 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["GooseDatabase", "end_line"]
 
-_TOGETHER = 64  # messages that are joined by one call
-_PLAIN = bytes(range(ord(" "), 127)).replace(b"\\", b"")
-"""The characters that JSON has in a string as they are, and the quote, which is counted."""
+_TOGETHER = 256  # messages that are joined by one call
 _NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
 _SESSION = (
     "id",
@@ -40,13 +38,15 @@ _MESSAGE = ("message_id", "id", "role", "created_timestamp", "metadata_json", "c
 _SIZES = "SELECT session_id, count(*), sum(length(CAST(content_json AS BLOB))) FROM messages"
 # The length of a text is counted by reading all of it; that of a blob is known without.
 _COLUMNS = """
-'{"id":"' || ifnull(message_id, 'message-' || id) || '","role":"' || ifnull(role, '')
-|| '","created":' || ifnull(CAST(created_timestamp AS INTEGER), 0),
-ifnull(metadata_json, 'null'), content_json
-"""  # SQLite joins the short values faster than Python
-_QUOTES = _COLUMNS.count('"')
-"""How many quotes a head has; an id or role with another one must be encoded."""
-_UNNAMED = b'{"id":"","'
+json_object(
+    'id', ifnull(nullif(CAST(message_id AS TEXT), ''), 'message-' || id),
+    'role', ifnull(CAST(role AS TEXT), ''),
+    'created', CAST(created_timestamp AS INTEGER)
+),
+content_json, nullif(metadata_json, '{"userVisible":true,"agentVisible":true}')
+"""  # SQLite encodes short values faster than Python; nearly all messages are visible
+_CONTENT, _METADATA, _END = b',"content":\t', b',"metadata":\t', b"}\n"
+_without_brace = itemgetter(slice(-1))
 _Row = dict[str, Any]
 
 
@@ -183,13 +183,13 @@ def _completed(table: str, known: Collection[str]) -> str:
 
 def _joined_lines(rows: Sequence[tuple[Any, ...]]) -> bytes:
     """Return messages as lines. Raises TypeError or ValueError if a value is unusual."""
-    heads, metadata, contents = zip(*rows, strict=True)
-    head = b"".join(heads)
-    if head.translate(None, _PLAIN) or head.count(b'"') != _QUOTES * len(rows) or _UNNAMED in head:
-        raise ValueError("an unusual id or role")
-    if any(map(contains, chain(metadata, contents), repeat(_NEWLINE))):
+    heads, contents, metadata = zip(*rows, strict=True)
+    if any(map(contains, contents, repeat(_NEWLINE))):
         raise ValueError("a newline in a value")
-    pieces = (heads, repeat(b',"metadata":\t'), metadata, repeat(b',"content":\t'), contents, repeat(b"}\n"))
+    ends: Iterable[bytes] = repeat(_END)
+    if any(metadata):
+        ends = [_END if one is None else _METADATA + one_line(one) + _END for one in metadata]
+    pieces = (map(_without_brace, heads), repeat(_CONTENT), contents, ends)
     return b"".join(chain.from_iterable(zip(*pieces, strict=False)))
 
 
@@ -202,11 +202,8 @@ def _line_of(
         "role": text_of(role),
         "created": created if isinstance(created, int | float) else 0,
     }
-    return b'%b,"metadata":\t%b,"content":\t%b}\n' % (
-        json_codec.dumps(head)[:-1],
-        _json(metadata),
-        _json(content),
-    )
+    pieces = json_codec.dumps(head)[:-1], _CONTENT, _json(content), _METADATA, _json(metadata), _END
+    return b"".join(pieces)
 
 
 def _json(value: object) -> bytes:

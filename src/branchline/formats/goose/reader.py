@@ -14,7 +14,7 @@ from branchline.entries import codec
 from branchline.formats.goose.log_index import NAME, GooseLogIndex
 from branchline.formats.goose.rows import MILLISECONDS, End, Row, fields_of_line, instant_of
 from branchline.formats.json_values import LAST_INSTANT
-from branchline.formats.typed_rows import ChainEntry, ChainReader
+from branchline.formats.typed_rows import ChainColumns, ChainReader
 
 __all__ = ["GooseReader"]
 
@@ -68,55 +68,60 @@ class GooseReader(ChainReader[Row]):
 
     # -- entries --------------------------------------------------------------------------------------
 
-    def entries(self, row: Row, number: int) -> Sequence[ChainEntry]:
-        if row.end is not None:
-            return self._end_entries(row.end)
-        name, role, parts, seen = row.id or f"message-{number - 2}", row.role, row.content, row.metadata
-        time = row.created
-        # Nearly always seconds: a call for each message would cost a tenth of reading it.
-        time = time * 1000 if time is not None and 0 < time < MILLISECONDS else instant_of(time)
-        results, is_textless = 0, True
-        for part in parts:
-            kind = part.type
-            if kind == "text":
-                if is_textless and part.text and not part.text.isspace():
-                    is_textless = False
-            elif kind == "toolResponse":
-                results += 1
-            elif kind in _CALLS:
-                call = part.toolCall
-                if call.status == "error":
-                    is_textless = False  # the error is shown as text
+    def add_entries(self, rows: Sequence[Row], number: int, found: ChainColumns) -> None:
+        keys, types, times, roles, counts = found.keys, found.types, found.times, found.roles, found.counts
+        spoken, tool_names = self._spoken, self._tool_names
+        for row in rows:
+            first, role, parts, seen, time = len(keys), row.role, row.content, row.metadata, row.created
+            name = row.id or f"message-{number - 2}"
+            number += 1
+            if row.end is not None:
+                self._add_end(row.end, found)
+                counts.append(len(keys) - first)
+                continue
+            # Nearly always seconds: a call for each message would cost a tenth of reading it.
+            time = time * 1000 if time is not None and 0 < time < MILLISECONDS else instant_of(time)
+            results, is_textless = 0, role == "assistant"
+            for part in parts:
+                kind = part.type
+                if kind == "text":
+                    if is_textless and part.text and not part.text.isspace():
+                        is_textless = False
+                elif kind == "toolResponse":
+                    found.add(f"{name}.{results}", "message", time, "toolResult")
+                    results += 1
+                elif kind in _CALLS:
+                    call = part.toolCall
+                    if call.status == "error":
+                        is_textless = False  # the error is shown as text
+                    else:
+                        tool_names[part.id] = call.value.name
+            if not results or results < len(parts):
+                if role == "assistant" or (role == "user" and (seen is None or seen.userVisible)):
+                    if time is not None and spoken < time <= LAST_INSTANT:
+                        spoken = time
+                    if is_textless:
+                        found.quiet.append(len(keys))
+                    types.append("message")
+                    roles.append(role)
                 else:
-                    self._tool_names[part.id] = call.value.name
-        found: tuple[ChainEntry, ...] = ()
-        if results:
-            found = ((f"{name}.0", "message", time, "toolResult", False),)
-            for place in range(1, results):
-                found += ((f"{name}.{place}", "message", time, "toolResult", False),)
-        if not results or results < len(parts):
-            if role == "assistant" or (role == "user" and (seen is None or seen.userVisible)):
-                if time is not None and self._spoken < time <= LAST_INSTANT:
-                    self._spoken = time
-                found += ((name, "message", time, role, is_textless and role == "assistant"),)
-            else:
-                found += ((name, "custom_message", time, None, False),)
-        if seen is not None and not seen.agentVisible:
-            places = range(len(found))
-            found += tuple(
-                [(f"{name}/unseen-{place}", "context_edit", time, None, False) for place in places]
-            )
-        return found
+                    types.append("custom_message")
+                    roles.append(None)
+                keys.append(name)
+                times.append(time)
+            if seen is not None and not seen.agentVisible:
+                for place in range(len(keys) - first):
+                    found.add(f"{name}/unseen-{place}", "context_edit", time)
+            counts.append(len(keys) - first)
+        self._spoken = spoken
 
-    def _end_entries(self, end: End) -> Sequence[ChainEntry]:
+    def _add_end(self, end: End, found: ChainColumns) -> None:
         self.reading.end = end
         self.reading.title = trim(end.title) or None
-        found: list[ChainEntry] = []
         if end.input or end.output:
-            found.append(("usage", "usage", end.time, None, False))
+            found.add("usage", "usage", end.time)
         if end.title:
-            found.append((f"{end.id}/title", "session_info", end.time, None, False))
-        return found
+            found.add(f"{end.id}/title", "session_info", end.time)
 
     # -- the end --------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ __all__ = ["MILLISECONDS", "TAB", "End", "Part", "Row", "fields_of_line", "insta
 
 TAB = b"\t"
 """Precedes each JSON value of a database row: Goose writes none, so a bad value harms no other."""
+_METADATA = b',"metadata":\t'
 
 MILLISECONDS = 100_000_000_000
 """Times from here on are in milliseconds: in seconds this is the year 5138."""
@@ -84,11 +85,12 @@ def fields_of_line(line: bytes) -> Any:
     try:
         return json_codec.loads(line)
     except ValueError:
-        pieces = line.split(TAB, 2)
-        if len(pieces) < 3:
+        head, tab, rest = line.partition(TAB)
+        if not tab:
             raise
-    head, metadata, content = pieces
-    fields = json_codec.loads(head.removesuffix(b',"metadata":') + b"}")
-    fields["metadata"] = value_in(metadata.removesuffix(b',"content":'))
-    fields["content"] = value_in(content.removesuffix(b"}"))
+    content, found, metadata = rest.removesuffix(b"}").rpartition(_METADATA)
+    if not found:
+        content, metadata = metadata, b"null"
+    fields = json_codec.loads(head.removesuffix(b',"content":') + b"}")
+    fields["content"], fields["metadata"] = value_in(content), value_in(metadata)
     return fields

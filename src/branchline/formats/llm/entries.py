@@ -43,7 +43,7 @@ def planned_entries(role: str, types: tuple[str, ...]) -> Sequence[PlannedEntry]
 def is_textless(parts: Sequence[PartShape]) -> bool:
     """Return whether no part of an answer is text."""
     for part in parts:  # noqa: SIM110  a generator would cost more than the loop
-        if part.type == "text" and (text := part.text) and not text.isspace():
+        if part.has_text and part.type == "text":
             return False
     return True
 
@@ -59,14 +59,14 @@ def fields_of_entry(line: Line, planned: PlannedEntry, moment: int | None) -> di
     fields: dict[str, Any] = {"role": role, "content": content, "timestamp": moment}
     if role == "assistant":
         if line.turn is not None:
-            fields |= _turn_fields(line.turn)
+            fields |= _turn_fields(line.turn, line.details)
         has_calls = any(part.type == "tool_call" for part in line.parts)
         fields["stopReason"] = "toolUse" if has_calls else "stop"
     return {"message": fields}
 
 
-def _turn_fields(turn: TurnRow) -> dict[str, Any]:
-    usage = usage_of(turn.given, turn.made, bytes(turn.details))
+def _turn_fields(turn: TurnRow, details: msgspec.Raw) -> dict[str, Any]:
+    usage = usage_of(turn.given, turn.made, bytes(details))
     return {"model": turn.model} if usage is None else {"model": turn.model, "usage": usage}
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby, repeat
-from operator import contains, itemgetter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -26,6 +26,13 @@ SELECT messages.rowid, parts.type, parts.text, parts.payload
 FROM messages LEFT JOIN parts ON parts.message_hash = messages.hash
 WHERE messages.rowid BETWEEN ? AND ? ORDER BY messages.rowid, parts.position
 """  # in the order of a table and an index, so that nothing has to be sorted
+_TOGETHER = """
+SELECT message_hash, position, type, text, payload FROM parts
+WHERE id BETWEEN (SELECT min(id) FROM parts WHERE message_hash = ?)
+    AND (SELECT max(id) FROM parts WHERE message_hash = ?)
+ORDER BY id LIMIT ?
+"""  # llm writes a message with all its parts: reading them in a row takes less than looking up each message
+_USUAL_PARTS = 16  # of a message, at most
 _ATTACHMENT = "SELECT id, type, path, url, content FROM attachments WHERE id = ?"
 _FRAGMENT = "SELECT content FROM fragments WHERE id = ?"
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_"
@@ -46,24 +53,22 @@ class PartLines:
         self._query = query
         self._has_attachments = has_attachments
 
-    def lines(self, heads: Mapping[int, bytes]) -> Iterator[bytes]:
-        """Yield the lines of messages, given by their rows.
+    def lines(self, row: int, names: Sequence[Any], heads: Sequence[bytes]) -> bytes:
+        """Return the lines of messages in consecutive rows, of which the first is given.
 
-        ``heads`` has for each row the beginning of its line, up to the parts, after :data:`LINE_END`.
+        ``heads`` has for each the beginning of its line, up to the parts, after :data:`LINE_END`.
         """
-        for run in _runs(list(heads)):
-            yield self._lines(list(self._query(_PARTS, run[0], run[-1])), heads)
-
-    def _lines(self, parts: Sequence[_Part], heads: Mapping[int, bytes]) -> bytes:
+        limit = _USUAL_PARTS * len(names)
         try:
-            lines = _joined(parts, heads)
+            parts = list(self._query(_TOGETHER, text_of(names[0]), text_of(names[-1]), limit))
+            lines = _joined(parts, names, heads)
         except (TypeError, ValueError, AttributeError):
             pass
         else:
             if not self._has_attachments or _ATTACHED not in lines:
                 return lines
-        messages = groupby(parts, itemgetter(0))
-        return b"".join(self._line(heads[row], list(own)) for row, own in messages)
+        found = groupby(self._query(_PARTS, row, row + len(names) - 1), itemgetter(0))
+        return b"".join([self._line(heads[number - row], list(own)) for number, own in found])
 
     def _line(self, head: bytes, parts: Sequence[_Part]) -> bytes:
         """Return the line of one message, whatever its values are."""
@@ -89,7 +94,8 @@ class PartLines:
                 else (details.attachment, *details.attachments)
             )
             attachments |= {one.id: self._attachment(one.id) for one in wanted}
-            pieces.append(b"[%b,%b,\t%b\t]" % (_encode(kind), _encode(text), value))
+            has_text = bool(text and not text.isspace())
+            pieces.append(b"[%b,%b,%b,\t%b\t]" % (_encode(kind), _encode(has_text), _encode(text), value))
         attached = b',"attachments":' + json_codec.dumps(attachments) if attachments else b""
         return b"%b%b]%b}\n" % (head.removeprefix(LINE_END), b",".join(pieces), attached)
 
@@ -100,37 +106,48 @@ class PartLines:
         return attachment_block(next(self._query(_ATTACHMENT, name), (name, None, None, None, None)))
 
 
-def _joined(parts: Sequence[_Part], heads: Mapping[int, bytes]) -> bytes:
-    """Return the lines of messages without decoding payloads. Raises an error if a value is unusual."""
-    rows, types, texts, given = zip(*parts, strict=True)
-    if b"attachment" in types or b"".join(set(types)).translate(None, _PLAIN):
-        raise ValueError("a part that needs other tables, or an unusual type")
-    if not _WITH_TEXT.isdisjoint(kind for kind, text in zip(types, texts, strict=True) if text is None):
-        raise ValueError("a text that refers to fragments")
-    payloads = [payload or b"null" for payload in given]
-    if any(map(contains, payloads, repeat(_NEWLINE))) or any(map(contains, payloads, repeat(_TAB))):
-        raise ValueError("a payload on several lines")
-    openings = [
-        b"," if row == before else heads[row] for row, before in zip(rows, (None, *rows), strict=False)
-    ]
-    openings[0] = openings[0].removeprefix(LINE_END)
-    pieces = (
-        *(openings, repeat(b'["'), types, repeat(b'",')),
-        [b"null" if text is None else _encode(text.decode()) for text in texts],
-        *(repeat(b",\t"), payloads, repeat(b"\t]")),
-    )
-    return b"".join(chain(chain.from_iterable(zip(*pieces, strict=False)), (LINE_END,)))
+def _joined(parts: Iterable[_Part], names: Sequence[object], heads: Sequence[bytes]) -> bytes:
+    """Return the lines of these messages without decoding payloads. Raises an error if a value is unusual."""
+    pieces: list[bytes] = []
+    add, encode, prefixes = pieces.extend, _encode, _Prefixes()
+    openings, holders = iter(heads), iter(names)
+    holder, expected = None, 0
+    for name, position, kind, text, payload in parts:  # a loop, because columns would cost more
+        if position == 0:
+            holder, opening = next(holders, None), next(openings, b"")
+        else:
+            opening = b","
+        if name != holder or position not in (0, expected):
+            raise ValueError("parts out of order, or of other messages")
+        expected = position + 1
+        with_text, without_text, with_payload = prefixes[kind]
+        if payload is None:
+            said = text.decode()
+            prefix = with_text if said and not said.isspace() else without_text
+            add((opening, prefix, encode(said), b"]"))
+        elif _NEWLINE in payload or _TAB in payload or kind in _WITH_TEXT:
+            raise ValueError("a payload on several lines, or beside a text")
+        else:
+            add((opening, with_payload, payload, b"\t]"))
+    if next(holders, None) is not None:
+        raise ValueError("a message without parts")
+    pieces[0] = pieces[0].removeprefix(LINE_END)
+    pieces.append(LINE_END)
+    return b"".join(pieces)
+
+
+class _Prefixes(dict[bytes, tuple[bytes, bytes, bytes]]):
+    """The beginnings of parts by their type: those with text, with blank text, and with a payload."""
+
+    def __missing__(self, kind: bytes) -> tuple[bytes, bytes, bytes]:
+        if kind == b"attachment" or kind.translate(None, _PLAIN):
+            raise ValueError("a part that needs other tables, or an unusual type")
+        self[kind] = found = b'["%b",true,' % kind, b'["%b",false,' % kind, b'["%b",false,null,\t' % kind
+        return found
 
 
 def json_value(value: object) -> bytes:
     """Return the JSON in a column without newlines and tabs."""
+    if type(value) is bytes and _NEWLINE not in value and _TAB not in value:
+        return value or b"null"
     return one_line(value).replace(TAB, b" ") or b"null"
-
-
-def _runs(rows: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Split rows into runs of consecutive ones."""
-    start = 0
-    for end in range(1, len(rows) + 1):
-        if end == len(rows) or rows[end] != rows[end - 1] + 1:
-            yield rows[start:end]
-            start = end

@@ -12,7 +12,7 @@ from branchline.entries import ACTIVITY_ROLES
 from branchline.formats.common.derived_format import DerivedReader
 from branchline.formats.entry_times import usual_time
 from branchline.formats.lines import Lines
-from branchline.formats.llm.entries import is_textless, planned_entries
+from branchline.formats.llm.entries import PlannedEntry, is_textless, planned_entries
 from branchline.formats.llm.log_index import LlmLogIndex
 from branchline.formats.llm.rows import EndRow, LineShape, fields_of_line
 from branchline.formats.llm.values import latest_time
@@ -132,26 +132,35 @@ class _Entries:
         """Add the entries of lines; return how many each of them has."""
         ids, types, roles, times = self.ids, self.types, self.roles, self.times
         counts = []
+        plans: dict[tuple[str, ...], Sequence[PlannedEntry]] = {}  # most messages are of a few kinds
+        last = self.last
         for row in rows:
-            name, parts = row.message, row.parts
+            name, parts, role, time = row.message, row.parts, row.role, row.time
             if name is None:
+                self.last = last
                 counts.append(self._add_side_records(row))
+                last = self.last
                 continue
-            above = self.last if row.parent is _UNSET else self._end_of(row.parent)
-            if not ids or above != ids[-1]:
-                self.odd_parents[len(ids)] = above
-            planned = planned_entries(row.role, tuple([part.type for part in parts]))
-            for suffix, kind, role, _ in planned:
-                if role == "assistant" and is_textless(parts):
+            if row.parent is not _UNSET or not ids or last is not ids[-1]:
+                above = last if row.parent is _UNSET else self._end_of(row.parent)
+                if not ids or above != ids[-1]:
+                    self.odd_parents[len(ids)] = above
+            kind = (role, parts[0].type) if len(parts) == 1 else (role, *[part.type for part in parts])
+            planned = plans.get(kind)
+            if planned is None:
+                plans[kind] = planned = planned_entries(role, kind[1:])
+            for suffix, entry_type, entry_role, _ in planned:
+                if entry_role == "assistant" and is_textless(parts):
                     self.quiet.append(self.first + len(ids))
-                ids.append(name + suffix)
-                types.append(kind)
-                roles.append(role)
-                times.append(row.time)
-            self.last = last = ids[-1]
-            if last != name:
-                self.ends[name] = last
+                ids.append(name + suffix if suffix else name)
+                types.append(entry_type)
+                roles.append(entry_role)
+                times.append(time)
+            last = ids[-1]
+            if last is not name:
+                self.ends[name] = ids[-1]
             counts.append(len(planned))
+        self.last = last
         return counts
 
     def _end_of(self, message: str | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from branchline.context import ModelRef, milliseconds
 from branchline.formats.common.derived_format import DerivedFormatReader, end_fields
 from branchline.formats.entry_log import EntryLog
+from branchline.formats.entry_times import usual_time
 from branchline.formats.llm.entries import PlannedEntry, fields_of_entry, planned_entries
 from branchline.formats.llm.log_index import NAME, LlmLogIndex
 from branchline.formats.llm.reader import LlmReader
@@ -36,7 +37,11 @@ class LlmFormatReader(DerivedFormatReader[LlmLogIndex]):
         return ModelRef(provider="", id=turn.model) if turn is not None and turn.model else None
 
     def fields(self, line: bytes, index: LlmLogIndex, position: int) -> dict[str, Any]:
-        return _fields(line_in(line), index.tree, position)
+        found = line_in(line)
+        if found.message is None:
+            return _side_fields(found, index.tree, position)
+        planned, time = _planned_as(found, index.tree.keys[position]), usual_time(found.time)
+        return {"timestamp": time, **fields_of_entry(found, planned, milliseconds(time))}
 
     def block_fields(self, data: bytes, index: LlmLogIndex, block: LineChunk) -> Iterator[dict[str, Any]]:
         tree = index.tree
@@ -44,7 +49,7 @@ class LlmFormatReader(DerivedFormatReader[LlmLogIndex]):
         for line in lines_in(data):
             if line.message is None:
                 for place in range(position, position + 1 if line.usage is not None else end):
-                    yield _fields(line, tree, place)
+                    yield _side_fields(line, tree, place)
                     position += 1
                 continue
             for planned in _planned(line):
@@ -53,12 +58,10 @@ class LlmFormatReader(DerivedFormatReader[LlmLogIndex]):
                     position += 1
 
 
-def _fields(line: Line, tree: Tree, position: int) -> dict[str, Any]:
+def _side_fields(line: Line, tree: Tree, position: int) -> dict[str, Any]:
     if line.usage is not None:
         return _usage_fields(line.usage)
-    if line.end is not None:
-        return end_fields(line.end.title, tree, position)
-    return fields_of_entry(line, _planned_as(line, tree.keys[position]), milliseconds(tree.times[position]))
+    return end_fields("" if line.end is None else line.end.title, tree, position)
 
 
 def _planned_as(line: Line, key: str) -> PlannedEntry:

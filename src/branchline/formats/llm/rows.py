@@ -28,6 +28,7 @@ __all__ = [
     "UsageRow",
     "decode_details",
     "decode_payload",
+    "decode_turn",
     "fields_of_line",
     "line_in",
     "lines_in",
@@ -115,13 +116,15 @@ class PartShape(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The columns of a part that decide which entries its message becomes."""
 
     type: str = ""
-    text: str | None = None
+    has_text: bool = False
+    """Whether its text is not blank."""
 
 
 class PartRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A part of a message, of any type."""
 
     type: str = ""
+    has_text: bool = False
     text: str | None = None
     payload: msgspec.Raw = _NOTHING
 
@@ -132,7 +135,6 @@ class TurnRow(msgspec.Struct, frozen=True, gc=False):
     model: str = ""
     given: _Number | None = None
     made: _Number | None = None
-    details: msgspec.Raw = _NOTHING
 
 
 class UsageRow(msgspec.Struct, frozen=True, gc=False):
@@ -173,7 +175,10 @@ class Line(msgspec.Struct, gc=False):
 
     message: str | None = None
     role: str = ""
+    time: str = ""
     turn: TurnRow | None = None
+    details: msgspec.Raw = _NOTHING
+    """What the provider says about the tokens of the turn."""
     parts: list[PartRow] = []
     attachments: dict[str, Any] = {}
     """Content blocks of attachments that parts refer to."""
@@ -181,6 +186,7 @@ class Line(msgspec.Struct, gc=False):
     end: EndRow | None = None
 
 
+decode_turn = RowDecoder(TurnRow)
 _decode_lines = msgspec.json.Decoder(Line).decode_lines
 
 

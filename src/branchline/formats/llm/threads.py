@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 import msgspec
@@ -16,16 +16,21 @@ from branchline.formats.json_values import iso_time
 from branchline.formats.llm.conversations import unlisted_usage
 from branchline.formats.llm.log_index import NAME
 from branchline.formats.llm.message_lines import LINE_END, PartLines, json_value
-from branchline.formats.llm.message_tree import MessageRow, messages_above
+from branchline.formats.llm.message_tree import MessageTree, Stretch
+from branchline.formats.llm.rows import TurnRow, decode_turn
 from branchline.formats.llm.values import earliest_time, latest_time, usage_of
 from branchline.formats.protocol import Query
 
 __all__ = ["thread_lines"]
 
 _TURNS = """
-SELECT id, tip_message_hash, {model}, input_tokens, output_tokens, token_details, datetime_utc
+SELECT rowid, tip_message_hash, json_object(
+    'model', ifnull(CAST({model} AS TEXT), ''),
+    'given', CAST(input_tokens AS INTEGER),
+    'made', CAST(output_tokens AS INTEGER)
+), token_details, datetime_utc
 FROM turns WHERE thread_id = ? ORDER BY id
-"""
+"""  # SQLite encodes short values faster than Python
 
 
 _TOGETHER = 256  # messages that are joined by one call
@@ -36,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 _Turn = tuple[Any, ...]
-"""One model call: its id, the message that it ended with, the model, tokens given and made, details, time.
+"""One model call: its row, the message that it ended with, model and tokens as JSON, details of them, time.
 
 A plain tuple, because there is one for each answer.
 """
@@ -47,34 +52,51 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     raw_id, name, tip, forked_from, created = thread
     thread_id = text_of(raw_id)
     turns = list(_turns(query, thread_id))
-    times = [text_of(time) for *_, time in turns]
+    times = [text_of(turn[-1]) for turn in turns]
     begun = iso_time(earliest_time(times) or milliseconds(text_of(created)))
     end = iso_time(latest_time(times)) or begun
     header = Header(id=thread_id, version=3, timestamp=begun, parent_session=text_of(forked_from) or None)
     yield EntryLines(NAME).header(header)
     attachments = query("SELECT 1 FROM attachments LIMIT 1") if "attachments" in tables else ()
     parts = PartLines(query, has_attachments=any(attachments))
-    messages = _Messages(parts, messages_above(query, [tip, *[turn[1] for turn in turns]]))
-    for turn, time in zip(turns, times, strict=True):
-        turn_id, own_tip, model, given, made, details, _ = turn
-        if messages.add_path(own_tip, time, turn):
-            continue
-        usage = usage_of(given, made, details)
-        if usage is not None:  # the model repeated an earlier answer
-            yield from messages.lines()
-            call = {"id": f"{text_of(turn_id)}/usage", "time": time, "model": text_of(model), "usage": usage}
-            yield _line("usage", {**call, "parent": messages.name_of(own_tip)})
-    messages.add_path(tip, begun)
+    messages = _Messages(parts, MessageTree(query, [tip, *[turn[1] for turn in turns]]))
+    if not messages.add_turns(turns):
+        for turn in turns:
+            if not messages.add_path(turn[1], *_heads(turn)) and (call := _usage(query, turn)) is not None:
+                yield from messages.lines()  # the model repeated an earlier answer
+                yield _line("usage", {**call, "parent": messages.name_of(turn[1])})
+    time = _encode(begun)
+    messages.add_path(tip, time, time + _PARTS)
     yield from messages.lines()
     if "responses" in tables:
-        for call in unlisted_usage(query, thread_id):
-            yield _line("usage", call)
+        for unlisted in unlisted_usage(query, thread_id):
+            yield _line("usage", unlisted)
     fields = {"title": text_of(name)} if name else {}
     leaf = messages.name_of(tip)
     if leaf is not None and tip != messages.last:
         fields["leaf"] = leaf
     if fields:
         yield _line("end", {"id": thread_id, "time": end, **fields})
+
+
+def _heads(turn: _Turn) -> tuple[bytes, bytes]:
+    """Return the time of a turn, and what the line of its last message has from there on up to the parts."""
+    _, _, told, details, raw_time = turn
+    time = _encode(text_of(raw_time))
+    if details:
+        return time, b'%b,"turn":%b,"details":\t%b\t%b' % (time, told, json_value(details), _PARTS)
+    return time, b'%b,"turn":%b%b' % (time, told, _PARTS)
+
+
+def _usage(query: Query, turn: _Turn) -> dict[str, Any] | None:
+    """Return the tokens of a turn that added no message, if they are known."""
+    row, _, told, details, time = turn
+    call: TurnRow = decode_turn(told) or TurnRow()
+    usage = usage_of(call.given, call.made, details)
+    if usage is None:
+        return None
+    ((turn_id,),) = query("SELECT id FROM turns WHERE rowid = ?", row)
+    return {"id": f"{text_of(turn_id)}/usage", "time": text_of(time), "model": call.model, "usage": usage}
 
 
 def _line(kind: str, fields: dict[str, Any]) -> bytes:
@@ -91,74 +113,85 @@ def _turns(query: Query, thread_id: str) -> Iterator[_Turn]:
 class _Messages:
     """The messages of a thread, of which each path adds those that no path before it contains."""
 
-    def __init__(self, parts: PartLines, messages: dict[object, MessageRow]) -> None:
+    def __init__(self, parts: PartLines, tree: MessageTree) -> None:
         self._parts = parts
-        self._known = messages
-        self._waiting = dict(messages)
-        self._is_plain = _are_plain(messages)
+        self._tree = tree
+        self._is_plain = _are_plain(tree.names())
         self._strings = _Strings()
-        self._added: list[MessageRow] = []
-        self._rest: list[bytes] = []  # the heads of their lines, behind the role
+        self._added: list[Stretch] = []
+        self._rest: list[Iterable[bytes]] = []  # the heads of their lines, from the time on
+        self.name_of = tree.name_of
         self.last: object = None
         """The message that was added last."""
 
-    def name_of(self, name: object) -> str | None:
-        """Return the id of a message; None if it was not added."""
-        return text_of(name) if name in self._known and name not in self._waiting else None
+    def add_turns(self, turns: Sequence[_Turn]) -> bool:
+        """Add the messages of all turns, if each turn continues the one before; nothing and False if not."""
+        tips = [turn[1] for turn in turns]
+        found = self._tree.take_ascending(tips)
+        if found is None:
+            return False
+        own, sizes = found
+        self._added.append((own, 0, own.taken))
+        self._rest.append(_rest_of_turns(turns, sizes))
+        self.last = tips[-1]
+        return True
 
-    def add_path(self, tip: object, time: str, turn: _Turn | None = None) -> bool:
-        """Add the messages up to this one; False if there are none."""
-        path: list[MessageRow] = []
-        above = tip
-        take = self._waiting.pop
-        while (message := take(above, None)) is not None:
-            path.append(message)
-            above = message[2]
+    def add_path(self, tip: object, time: bytes, head: bytes) -> bool:
+        """Add the messages up to this one; False if there are none.
+
+        ``time`` is that of all of them, and ``head`` what the line of the last one has from there on.
+        """
+        path, above = self._tree.take_path(tip)
         if not path:
             return False
-        written = _encode(time)
-        rest = [written + _PARTS] * len(path)
-        if turn is not None:
-            rest[0] = self._with_turn(written, turn)
-        path.reverse()
-        rest.reverse()
+        size = sum([end - start for _, start, end in path])
+        rest = [*[time + _PARTS] * (size - 1), head]
         if above != self.last:
-            is_cycle = any(message[1] == above for message in path)
-            parent = None if is_cycle else self.name_of(above)
-            rest[0] = rest[0].removesuffix(_PARTS) + b',"parent":' + _encode(parent) + _PARTS
-        self._added += path
-        self._rest += rest
+            is_cycle = any(above in own.names[start:end] for own, start, end in path)
+            parent = _encode(None if is_cycle else self.name_of(above))
+            rest[0] = b'%b,"parent":%b%b' % (time, parent, rest[0].removeprefix(time))
+        for stretch in reversed(path):
+            self._add(stretch)
+        self._rest.append(rest)
         self.last = tip
         return True
 
-    def _with_turn(self, written: bytes, turn: _Turn) -> bytes:
-        _, _, model, given, made, details, _ = turn
-        return b'%b,"turn":{"model":%b,"given":%b,"made":%b,"details":\t%b\t}%b' % (
-            written,
-            self._strings[model],
-            b"%d" % given if type(given) is int else _number(given),
-            b"%d" % made if type(made) is int else _number(made),
-            json_value(details) if details else b"null",
-            _PARTS,
-        )
+    def _add(self, stretch: Stretch) -> None:
+        if self._added:
+            own, start, end = self._added[-1]
+            if own is stretch[0] and end == stretch[1]:
+                self._added[-1] = (own, start, stretch[2])
+                return
+        self._added.append(stretch)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the messages that were added since the last call."""
-        added, rest = self._added, self._rest
+        added, rest = self._added, chain.from_iterable(self._rest)
         self._added, self._rest = [], []
-        for start in range(0, len(added), _TOGETHER):
-            together = slice(start, start + _TOGETHER)
-            yield from self._parts.lines(self._heads(added[together], rest[together]))
+        for own, first, last in added:
+            for start in range(first, last, _TOGETHER):
+                end = min(start + _TOGETHER, last)
+                names = own.names[start:end]
+                heads = self._heads(names, own.roles[start:end], rest)
+                yield self._parts.lines(own.row + start, names, heads)
 
-    def _heads(self, added: Sequence[MessageRow], rest: Sequence[bytes]) -> dict[int, bytes]:
-        rows, names, _, roles = zip(*added, strict=True)
+    def _heads(self, names: Sequence[Any], roles: Sequence[Any], rest: Iterator[bytes]) -> list[bytes]:
         if not self._is_plain:
-            names = tuple(_encode(text_of(name))[1:-1] for name in names)
+            names = [_encode(text_of(name))[1:-1] for name in names]
         pieces = (
             *(repeat(_LINE), names, repeat(b'","role":'), map(self._strings.__getitem__, roles)),
-            *(repeat(b',"time":'), rest),
+            *(repeat(b',"time":'), islice(rest, len(names))),
         )
-        return dict(zip(rows, map(b"".join, zip(*pieces, strict=False)), strict=True))
+        return list(map(b"".join, zip(*pieces, strict=False)))
+
+
+def _rest_of_turns(turns: Iterable[_Turn], sizes: Iterable[int]) -> Iterator[bytes]:
+    """Yield the heads of the lines of turns that add this many messages, from the time on."""
+    for turn, size in zip(turns, sizes, strict=True):
+        time, head = _heads(turn)
+        for _ in range(size - 1):
+            yield time + _PARTS
+        yield head
 
 
 class _Strings(dict[object, bytes]):
@@ -167,10 +200,6 @@ class _Strings(dict[object, bytes]):
     def __missing__(self, value: object) -> bytes:
         self[value] = found = _encode(text_of(value))
         return found
-
-
-def _number(value: object) -> bytes:
-    return _encode(value) if isinstance(value, int | float) else b"null"
 
 
 def _are_plain(names: Iterable[Any]) -> bool:

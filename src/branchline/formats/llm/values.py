@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from branchline.context import milliseconds
@@ -13,21 +13,25 @@ from branchline.formats.llm.rows import decode_details
 __all__ = ["attachment_block", "earliest_time", "latest_time", "usage_of"]
 
 
-def earliest_time(times: Iterable[str]) -> int:
+def earliest_time(times: Sequence[str]) -> int:
     """Return the first of these times in milliseconds, ignoring invalid ones; 0 if none is valid.
 
     All times have the form in which llm writes them, so that their order is the order of the texts.
     """
-    return _first_valid(sorted(times))
+    return _moment(min(times, default="")) or _first_valid(sorted(times))
 
 
-def latest_time(times: Iterable[str]) -> int:
+def latest_time(times: Sequence[str]) -> int:
     """Return the last of these times, likewise."""
-    return _first_valid(sorted(times, reverse=True))
+    return _moment(max(times, default="")) or _first_valid(sorted(times, reverse=True))
 
 
 def _first_valid(times: Iterable[str]) -> int:
-    return next((moment for time in times if (moment := milliseconds(time) or 0) > 0), 0)
+    return next(filter(None, map(_moment, times)), 0)
+
+
+def _moment(time: str) -> int:
+    return max(milliseconds(time) or 0, 0)
 
 
 def usage_of(given: object, made: object, details: object) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
-from operator import contains
+from operator import contains, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,12 +24,11 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["OpencodeDatabase", "end_line", "header_of", "message_line"]
 
-_TOGETHER = 64  # messages that are joined by one call
-_PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-,"
-"""The characters of ids, and the comma between them."""
+_CHUNK = 256  # messages that are joined by one call
 _DELETED = "+deleted"
 _NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
-_DIGITS = 19  # of the largest integer
+_NO_PARTS = b"[]"
+_without_brace = itemgetter(slice(-1))
 _VERSIONS = """
 SELECT session.id, session.parent_id, session.directory, session.title, session.version, session.revert,
     session.time_created, session.time_updated, {metadata},
@@ -53,13 +52,17 @@ FROM session WHERE id = ?
 """
 _HAS_METADATA = "SELECT 1 FROM pragma_table_info('session') WHERE name = 'metadata'"
 _MESSAGES = """
-SELECT message.id, CAST(CAST(message.time_created AS INTEGER) AS TEXT), message.data,
-    ifnull(group_concat(part.id), ''), ifnull(group_concat(part.data, ',\t'), '')
-FROM message LEFT JOIN part ON part.message_id = message.id
+SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id LIMIT -1 OFFSET ?
+"""
+_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+_HAS_INDEX = "SELECT 1 FROM sqlite_master WHERE name = 'part_message_id_id_idx' AND tbl_name = 'part'"
+_TOGETHER = """
+SELECT json_object('message', CAST(message.id AS TEXT), 'created', CAST(message.time_created AS INTEGER)),
+    message.data, json_group_array(CAST(part.id AS TEXT)), group_concat(part.data, ',\t')
+FROM message LEFT JOIN part INDEXED BY part_message_id_id_idx ON part.message_id = message.id
 WHERE message.session_id = ?
 GROUP BY message.time_created, message.id ORDER BY message.time_created, message.id
 """  # in the order of two indexes, so that nothing has to be sorted; SQLite joins texts faster than Python
-_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 _EVENTS = "SELECT type, data FROM event WHERE aggregate_id = ? AND type LIKE 'message.%' ORDER BY seq"
 
 
@@ -149,36 +152,35 @@ def end_line(row: tuple[Any, ...]) -> bytes:
 
 
 def _message_lines(query: Query, session_id: str) -> Iterator[bytes]:
-    """The messages of a session, many joined by one call."""
-    rows = query(_MESSAGES, session_id)
-    while chunk := list(islice(rows, _TOGETHER)):
-        try:
-            yield _joined_lines(chunk)
-        except (TypeError, ValueError):
-            for message_id, created, info, *_ in chunk:
-                yield message_line(message_id, created, info, list(query(_PARTS, _name(message_id))))
+    """The messages of a session: many joined by one call, up to the first that is unusual."""
+    done = 0
+    if any(query(_HAS_INDEX)):
+        rows = query(_TOGETHER, session_id)
+        while chunk := list(islice(rows, _CHUNK)):
+            try:
+                yield _joined_lines(chunk)
+            except (TypeError, ValueError):
+                break
+            done += len(chunk)
+        else:
+            return
+    for message_id, created, info in query(_MESSAGES, session_id, done):
+        yield message_line(message_id, created, info, list(query(_PARTS, _name(message_id))))
 
 
 def _joined_lines(rows: Sequence[tuple[Any, ...]]) -> bytes:
     """Messages as lines. TypeError or ValueError if a value is unusual."""
-    names, created, infos, ids, parts = zip(*rows, strict=True)
+    heads, infos, ids, parts = zip(*rows, strict=True)
+    if None in parts:
+        ids = tuple(_NO_PARTS if given is None else own for own, given in zip(ids, parts, strict=True))
+        parts = tuple(given or b"" for given in parts)
     if any(map(contains, chain(infos, parts), repeat(_NEWLINE))):
         raise ValueError("a newline in a value")
-    if b"".join(chain(names, ids)).translate(None, _PLAIN) or not b"".join(created).isdigit():
-        raise ValueError("an unusual id or time")
-    if _is_unordered(b",".join(ids)) and any(map(_is_unordered, ids)):  # mostly all of them ascend
-        raise ValueError("parts out of order")
     columns = (
-        *(repeat(b'{"message":"'), names, repeat(b'","created":'), created),
-        *(repeat(b',"info":\t'), infos, repeat(b',\t"ids":"'), ids),
-        *(repeat(b'",\t"parts":[\t'), parts, repeat(b"]}\n")),
+        *(map(_without_brace, heads), repeat(b',"info":\t'), infos, repeat(b',\t"ids":'), ids),
+        *(repeat(b',\t"parts":[\t'), parts, repeat(b"]}\n")),
     )
     return b"".join(chain.from_iterable(zip(*columns, strict=False)))
-
-
-def _is_unordered(ids: bytes) -> bool:
-    names = ids.split(b",")
-    return names != sorted(names)
 
 
 def message_line(
@@ -189,13 +191,13 @@ def message_line(
     branch: int | None = None,
 ) -> bytes:
     """One message as a line, whatever its values are."""
-    head: dict[str, Any] = {"message": text_of(message_id), "created": _number(created)}
+    head: dict[str, Any] = {"message": text_of(message_id), "created": _whole(created)}
     if branch is not None:
         head["branch"] = branch
     return b'%b,"info":\t%b,\t"ids":%b,\t"parts":[\t%b]}\n' % (
         json_codec.dumps(head)[:-1],
         _json(info),
-        json_codec.dumps(",".join([text_of(name) for name, _ in parts])),
+        json_codec.dumps([text_of(name) for name, _ in parts]),
         b",\t".join(_json(part) for _, part in parts),
     )
 
@@ -220,12 +222,12 @@ class _Deleted(NamedTuple):
 
 def _lines_with_deleted(query: Query, session_id: str) -> Iterator[bytes]:
     """All messages, each deleted one before the live ones that are younger."""
-    live = list(query(_MESSAGES, session_id))
-    waiting = _deleted_messages(query, session_id, {text_of(message_id) for message_id, *_ in live})
+    live = list(query(_MESSAGES, session_id, 0))
+    waiting = _deleted_messages(query, session_id, {text_of(message_id) for message_id, _, _ in live})
     waiting.sort(key=lambda one: (one.created, one.id), reverse=True)
-    for message_id, created, info, *_ in live:
+    for message_id, created, info in live:
         row = decode_message(one_line(info))
-        time = _number(created) if row is None else row.time.created
+        time = _whole(created) if row is None else row.time.created
         while waiting and waiting[-1].created < time:
             yield _deleted_line(waiting.pop())
         yield message_line(message_id, created, info, list(query(_PARTS, _name(message_id))))
@@ -275,10 +277,3 @@ def _name(value: object) -> object:
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _number(value: object) -> int:
-    """A whole number, perhaps as text; 0 for anything else."""
-    if isinstance(value, bytes):
-        return int(value) if value.isdigit() and len(value) <= _DIGITS else 0
-    return _whole(value)

@@ -20,8 +20,6 @@ from branchline.formats.opencode.rows import (
     MessageShape,
     PartRow,
     PartShape,
-    State,
-    StateShape,
     StoredMessage,
     Tokens,
 )
@@ -30,7 +28,8 @@ __all__ = ["PlannedEntry", "fields_of_entry", "is_silent", "moment_of", "planned
 __all__ += ["requested_compaction", "result_fields"]
 
 _STOPS = {"stop": "stop", "tool-calls": "toolUse", "length": "length", "content-filter": "error"}
-_ENDED_WELL = ("stop", "toolUse")
+_ENDED_BADLY = frozenset(reason for reason, stop in _STOPS.items() if stop not in ("stop", "toolUse"))
+_FINISHED = ("completed", "error")
 _CLEARED = "[Old tool result content cleared]"
 _Raw = msgspec.Raw
 _Info = MessageRow | MessageShape
@@ -41,17 +40,11 @@ _PartT = TypeVar("_PartT", PartRow, PartShape)
 # -- which entries a message becomes ----------------------------------------------------------------------
 
 
-class PlannedEntry(msgspec.Struct, frozen=True, gc=False):
-    """One entry that a message becomes, and the parts that it is made of."""
+PlannedEntry = tuple[str, str, str | None, int, int]
+"""One entry that a message becomes: its id, type and role, and its first part and the one behind its last.
 
-    id: str
-    type: str
-    role: str | None
-    start: int
-    end: int
-    is_first: bool = True
-    is_last: bool = True
-    """Whether an answer is of the first step of its message, and of the last."""
+An answer has the parts of one step of its message. A plain tuple, because there is one for each entry.
+"""
 
 
 def requested_compaction(info: _Info, parts: Sequence[_PartT]) -> _PartT | None:
@@ -64,15 +57,48 @@ def requested_compaction(info: _Info, parts: Sequence[_PartT]) -> _PartT | None:
 def planned_entries(
     message_id: str, info: _Info, ids: Sequence[str], parts: Sequence[_Part]
 ) -> list[PlannedEntry]:
-    """The entries that a message becomes, in their order."""
+    """The entries that a message becomes, in their order.
+
+    An answer is followed by the results of its calls. A message with several steps is several answers.
+    """
     role, size = info.role, len(parts)
-    if role == "assistant":
-        if info.is_summary and _is_summarized(info, parts):
-            return [PlannedEntry(message_id, "compaction", None, 0, size)]
-        return _planned_answers(message_id, ids, parts)
     if role == "user":
         return _planned_prompt(message_id, ids, parts)
-    return [PlannedEntry(message_id, "custom_message", None, 0, size)]
+    if role != "assistant":
+        return [(message_id, "custom_message", None, 0, size)]
+    if info.is_summary and _is_summarized(info, parts):
+        return [(message_id, "compaction", None, 0, size)]
+    found: list[PlannedEntry] = [(message_id, "message", "assistant", 0, size)]
+    steps = number = 0
+    for part in parts:
+        kind = part.type
+        if kind == "tool":
+            state = part.state
+            if state.status in _FINISHED:  # a call without a result runs, or was interrupted
+                found.append((ids[number], "message", "toolResult", number, number + 1))
+                if state.time.compacted:
+                    found.append((f"{ids[number]}/cleared", "context_edit", None, number, number + 1))
+        elif kind == "step-start":
+            steps += 1
+        number += 1  # noqa: SIM113  `enumerate` costs more
+    return found if steps < 2 else _divided(found, ids, parts)
+
+
+def _divided(
+    planned: Sequence[PlannedEntry], ids: Sequence[str], parts: Sequence[_Part]
+) -> list[PlannedEntry]:
+    """The same with one answer for each step, before the results of its calls."""
+    (message_id, *_), *others = planned
+    types, size = [part.type for part in parts], len(parts)
+    starts = [0]
+    for number in range(1, size):
+        if types[number] == "step-start" and set(types[starts[-1] : number]) != {"step-start"}:
+            starts.append(number)
+    found: list[PlannedEntry] = []
+    for start, end in zip(starts, [*starts[1:], size], strict=True):
+        found.append((ids[start] if start else message_id, "message", "assistant", start, end))
+        found += [one for one in others if start <= one[3] < end]
+    return found
 
 
 def _planned_prompt(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) -> list[PlannedEntry]:
@@ -82,48 +108,11 @@ def _planned_prompt(message_id: str, ids: Sequence[str], parts: Sequence[_Part])
             return []
         if part.synthetic and not added and _is_added(part):
             added = ids[number]
-    prompt = PlannedEntry(message_id, "message", "user", 0, size)
+    prompt: PlannedEntry = (message_id, "message", "user", 0, size)
     if not added:
         return [prompt]
     found = [prompt] if any(map(_is_said, parts)) else []
-    return [*found, PlannedEntry(added, "custom_message", None, 0, size)]
-
-
-def _planned_answers(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) -> list[PlannedEntry]:
-    """An answer, followed by the results of its calls; one for each step of a message with several."""
-    found = [PlannedEntry(message_id, "message", "assistant", 0, len(parts))]
-    steps = 0
-    for number, part in enumerate(parts):
-        kind = part.type
-        if kind == "tool":
-            _plan_results(found, ids[number], part.state, number)
-        elif kind == "step-start":
-            steps += 1
-    return found if steps < 2 else _planned_steps(message_id, ids, parts)
-
-
-def _planned_steps(message_id: str, ids: Sequence[str], parts: Sequence[_Part]) -> list[PlannedEntry]:
-    types, size = [part.type for part in parts], len(parts)
-    starts = [0]
-    for number in range(1, size):
-        if types[number] == "step-start" and set(types[starts[-1] : number]) != {"step-start"}:
-            starts.append(number)
-    found = []
-    for start, end in zip(starts, [*starts[1:], size], strict=True):
-        entry_id = ids[start] if start else message_id
-        found.append(PlannedEntry(entry_id, "message", "assistant", start, end, start == 0, end == size))
-        for number in range(start, end):
-            if types[number] == "tool":
-                _plan_results(found, ids[number], parts[number].state, number)
-    return found
-
-
-def _plan_results(found: list[PlannedEntry], part_id: str, state: State | StateShape, number: int) -> None:
-    """Add the result of a finished call; a call without one runs, or was interrupted."""
-    if state.status in ("completed", "error"):
-        found.append(PlannedEntry(part_id, "message", "toolResult", number, number + 1))
-        if state.time.compacted:
-            found.append(PlannedEntry(f"{part_id}/cleared", "context_edit", None, number, number + 1))
+    return [*found, (added, "custom_message", None, 0, size)]
 
 
 def _is_said(part: _Part) -> bool:
@@ -143,20 +132,20 @@ def _is_summarized(info: _Info, parts: Sequence[_Part]) -> bool:
     )
 
 
-def is_silent(info: MessageShape, parts: Sequence[PartShape], planned: PlannedEntry) -> bool:
-    """Whether an answer has no text and completed normally."""
-    is_last = planned.is_last
+def is_silent(info: MessageShape, parts: Sequence[PartShape], start: int, end: int) -> bool:
+    """Whether an answer with these parts has no text and completed normally."""
+    is_last = end == len(parts)
     reason = info.finish if is_last else None
-    for part in parts[planned.start : planned.end]:
+    for part in parts if is_last and not start else parts[start:end]:
         kind = part.type
         if kind == "text":
-            if part.text and not part.text.isspace():
+            if (text := part.text) and not text.isspace():
                 return False
         elif kind == "step-finish" and not is_last:
             reason = reason or part.reason
     if is_last and info.error is not None:
         return False
-    return _stop_reason(reason, has_calls=False) in _ENDED_WELL
+    return reason not in _ENDED_BADLY
 
 
 def _stop_reason(reason: str | None, *, has_calls: bool) -> str:
@@ -170,24 +159,25 @@ def fields_of_entry(
     message: StoredMessage, planned: PlannedEntry, first_kept: str | None = None
 ) -> dict[str, Any]:
     """The fields of a planned entry beside those that every entry has; ``first_kept`` is of a compaction."""
-    match planned.type, planned.role:
+    entry_id, kind, role, start, end = planned
+    match kind, role:
         case "message", "user":
             said = [_prompt_block(part) for part in message.parts if _is_said(part)]
             return {"message": {"role": "user", "content": said, **_moment(message)}}
         case "message", "assistant":
-            return {"message": {**_answer(message, planned), **_moment(message)}}
+            return {"message": {**_answer(message, start, end), **_moment(message)}}
         case "message", _:
-            return {"message": {**result_fields(message.parts[planned.start]), **_moment(message)}}
+            return {"message": {**result_fields(message.parts[start]), **_moment(message)}}
         case "compaction", _:
             fields: dict[str, Any] = {
                 "summary": _summary(message),
-                "firstKeptEntryId": first_kept or planned.id,
+                "firstKeptEntryId": first_kept or entry_id,
             }
             usage = _usage(message.row.tokens, message.row.cost)
             return fields if usage is None else {**fields, "usage": usage}
         case "context_edit", _:
             replacement = {"content": [{"type": "text", "text": _CLEARED}]}
-            return {"targetId": message.ids[planned.start], "replacement": replacement}
+            return {"targetId": message.ids[start], "replacement": replacement}
     if message.row.role == "user":
         added = [{"type": "text", "text": part.text} for part in message.parts if _is_added(part)]
         return {"customType": "synthetic", "content": added, "display": False}
@@ -204,10 +194,10 @@ def moment_of(created: float) -> int | None:
     return int(created) or None if 0 < created <= LAST_INSTANT else None
 
 
-def _answer(message: StoredMessage, planned: PlannedEntry) -> dict[str, Any]:
-    row = message.row
+def _answer(message: StoredMessage, start: int, end: int) -> dict[str, Any]:
+    row, is_last = message.row, end == len(message.parts)
     content, has_calls, finished = [], False, None
-    for part in message.parts[planned.start : planned.end]:
+    for part in message.parts[start:end]:
         if part.type == "step-finish":
             finished = finished or part
         elif (block := _block(part)) is not None:
@@ -218,12 +208,12 @@ def _answer(message: StoredMessage, planned: PlannedEntry) -> dict[str, Any]:
         fields["provider"] = row.providerID
     if row.modelID:
         fields["model"] = row.modelID
-    if finished is not None and not (planned.is_first and planned.is_last):
+    if finished is not None and not (start == 0 and is_last):
         fields["usage"] = _usage(finished.tokens, finished.cost)
-    elif planned.is_last:  # of one step, or of several whose tokens are only known together
+    elif is_last:  # of one step, or of several whose tokens are only known together
         fields["usage"] = _usage(row.tokens, row.cost)
-    reason = row.finish if planned.is_last else None if finished is None else finished.reason
-    if planned.is_last and row.error is not None:
+    reason = row.finish if is_last else None if finished is None else finished.reason
+    if is_last and row.error is not None:
         is_abort = row.error.name == "MessageAbortedError" and bool(content)
         fields["stopReason"] = "aborted" if is_abort else "error"
         fields["errorMessage"] = row.error.data.message or row.error.name or "unknown error"

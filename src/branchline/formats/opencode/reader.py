@@ -87,11 +87,11 @@ class OpencodeReader(DerivedReader):
         reading.is_native = False
         before = self._tip, dict(self._tips), self._kept_from
         found = _Entries(self._tip, len(reading.tree))
-        counts = [self._add_row(row, found) for row in rows]
+        counts = self._add_rows(rows, found)
         planned = found.planned
-        ids = [one.id for one in planned]
-        types = [one.type for one in planned]
-        roles = [one.role for one in planned]
+        ids = [one[0] for one in planned]
+        types = [one[1] for one in planned]
+        roles = [one[2] for one in planned]
         parents: list[str | None] = [found.before, *ids[:-1]] if ids else []
         for number, parent in found.odd_parents.items():
             parents[number] = parent
@@ -103,50 +103,60 @@ class OpencodeReader(DerivedReader):
         self._tip, self._tips, self._kept_from = before
         return False
 
-    def _add_row(self, row: LineShape, found: _Entries) -> int:
-        """Add the entries of a row to those that were found; return how many there are."""
-        message_id, info, branch = row.message, row.info, row.branch
-        if message_id is None:
-            return 0 if row.end is None else self._take_end(row.end, found)
-        planned = planned_entries(message_id, info, part_ids(row), row.parts)
-        above = self._tip if branch is None else self._tips.get(branch, self._tip)
-        if not planned:
-            self._take_request(row, above)
-            return 0
-        first, number, created = planned[0], len(found.planned), info.time.created
-        if above != found.last:
-            found.odd_parents[number] = above
-        if info.role == "assistant":
-            self._note_answers(planned, row, number + found.first, found)
-        elif info.role == "user":
-            self._kept_from = None
-        if first.id != message_id:
-            self.reading.aliases[message_id] = first.id
-        if found.latest < created <= LAST_INSTANT and first.role is not None:
-            found.latest = int(created)
-        found.planned += planned
-        found.times += [created] * len(planned)
-        found.last = planned[-1].id
-        if branch is None:
-            self._tip = found.last
-        else:
-            self._tips[branch] = found.last
-        return len(planned)
+    def _add_rows(self, rows: Sequence[LineShape], found: _Entries) -> list[int]:
+        """Add the entries of rows to those that were found; return how many each of them has."""
+        planned, times, counts = found.planned, found.times, []
+        for row in rows:
+            message_id, info, parts, branch = row.message, row.info, row.parts, row.branch
+            if message_id is None:
+                counts.append(0 if row.end is None else self._take_end(row.end, found))
+                continue
+            own = planned_entries(message_id, info, part_ids(row), parts)
+            above = self._tip if branch is None else self._tips.get(branch, self._tip)
+            counts.append(len(own))
+            if not own:
+                self._take_request(row, above)
+                continue
+            first_id, _, first_role, _, end = own[0]
+            if above != found.last:
+                found.odd_parents[len(planned)] = above
+            if first_role == "assistant":
+                self._kept_from = None
+                if end == len(parts):  # of one step, as nearly all are
+                    if is_silent(info, parts, 0, end):
+                        found.quiet.append(found.first + len(planned))
+                else:
+                    self._note_silent(own, row, found)
+            else:
+                self._note_kept(row, found)
+            if first_id != message_id:
+                self.reading.aliases[message_id] = first_id
+            created = info.time.created
+            if found.latest < created <= LAST_INSTANT and first_role is not None:
+                found.latest = int(created)
+            planned += own
+            times += [created] * len(own)
+            found.last = last = planned[-1][0]
+            if branch is None:
+                self._tip = last
+            else:
+                self._tips[branch] = last
+        return counts
 
-    def _note_answers(
-        self, planned: Sequence[PlannedEntry], row: LineShape, position: int, found: _Entries
-    ) -> None:
-        first, kept_from, self._kept_from = planned[0], self._kept_from, None
-        if first.role is None:
-            if kept_from is not None:
-                self.reading.kept_from[position] = kept_from
-        elif first.is_last:
-            if is_silent(row.info, row.parts, first):
-                found.quiet.append(position)
-        else:
-            for place, one in enumerate(planned, position):
-                if one.role == "assistant" and is_silent(row.info, row.parts, one):
-                    found.quiet.append(place)
+    def _note_silent(self, own: Sequence[PlannedEntry], row: LineShape, found: _Entries) -> None:
+        """Note which answers of a message with several steps have no text."""
+        position = found.first + len(found.planned)
+        for place, (_, _, role, start, end) in enumerate(own, position):
+            if role == "assistant" and is_silent(row.info, row.parts, start, end):
+                found.quiet.append(place)
+
+    def _note_kept(self, row: LineShape, found: _Entries) -> None:
+        """Note what a compaction keeps, if the prompt before this message asked for one."""
+        role = row.info.role
+        if role == "assistant" and self._kept_from is not None:
+            self.reading.kept_from[found.first + len(found.planned)] = self._kept_from
+        if role in ("assistant", "user"):
+            self._kept_from = None
 
     def _take_request(self, row: LineShape, above: str | None) -> None:
         """A prompt that asks for a compaction is no entry; it stands for the entry above it."""
@@ -172,7 +182,7 @@ class OpencodeReader(DerivedReader):
         for kind in kinds:
             found.odd_parents[len(found.planned)] = self._tip
             key = f"{end.id}/{'leaf' if kind == 'leaf' else 'title'}"
-            found.planned.append(PlannedEntry(key, kind, None, 0, 0))
+            found.planned.append((key, kind, None, 0, 0))
             found.times.append(end.time)
         return len(kinds)
 
@@ -183,10 +193,10 @@ class OpencodeReader(DerivedReader):
         tree = self.reading.tree
         key = self.reading.aliases.get(name, name)
         above = found.before
-        for number, one in enumerate(found.planned):
-            if one.id == key:
+        for number, (planned, *_) in enumerate(found.planned):
+            if planned == key:
                 return found.odd_parents.get(number, above)
-            above = one.id
+            above = planned
         position = self.reading.linker.latest_with_id(key)
         if position is None:
             return msgspec.UNSET

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchline.formats.common.derived_format import DerivedFormatReader, end_fields
+from branchline.formats.json_values import iso_time
 from branchline.formats.log_index import LineChunk
 from branchline.formats.opencode.entries import PlannedEntry, fields_of_entry, planned_entries
 from branchline.formats.opencode.log_index import NAME, OpencodeLogIndex
@@ -30,7 +31,8 @@ class OpencodeFormatReader(DerivedFormatReader[OpencodeLogIndex]):
         if not isinstance(found, StoredMessage):
             return end_fields(found.title, index.tree, position)
         planned = _planned_as(found, index.tree.keys[position])
-        return fields_of_entry(found, planned, _first_kept(index, position))
+        fields = fields_of_entry(found, planned, _first_kept(index, position))
+        return {"timestamp": iso_time(found.row.time.created), **fields}
 
     def block_fields(
         self, data: bytes, index: OpencodeLogIndex, block: LineChunk
@@ -43,7 +45,7 @@ class OpencodeFormatReader(DerivedFormatReader[OpencodeLogIndex]):
                     yield end_fields(found.title, index.tree, place)
                 return
             for planned in planned_entries(found.id, found.row, found.ids, found.parts):
-                if position < end and planned.id == keys[position]:
+                if position < end and planned[0] == keys[position]:
                     yield fields_of_entry(found, planned, _first_kept(index, position))
                     position += 1
 
@@ -52,7 +54,7 @@ def _planned_as(message: StoredMessage, key: str) -> PlannedEntry:
     """The entry of a message that has this key, perhaps with a number because its id is taken."""
     planned = planned_entries(message.id, message.row, message.ids, message.parts)
     return next(
-        (one for name in (key, key.rpartition("#")[0]) for one in planned if one.id == name), planned[0]
+        (one for name in (key, key.rpartition("#")[0]) for one in planned if one[0] == name), planned[0]
     )
 
 

@@ -218,8 +218,8 @@ class LineShape(msgspec.Struct, gc=False):
 
     message: str | None = None
     info: MessageShape = MessageShape()
-    ids: str = ""
-    """The ids of the parts, with commas between them."""
+    ids: list[str] = []
+    """The ids of the parts."""
     parts: list[PartShape] = []
     branch: int | None = None
     """For a message that opencode deleted, the number of the removal that it was part of."""
@@ -229,7 +229,7 @@ class LineShape(msgspec.Struct, gc=False):
 class _Line(msgspec.Struct, gc=False):
     message: str | None = None
     info: MessageRow = MessageRow()
-    ids: str = ""
+    ids: list[str] = []
     parts: list[PartRow] = []
     end: EndRow | None = None
 
@@ -264,14 +264,16 @@ def messages_in_lines(data: bytes) -> list[StoredMessage | EndRow]:
 
 
 def part_ids(line: LineShape | _Line) -> list[str]:
-    """The ids of parts; others if the database has ids that cannot be told apart."""
-    ids = line.ids.split(",")
-    return ids if len(ids) == len(line.parts) else _told_apart(line.ids, line.message, len(line.parts))
+    """The ids of parts, one for each."""
+    ids = line.ids
+    return ids if len(ids) == len(line.parts) else _completed(ids, line.message, len(line.parts))
 
 
-def _told_apart(joined: str, message: str | None, count: int) -> list[str]:
-    ids = joined.split(",")
-    return ids if len(ids) == count else [f"{message}/{number}" for number in range(count)]
+def _completed(ids: Any, message: str | None, count: int) -> list[str]:
+    """The ids of this many parts; others if a line does not have as many."""
+    if isinstance(ids, list) and len(ids) == count:
+        return list(map(text_of, ids))
+    return [f"{message}/{number}" for number in range(count)]
 
 
 def _lenient(line: bytes) -> StoredMessage | EndRow:
@@ -282,7 +284,7 @@ def _lenient(line: bytes) -> StoredMessage | EndRow:
     return StoredMessage(
         text_of(fields.get("message")),
         decode_message(json_codec.dumps(fields["info"])),
-        _told_apart(fields["ids"], fields["message"], len(parts)),
+        _completed(fields["ids"], fields["message"], len(parts)),
         parts,
     )
 
@@ -301,9 +303,9 @@ def fields_of_line(line: bytes) -> dict[str, Any]:
     if not isinstance(fields.get("info"), dict):
         fields["info"] = {"role": "damaged", "time": {"created": fields.get("created")}}
     parts = list_of(fields.get("parts"))
-    ids = _told_apart(text_of(fields.get("ids")), fields["message"], len(parts))
+    ids = _completed(fields.get("ids"), fields["message"], len(parts))
     kept = [(name, part) for name, part in zip(ids, parts, strict=True) if isinstance(part, dict)]
-    fields["ids"], fields["parts"] = ",".join([name for name, _ in kept]), [part for _, part in kept]
+    fields["ids"], fields["parts"] = [name for name, _ in kept], [part for _, part in kept]
     return fields
 
 

@@ -147,7 +147,7 @@ class _Encoder:
         time = iso_time(message.row.time.created)
         for planned in planned_entries(message.id, message.row, message.ids, message.parts):
             fields = fields_of_entry(message, planned, first_kept)
-            yield self._lines.entry(planned.type, planned.id, time, fields)
+            yield self._lines.entry(planned[1], planned[0], time, fields)
 
     def _compaction(self, entry: Compaction, time: int) -> Iterator[bytes]:
         if not entry.summary:

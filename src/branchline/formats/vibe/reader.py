@@ -8,7 +8,7 @@ from typing import Any
 
 from branchline.entries import Header
 from branchline.formats.log_index import LogIndex
-from branchline.formats.typed_rows import ChainEntry, ChainReader
+from branchline.formats.typed_rows import ChainColumns, ChainReader
 from branchline.formats.vibe.rows import Facts, Row
 
 __all__ = ["VibeReader"]
@@ -43,31 +43,43 @@ class VibeReader(ChainReader[Row]):
     def are_regular(self, rows: Sequence[Row]) -> bool:
         return all(row.message or row.vibe or row.facts for row in rows)
 
-    def entries(self, row: Row, number: int) -> Sequence[ChainEntry]:
-        key = f"line-{number}"
-        if row.message is None:
-            if row.vibe:
-                self._head = row
-            elif row.facts is not None:
-                self._facts = row.facts
-                if row.facts.usage is not None:
-                    return ((key, "usage", "", None, False),)
-            return ()
-        message = row.message
-        role = _ROLES.get(message.role)
-        if role is None:
-            return ((key, "custom", "", None, False),)
-        if role == "assistant":
-            is_textless = True
-            for part in message.content:
-                if part.type == "text" and is_textless and part.decoded.strip():
-                    is_textless = False
-            return ((key, "message", "", role, is_textless),)
-        if role == "user":
-            if row.source == "injection":
-                return ((key, "custom_message", "", None, False),)
-            self._prompt = self._prompt or message.text.strip()
-        return ((key, "message", "", role, False),)
+    def add_entries(self, rows: Sequence[Row], number: int, found: ChainColumns) -> None:
+        counts = found.counts
+        for row in rows:
+            key, message = f"line-{number}", row.message
+            number += 1
+            if message is None:
+                counts.append(self._take_facts(row, key, found))
+                continue
+            counts.append(1)
+            role = _ROLES.get(message.role)
+            if role is None:
+                found.add(key, "custom")
+                continue
+            if role == "assistant":
+                is_textless = True
+                for part in message.content:
+                    if part.type == "text" and is_textless and part.decoded.strip():
+                        is_textless = False
+                if is_textless:
+                    found.quiet.append(len(found.keys))
+            elif role == "user":
+                if row.source == "injection":
+                    found.add(key, "custom_message")
+                    continue
+                self._prompt = self._prompt or message.text.strip()
+            found.add(key, "message", "", role)
+
+    def _take_facts(self, row: Row, key: str, found: ChainColumns) -> int:
+        """Take a row that is no message; return how many entries it has."""
+        if row.vibe:
+            self._head = row
+        elif row.facts is not None:
+            self._facts = row.facts
+            if row.facts.usage is not None:
+                found.add(key, "usage")
+                return 1
+        return 0
 
     def is_record(self, data: bytes) -> bool:
         return b'"message":' in data or data.startswith((b'{"vibe":', b'{"facts":'))
