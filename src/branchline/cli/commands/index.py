@@ -81,7 +81,7 @@ def index_command(
             except CatalogUnavailable as problem:
                 raise CatalogUnavailable(f"cannot update the index: {problem}") from None
             if done.unreadable:
-                files = count(done.unreadable, "file")
+                files = count(len(done.unreadable), "file")
                 remark(f"{files} could not be read; `branchline ls --all -v` shows the reasons")
     _print_status(out, library.index_status())
 
