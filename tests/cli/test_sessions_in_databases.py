@@ -29,3 +29,12 @@ def test_the_option_without_a_database_is_the_id_of_any_session(run):
     named = run("show", "--session", session_id)
 
     assert named.stdout == run("show", f"{path}#{session_id}").stdout
+
+
+def test_an_index_is_updated_beside_a_database_that_cannot_be_read(run):
+    path = Path.home() / ".local" / "share" / "opencode" / "opencode.db"
+    path.parent.mkdir(parents=True)
+    opencode_database(path)
+    path.write_bytes(path.read_bytes()[:3000])
+
+    assert "1 file could not be read; `branchline ls --all -v` shows the reasons" in run("index").stderr

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import branchline.catalog.record
-from branchline import SessionLibrary
+from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog, database
 from branchline.catalog.sql import SqlProblem
 from branchline.context.prices import PriceList, Rates, parse_price
@@ -293,10 +293,14 @@ def test_what_a_fork_of_opencode_copied_under_new_ids_is_counted_once(tmp_path: 
             """
         )
 
+    with Session.open(f"{file}#ses_1") as session:
+        session.fork()  # a native session
+    library = SessionLibrary.everywhere(home=tmp_path, environment=dict(os.environ))
+
     with library.statistics() as found:
         total = found.total()
 
-    assert len(library.list()) == 2
+    assert len(library.list()) == 3
     assert total.answers == before.answers > 0
     assert (total.tokens, total.cost) == (before.tokens, before.cost)
 

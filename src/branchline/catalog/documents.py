@@ -50,6 +50,8 @@ __all__ = [
 _TOGETHER = 512
 _WINDOW = 64  # entries over which the records of one answer are spread at most
 _TYPES = frozenset({"message", "custom_message", "compaction", "branch_summary", "usage"})
+_RENEWED = ("msg_", "prt_")
+"""How ids of opencode begin, whose forks renew them: only the time and the text of a copy are the same."""
 _LONGEST_TEXT = 1 << 20
 _LARGEST = float(1 << 53)
 
@@ -109,7 +111,6 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     session = "" if reading.header is None else reading.header.id
     types, times, keys = tree.types, tree.times, tree.keys
     continuations = tree.continuations
-    keeps_ids = transcript.format.traits.forks_keep_ids
     wanted = [
         position
         for position in range(start, len(tree))
@@ -117,7 +118,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     ]
     for position, span, text in _texts(transcript, wanted):
         time, key, kind, usage = times[position], keys[position], types[position], text.usage
-        name = key if keeps_ids or not time else f"{text.said}\n{text.tools}"
+        name = f"{text.said}\n{text.tools}" if time and key.startswith(_RENEWED) else key
         yield Document(
             position,
             key,

@@ -513,8 +513,6 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the agent preserves lone surrogates; otherwise it reads them as U+FFFD."""
     removes_empty_sessions: bool = False
     """Whether the agent deletes sessions without a message in its directory."""
-    forks_keep_ids: bool = True
-    """Whether copies of an entry in forks have its id; otherwise only its time and its text are the same."""
     leaves_stubs: bool = False
     """Whether the agent leaves files without messages under the id of another session."""
     lists_last_prompt: bool = False

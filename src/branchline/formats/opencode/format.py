@@ -13,7 +13,7 @@ from branchline.formats.protocol import Format, FormatTraits
 __all__ = ["OPENCODE"]
 
 OPENCODE = Format(
-    traits=FormatTraits(name=NAME, suffix=".json", file_patterns=("*.db",), forks_keep_ids=False),
+    traits=FormatTraits(name=NAME, suffix=".json", file_patterns=("*.db",)),
     reader=OpencodeFormatReader(),
     home=OpencodeHome(),
     documents=OpencodeExports(),
