@@ -200,7 +200,11 @@ def test_a_full_disk_costs_no_answer(tmp_path: Path) -> None:
     )
 
     done = subprocess.run(
-        [sys.executable, "-B", "-c", code, library.name], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-B", "-c", code, library.name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
     assert done.stdout.split() == ["30", "30"], done.stderr
