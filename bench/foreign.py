@@ -389,7 +389,14 @@ def _write_opencode(target: Path, conversations: Iterator[tuple[Header, Iterator
                     (message.id, key, when, when, _encode(message.info).decode()),
                 )
                 rows = [
-                    (f"prt_{message.id[8:]}{place:04}", message.id, key, when, when, _encode(part).decode())
+                    (
+                        f"prt_{message.id[4:10]}{message.id[14:]}{place:04}",
+                        message.id,
+                        key,
+                        when,
+                        when,
+                        _encode(part).decode(),
+                    )
                     for place, part in enumerate(message.parts)
                 ]
                 connection.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", rows)

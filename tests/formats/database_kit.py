@@ -33,6 +33,8 @@ def opencode_database(path: Path) -> str:
         CREATE TABLE message (id TEXT PRIMARY KEY, session_id, time_created, time_updated, data);
         CREATE TABLE part (id TEXT PRIMARY KEY, message_id, session_id, time_created, time_updated, data);
         CREATE TABLE event (id TEXT PRIMARY KEY, aggregate_id, seq INTEGER, type, data);
+        CREATE INDEX message_session_time_created_id_idx ON message (session_id, time_created, id);
+        CREATE INDEX part_message_id_id_idx ON part (message_id, id);
         """
     )
     number = 0

@@ -389,6 +389,16 @@ def test_parts_of_opencode_are_in_the_order_of_their_ids_whatever_the_database_r
     assert [block.text for block in first.message.content] == ["one", "two"]
 
 
+def test_an_opencode_session_is_the_same_without_the_index_of_newer_versions(tmp_path):
+    path = tmp_path / "any.db"
+    session_id = opencode_database(path)
+    changed(path, ("DELETE FROM part WHERE message_id = 'msg_003'",))
+    before = list(map(repr, Session.open(f"{path}#{session_id}").entries()))
+    changed(path, ("DROP INDEX part_message_id_id_idx",))
+
+    assert list(map(repr, Session.open(f"{path}#{session_id}").entries())) == before
+
+
 def test_deleted_messages_of_an_opencode_session_without_a_title_leave_the_leaf_where_it_is(tmp_path):
     path = tmp_path / "any.db"
     session_id = opencode_database(path)

@@ -107,6 +107,29 @@ def test_answers_of_other_turns_are_branches_and_the_tip_of_the_thread_is_the_le
     assert session.children("m0") == ["m1", "m2"]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1",
+        "UPDATE parts SET id = 100 - id",
+        "UPDATE parts SET id = 100 + position WHERE message_hash = 'm1'",
+        "UPDATE parts SET id = 100 WHERE message_hash = 'm1' AND position = 1",
+        "INSERT INTO parts VALUES (NULL, 'm3', 0, 'text', NULL, 'of another message', NULL)",
+    ],
+)
+def test_parts_belong_to_their_messages_wherever_they_are_in_the_table(tmp_path, statement):
+    path = tmp_path / "any.db"
+    address = database(path, [(f"m{n}", f"m{n - 1}" if n else None, f"text {n}") for n in range(3)], "m2")
+    for number in (1, 2):
+        changed(
+            path, "INSERT INTO parts VALUES (?, 'm1', ?, 'text', NULL, 'more', NULL)", 10 + number, number
+        )
+    changed(path, "UPDATE parts SET id = 20 WHERE message_hash = 'm2'")
+    changed(path, statement)
+
+    assert texts(Session.open(address).entries()) == ["text 0", "text 1 more more", "text 2"]
+
+
 @pytest.mark.parametrize("name", ['quote"', "back\\slash", "tab\t", "é", "line\nend"])
 def test_hashes_of_any_characters_name_their_entries(tmp_path, name):
     rows: list[Message] = [(name, None, "a"), (f"{name}2", name, "b")]

@@ -64,8 +64,8 @@ class GeminiReader(ReplayReader[Row]):
 
     def are_regular(self, rows: Sequence[Row]) -> bool:
         for row in rows:
-            is_message = row.id and row.type
-            if not is_message and row.change is None and row.rewind_to is None and not row.session_id:
+            is_known = row.change is not None or (row.id and row.type)
+            if not is_known and row.rewind_to is None and not row.session_id:
                 return False
         return True
 

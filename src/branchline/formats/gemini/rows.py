@@ -45,6 +45,10 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
         if content is None:
             return "", ()
         parts = content if isinstance(content, list) else (content,)
+        if len(parts) == 1:  # as nearly all have
+            response, text = parts[0].function_response, parts[0].text
+            words = "" if text is None or parts[0].thought else text
+            return words, () if response is None else (response.id or "",)
         calls = [part.function_response.id or "" for part in parts if part.function_response is not None]
         return "".join(self.texts), calls
 

@@ -57,7 +57,9 @@ SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_cr
 _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 _HAS_INDEX = "SELECT 1 FROM sqlite_master WHERE name = 'part_message_id_id_idx' AND tbl_name = 'part'"
 _TOGETHER = """
-SELECT json_object('message', CAST(message.id AS TEXT), 'created', CAST(message.time_created AS INTEGER)),
+SELECT json_object(
+        'message', ifnull(CAST(message.id AS TEXT), ''), 'created', CAST(message.time_created AS INTEGER)
+    ),
     message.data, json_group_array(CAST(part.id AS TEXT)), group_concat(part.data, ',\t')
 FROM message LEFT JOIN part INDEXED BY part_message_id_id_idx ON part.message_id = message.id
 WHERE message.session_id = ?
