@@ -13,7 +13,7 @@ import pytest
 from branchline import places
 from branchline._user_directories import user_directory
 from branchline.formats import BUILTIN_FORMATS, PI
-from branchline.plugins.formats import _RESERVED_NAMES
+from branchline.formats.detect import builtin_agents
 
 HOME = "/home/somebody"
 ASKED_ABOUT_THE_DIRECTORY = {"TMPDIR", "TMP", "TEMP", ""}
@@ -52,7 +52,7 @@ def test_what_is_known_of_a_program_is_what_its_format_says(program):
 
 
 def test_no_other_package_can_take_the_name_of_a_program():
-    assert {*(program.name for program in BUILTIN_FORMATS), PI.name, places.NATIVE_AGENT} == _RESERVED_NAMES
+    assert {*(program.name for program in BUILTIN_FORMATS), PI.name, places.NATIVE_AGENT} == builtin_agents()
 
 
 def test_formats_of_programs_that_have_kept_nothing_are_not_loaded(tmp_path):

@@ -34,10 +34,10 @@ def program(request) -> list[str]:
 
 @pytest.fixture
 def big(world) -> Path:
-    """A session file larger than any pipe."""
+    """A session whose tree is larger than any pipe."""
     session = Session.create(world, directory=world, id="big", persist="at_once", durability="os")
     with session:
-        for number in range(300):
+        for number in range(1_000):
             session.append_message(f"{number} " + "words " * 200)
     return Path(session.file)
 
