@@ -7,7 +7,6 @@ the keys in the order in which pi writes them, so that files of both programs lo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ __all__ = [
 _NEWEST = 3  # the version that has everything we know
 
 
-@cache
+@json_codec.build_once
 def _known() -> msgspec.json.Decoder[records.Entry]:
     """Made when it is first needed: it looks at every record there is."""
     return msgspec.json.Decoder(records.KnownEntry)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
 from itertools import chain
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
@@ -22,7 +23,18 @@ import msgspec
 if TYPE_CHECKING:
     import json
 
-__all__ = ["DEEPEST", "bounded", "convert", "dumps", "is_deep", "is_hopeless", "loads", "loads_object"]
+__all__ = [
+    "BUILDING",
+    "DEEPEST",
+    "bounded",
+    "build_once",
+    "convert",
+    "dumps",
+    "is_deep",
+    "is_hopeless",
+    "loads",
+    "loads_object",
+]
 
 DEEPEST = 100
 """How deeply values may be nested; low enough for recursive code."""
@@ -31,6 +43,10 @@ _T = TypeVar("_T")
 
 _HOPELESS = r"Input data was truncated$|JSON is malformed: .* \(byte 0\)$"
 _NUMBERS = (b"N", b"I", b"-")  # how the numbers begin that only the standard library knows
+
+BUILDING = RLock()
+"""Held while a decoder is built: msgspec crashes if two threads use a type for the first time."""
+_built_shapes: set[Any] = set()
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -84,7 +100,12 @@ def convert(value: Any, shape: type[_T]) -> _T:
     Such a value does not fit either.
     """
     try:
-        return msgspec.convert(value, shape)
+        if shape in _built_shapes:
+            return msgspec.convert(value, shape)
+        with BUILDING:
+            found = msgspec.convert(value, shape)
+            _built_shapes.add(shape)
+            return found
     except (msgspec.MsgspecError, UnicodeEncodeError, OverflowError) as reason:
         raise ValueError(str(reason)) from None
 
@@ -163,6 +184,21 @@ def _finite(value: Any) -> Any:
             return [_finite(item) for item in value]
         case _:
             return value
+
+
+def build_once(build: Callable[[], _T]) -> Callable[[], _T]:
+    """Make a function that builds a decoder build it once, while no other thread builds one."""
+    made: list[_T] = []
+
+    @wraps(build)
+    def built() -> _T:
+        if not made:
+            with BUILDING:
+                if not made:
+                    made.append(build())
+        return made[0]
+
+    return built
 
 
 def loads_object(line: bytes) -> dict[str, Any] | None:

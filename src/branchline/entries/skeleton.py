@@ -8,7 +8,6 @@ path reads JSON that msgspec refuses. ``salvage`` finds the ids in lines that ar
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union
 
 import msgspec
@@ -132,13 +131,13 @@ def _decoder(*messages: Any) -> msgspec.json.Decoder[Skeleton]:
 _ENDED_WELL = ("toolUse", "stop", None, "")
 
 
-@cache
+@json_codec.build_once
 def _any() -> msgspec.json.Decoder[Skeleton]:
     """Made when something is read, as the other decoder: many commands know where files are and read none."""
     return msgspec.json.Decoder(Skeleton)
 
 
-@cache
+@json_codec.build_once
 def _usual() -> msgspec.json.Decoder[Skeleton]:
     return _decoder(_Answer, _USER, *_OTHERS)
 

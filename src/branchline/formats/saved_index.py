@@ -13,14 +13,13 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
 import msgspec
 
 from branchline._version import __version__
-from branchline.entries import Header
+from branchline.entries import Header, json_codec
 from branchline.formats.lines import LineReader
 from branchline.formats.log_index import LabelState, LineChunk, LogIndex
 from branchline.formats.protocol import LogReader
@@ -73,7 +72,7 @@ class _Saved(msgspec.Struct, kw_only=True, array_like=True):
 _encode = msgspec.msgpack.Encoder().encode
 
 
-@cache
+@json_codec.build_once
 def _decoder() -> msgspec.msgpack.Decoder[_Saved]:
     return msgspec.msgpack.Decoder(_Saved)
 

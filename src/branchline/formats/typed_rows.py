@@ -49,7 +49,8 @@ class TypedReader(LineReader, Generic[RowT]):
     def decode_rows(self, data: memoryview) -> Sequence[RowT]:
         found = _DECODERS.get(self.row_type)
         if found is None:
-            found = _DECODERS[self.row_type] = msgspec.json.Decoder(self.row_type).decode_lines
+            with json_codec.BUILDING:
+                found = _DECODERS[self.row_type] = msgspec.json.Decoder(self.row_type).decode_lines
         return found(data)
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -70,7 +69,7 @@ class _Record(msgspec.Struct, gc=False):
     message: _Answer
 
 
-@cache
+@json_codec.build_once
 def _decoder() -> msgspec.json.Decoder[_Record]:
     return msgspec.json.Decoder(_Record)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 from zlib import crc32
 
 import msgspec
 
+from branchline.entries import json_codec
 from branchline.formats import typed_rows
 from branchline.formats.claude_code.kinds import (
     ANSWER,
@@ -126,7 +126,7 @@ class Row(msgspec.Struct, gc=False):
     branchline: bool | str | None = None
 
 
-@cache
+@json_codec.build_once
 def _decoder() -> msgspec.json.Decoder[Row]:
     """Build the decoder on first use: many commands only locate files."""
     return msgspec.json.Decoder(Row)

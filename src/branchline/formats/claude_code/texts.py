@@ -8,12 +8,11 @@ Together with bulk linking, 350 MB are indexed in 3.9 instead of 9.0 seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.entries import Usage
+from branchline.entries import Usage, json_codec
 from branchline.formats.claude_code.kinds import ANSWER, HUMAN, RESULT
 from branchline.formats.claude_code.records import NO_MODEL, STOP_REASONS
 from branchline.formats.entry_text import EntryText, files_in, strings_in
@@ -68,7 +67,7 @@ class _Record(msgspec.Struct, gc=False):
     requestId: str | None = None  # noqa: N815
 
 
-@cache
+@json_codec.build_once
 def _decoder() -> msgspec.json.Decoder[_Record]:
     return msgspec.json.Decoder(_Record)
 

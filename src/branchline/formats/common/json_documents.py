@@ -110,7 +110,8 @@ def _shape(field: str) -> tuple[re.Pattern[bytes], Any]:
     if not field:
         return re.compile(rb'\s*\[\s*(\{\s*"[^"\\]*")'), _decode_items
     kind = msgspec.defstruct("Document", [(field, tuple[msgspec.Raw, ...], ())])
-    decode = msgspec.json.Decoder(kind).decode
+    with json_codec.BUILDING:
+        decode = msgspec.json.Decoder(kind).decode
     begins = rb'\s*\{(?:[^{}\[\]]|\{[^{}\[\]]*\})*?"%b"\s*:\s*\[\s*(\{\s*"[^"\\]*")' % field.encode()
     return re.compile(begins), lambda data: getattr(decode(data), field)
 

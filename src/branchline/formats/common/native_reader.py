@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -318,7 +317,7 @@ class NativeReader(LineReader):
         return position
 
 
-@cache
+@json_codec.build_once
 def _side() -> msgspec.json.Decoder[Label | SessionInfo | Leaf]:
     return msgspec.json.Decoder(Label | SessionInfo | Leaf)
 
