@@ -130,6 +130,16 @@ def test_parts_belong_to_their_messages_wherever_they_are_in_the_table(tmp_path,
     assert texts(Session.open(address).entries()) == ["text 0", "text 1 more more", "text 2"]
 
 
+def test_a_message_with_many_parts_is_read_whole(tmp_path):
+    path = tmp_path / "any.db"
+    address = database(path, [("m0", None, "text 0"), ("m1", "m0", "text 1")], "m1")
+    for number in range(1, 60):
+        changed(path, "INSERT INTO parts VALUES (NULL, 'm1', ?, 'text', NULL, ?, NULL)", number, f"p{number}")
+
+    said = " ".join(f"p{number}" for number in range(1, 60))
+    assert texts(Session.open(address).entries()) == ["text 0", f"text 1 {said}"]
+
+
 @pytest.mark.parametrize("name", ['quote"', "back\\slash", "tab\t", "é", "line\nend"])
 def test_hashes_of_any_characters_name_their_entries(tmp_path, name):
     rows: list[Message] = [(name, None, "a"), (f"{name}2", name, "b")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -58,9 +58,9 @@ class PartLines:
 
         ``heads`` has for each the beginning of its line, up to the parts, after :data:`LINE_END`.
         """
-        limit = _USUAL_PARTS * len(names)
+        most = _USUAL_PARTS * len(names) + 1
         try:
-            parts = list(self._query(_TOGETHER, text_of(names[0]), text_of(names[-1]), limit))
+            parts = list(self._query(_TOGETHER, text_of(names[0]), text_of(names[-1]), most))
             lines = _joined(parts, names, heads)
         except (TypeError, ValueError, AttributeError):
             pass
@@ -106,8 +106,10 @@ class PartLines:
         return attachment_block(next(self._query(_ATTACHMENT, name), (name, None, None, None, None)))
 
 
-def _joined(parts: Iterable[_Part], names: Sequence[object], heads: Sequence[bytes]) -> bytes:
+def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[bytes]) -> bytes:
     """Return the lines of these messages without decoding payloads. Raises an error if a value is unusual."""
+    if len(parts) > _USUAL_PARTS * len(names):
+        raise ValueError("more parts than were asked for")
     pieces: list[bytes] = []
     add, encode, prefixes = pieces.extend, _encode, _Prefixes()
     openings, holders = iter(heads), iter(names)
