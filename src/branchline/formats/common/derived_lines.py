@@ -5,6 +5,8 @@ Values that are only passed through (texts, tool input and output) are copied as
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,8 +15,10 @@ from branchline.entries import Header, codec, json_codec
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.json_values import LAST_INSTANT
 
-__all__ = ["EntryLines", "begins", "instant", "one_line", "value_in"]
+__all__ = ["EntryLines", "begins", "instant", "joined_lines", "one_line", "value_in"]
 
+_TOGETHER = 256  # rows that are joined by one call
+_Row = tuple[Any, ...]
 _encoder = msgspec.json.Encoder()
 _encode, _encode_line = _encoder.encode, _encoder.encode_lines
 
@@ -22,6 +26,24 @@ _encode, _encode_line = _encoder.encode, _encoder.encode_lines
 def begins(name: str) -> bytes:
     """Return the bytes with which the derived lines of an agent begin."""
     return b'{"type":"session","version":%d,"agent":%b,' % (CURRENT_VERSION, _encode(name))
+
+
+def joined_lines(
+    rows: Iterator[_Row], join: Callable[[Sequence[_Row]], bytes]
+) -> Generator[bytes, None, int | None]:
+    """Yield rows as lines, many joined by one call, up to the first that ``join`` refuses as unusual.
+
+    Returns the number of rows before those with the unusual one; None if all were joined.
+    """
+    done = 0
+    while chunk := list(islice(rows, _TOGETHER)):
+        try:
+            lines = join(chunk)
+        except (TypeError, ValueError):
+            return done
+        yield lines
+        done += len(chunk)
+    return None
 
 
 class EntryLines:

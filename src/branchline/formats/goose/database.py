@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from operator import contains, itemgetter
 from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
-from branchline.formats.common.derived_lines import EntryLines, one_line
+from branchline.formats.common.derived_lines import EntryLines, joined_lines, one_line
 from branchline.formats.common.tables import columns, text_of
 from branchline.formats.goose.log_index import NAME
 from branchline.formats.goose.rows import TAB
@@ -18,7 +18,6 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["GooseDatabase", "end_line"]
 
-_TOGETHER = 256  # messages that are joined by one call
 _NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
 _SESSION = (
     "id",
@@ -153,20 +152,13 @@ def _message_lines(query: Query, session_id: str, thread: object) -> Iterator[by
 
 
 def _lines_of(query: Query, table: str, owner: str, key: str) -> Iterator[bytes]:
-    """Yield messages as lines: many joined by one call, up to the first that is unusual."""
+    """Yield messages as lines: together up to the first that is unusual, then one by one."""
     known = columns(query, table)
     if not known:
         return
     rest = f"FROM {_completed(table, known)} WHERE {owner} = ? ORDER BY id"
-    rows = query(f"SELECT {_COLUMNS} {rest}", key)
-    done = 0
-    while chunk := list(islice(rows, _TOGETHER)):
-        try:
-            yield _joined_lines(chunk)
-        except (TypeError, ValueError):
-            break
-        done += len(chunk)
-    else:
+    done = yield from joined_lines(query(f"SELECT {_COLUMNS} {rest}", key), _joined_lines)
+    if done is None:
         return
     names = ", ".join(_MESSAGE)
     for row in query(f"SELECT {names} {rest} LIMIT -1 OFFSET ?", key, done):

@@ -8,14 +8,14 @@ reverted and opencode deleted.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from operator import contains, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
 
 from branchline.entries import Header, json_codec
-from branchline.formats.common.derived_lines import EntryLines, instant, one_line
+from branchline.formats.common.derived_lines import EntryLines, instant, joined_lines, one_line
 from branchline.formats.common.tables import text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.opencode.log_index import NAME, ORIGIN
@@ -24,7 +24,6 @@ from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["OpencodeDatabase", "end_line", "header_of", "message_line"]
 
-_CHUNK = 256  # messages that are joined by one call
 _DELETED = "+deleted"
 _NEWLINE = ord("\n")  # a number is found in bytes without the exception that bytes cost
 _NO_PARTS = b"[]"
@@ -154,17 +153,11 @@ def end_line(row: tuple[Any, ...]) -> bytes:
 
 
 def _message_lines(query: Query, session_id: str) -> Iterator[bytes]:
-    """The messages of a session: many joined by one call, up to the first that is unusual."""
-    done = 0
+    """The messages of a session: together up to the first that is unusual, then one by one."""
+    done: int | None = 0
     if any(query(_HAS_INDEX)):
-        rows = query(_TOGETHER, session_id)
-        while chunk := list(islice(rows, _CHUNK)):
-            try:
-                yield _joined_lines(chunk)
-            except (TypeError, ValueError):
-                break
-            done += len(chunk)
-        else:
+        done = yield from joined_lines(query(_TOGETHER, session_id), _joined_lines)
+        if done is None:
             return
     for message_id, created, info in query(_MESSAGES, session_id, done):
         yield message_line(message_id, created, info, list(query(_PARTS, _name(message_id))))
