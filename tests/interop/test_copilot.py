@@ -92,8 +92,10 @@ def pictures_apart(items: list[Item]) -> Iterator[Item]:
     pictures = 0  # of the results so far
     for item in [*items, ("end",)]:
         if item[0] == "result":
-            pictures += item[2].count(PICTURE)
-            yield ("result", item[1], item[2].replace(PICTURE, "[image, see below]"))
+            text, *shown = item[2].split(PICTURE)
+            pictures += len(shown)
+            lines = [*([text] if text else ()), *["[image, see below]"] * len(shown)]
+            yield ("result", item[1], LAYOUT.between.join(lines))
             continue
         if pictures:
             yield ("user", ["Images from the tool results:", *[PICTURE] * pictures])
