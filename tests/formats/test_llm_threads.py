@@ -80,6 +80,45 @@ def test_a_thread_is_read_whole_however_many_messages_of_others_are_between_its_
     ]
 
 
+@pytest.mark.parametrize("place", [0, 15, 16, 100, 298, 299])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE messages SET role = NULL WHERE hash = ?",
+        "UPDATE messages SET role = 'user,assistant' WHERE hash = ?",
+        "UPDATE messages SET role = 5 WHERE hash = ?",
+        "UPDATE messages SET rowid = rowid + 1000 WHERE hash = ?",
+        "INSERT INTO messages (rowid, hash, role) SELECT 5000 + rowid, NULL, NULL FROM messages WHERE hash <> ?",
+    ],
+)
+def test_an_unusual_row_harms_no_other_message_of_a_long_thread(tmp_path, statement, place):
+    rows: list[Message] = [(f"m{number}", f"m{number - 1}" if number else None, "x") for number in range(300)]
+    path = database(tmp_path / "any.db", rows, "m299", u1="m299")
+    changed(tmp_path / "any.db", statement, f"m{place}")
+
+    session = Session.open(path)
+
+    assert session.path() == [f"m{number}" for number in range(300)]
+
+
+def test_names_with_commas_are_those_of_one_message(tmp_path):
+    names = [f"m{number},m{number + 500}" for number in range(100)]
+    rows: list[Message] = [(name, above, "x") for name, above in zip(names, [None, *names], strict=False)]
+
+    session = Session.open(database(tmp_path / "any.db", rows, names[-1], u1=names[-1]))
+
+    assert session.path() == names
+
+
+def test_a_parent_without_a_name_is_not_the_end_of_a_thread(tmp_path):
+    names = ["top", "", *[f"m{number}" for number in range(30)]]
+    rows: list[Message] = [(name, above, "x") for name, above in zip(names, [None, *names], strict=False)]
+
+    session = Session.open(database(tmp_path / "any.db", rows, "m29", u1="m29"))
+
+    assert len(session.path()) == len(names)
+
+
 def test_a_message_that_is_its_own_ancestor_ends_the_path(tmp_path):
     rows: list[Message] = [("m0", "m2", "zero"), ("m1", "m0", "one"), ("m2", "m1", "two")]
 
@@ -175,6 +214,25 @@ def test_a_payload_that_is_not_json_costs_itself_only(tmp_path, value):
     assert [new for old, new in zip(before, after, strict=True) if new != old] == [after[3]]
     assert session.entry("b2:3.1").message.role == "toolResult"
     assert one_by_one(session) == after
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ['1]],"parts":[],"zz":[["', '1]],"shape":"rrrr","zz":[["', "1],[2", '1]],"message":null,"zz":[["'],
+)
+def test_a_payload_that_closes_the_list_of_parts_is_no_crash(tmp_path, payload):
+    path = database(tmp_path / "any.db", [("a", None, "x"), ("b", "a", "y")], "b", u1="b")
+    changed(
+        tmp_path / "any.db",
+        "UPDATE parts SET type = 'tool_result', text = NULL, payload = ? WHERE message_hash = 'a'",
+        payload,
+    )
+
+    session = Session.open(path)
+
+    assert one_by_one(session)
+    assert session.context().messages
+    assert "b" in session.path()
 
 
 def test_what_a_message_says_beside_tool_results_follows_them(tmp_path):

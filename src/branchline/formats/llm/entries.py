@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from branchline.formats.common.derived_format import is_nothing, is_object, is_string
-from branchline.formats.llm.rows import Line, PartRow, PartShape, PayloadRow, TurnRow, decode_payload
+from branchline.formats.llm.rows import RESULT, Line, PartRow, PayloadRow, TurnRow, decode_payload
 from branchline.formats.llm.values import attachment_block, usage_of
 
-__all__ = ["PlannedEntry", "fields_of_entry", "is_textless", "planned_entries"]
+__all__ = ["PlannedEntry", "fields_of_entry", "planned_entries"]
 
 PlannedEntry = tuple[str, str, str | None, int]
 """An entry that a message becomes: what its id has behind that of the message, its type and its role, and the
@@ -26,33 +26,26 @@ _ROLES = frozenset({"user", "assistant", "system"})
 
 
 @lru_cache(maxsize=1024)  # most messages are of a few kinds
-def planned_entries(role: str, types: tuple[str, ...]) -> Sequence[PlannedEntry]:
-    """Return the entries that a message with parts of these types becomes, in their order."""
-    results = [number for number, kind in enumerate(types) if kind == "tool_result"]
+def planned_entries(role: str, shape: str) -> Sequence[PlannedEntry]:
+    """Return the entries that a message of this shape becomes, in their order."""
+    results = [number for number, letter in enumerate(shape) if letter == RESULT]
     found: list[PlannedEntry] = [
         (f".{number}" if number < len(results) else "", "message", "toolResult", part)
         for number, part in enumerate(results, 1)
     ]
-    if found and (role == "tool" or len(found) == len(types)):
+    if found and (role == "tool" or len(found) == len(shape)):
         return found
     suffix = ".said" if found else ""
     known = role in _ROLES
     return [*found, (suffix, "message" if known else "custom_message", role if known else None, -1)]
 
 
-def is_textless(parts: Sequence[PartShape]) -> bool:
-    """Return whether no part of an answer is text."""
-    for part in parts:  # noqa: SIM110  a generator would cost more than the loop
-        if part.has_text and part.type == "text":
-            return False
-    return True
-
-
 def fields_of_entry(line: Line, planned: PlannedEntry, moment: int | None) -> dict[str, Any]:
     """Return the fields of a planned entry, except those that every entry has."""
     _, _, role, result = planned
     if role == "toolResult":
-        return {"message": {**_result(line.parts[result], line), "timestamp": moment}}
+        part = line.parts[result] if result < len(line.parts) else PartRow()  # if a payload is not JSON
+        return {"message": {**_result(part, line), "timestamp": moment}}
     content = [block for part in line.parts if (block := _block(part, line)) is not None]
     if role is None:
         return {"customType": line.role or "message", "content": content, "display": True}

@@ -12,14 +12,14 @@ import msgspec
 from branchline.entries import json_codec
 from branchline.formats.common.derived_lines import one_line
 from branchline.formats.common.tables import text_of
-from branchline.formats.llm.rows import TAB, PayloadRow, decode_payload
+from branchline.formats.llm.rows import TAB, PayloadRow, decode_payload, letter_of_part
 from branchline.formats.llm.values import attachment_block
 from branchline.formats.protocol import Query
 
-__all__ = ["LINE_END", "PartLines", "json_value"]
+__all__ = ["PARTS", "Head", "PartLines", "json_value"]
 
-LINE_END = b"]}\n"
-"""The end of a line with parts."""
+PARTS = b',"parts":['
+"""What a line has between its head and its parts."""
 
 _PARTS = """
 SELECT messages.rowid, parts.type, parts.text, parts.payload
@@ -39,8 +39,11 @@ _PLAIN = b"abcdefghijklmnopqrstuvwxyz_"
 _NEWLINE, _TAB = b"\n\t"  # a number is found in bytes without the exception that bytes cost
 _WITH_TEXT = frozenset({b"text", b"reasoning"})
 _ATTACHED = b'"attachments"'
+_SHAPE, _END = b'\t]],"shape":"', b'"}\n'
 _encode = msgspec.json.Encoder().encode
 _Part = tuple[Any, ...]
+Head = tuple[bytes, ...]
+"""The pieces of a line up to its parts."""
 
 
 class PartLines:
@@ -53,11 +56,8 @@ class PartLines:
         self._query = query
         self._has_attachments = has_attachments
 
-    def lines(self, row: int, names: Sequence[Any], heads: Sequence[bytes]) -> bytes:
-        """Return the lines of messages in consecutive rows, of which the first is given.
-
-        ``heads`` has for each the beginning of its line, up to the parts, after :data:`LINE_END`.
-        """
+    def lines(self, row: int, names: Sequence[Any], heads: Sequence[Head]) -> bytes:
+        """Return the lines of messages in consecutive rows, of which the first is given."""
         most = _USUAL_PARTS * len(names) + 1
         try:
             parts = list(self._query(_TOGETHER, text_of(names[0]), text_of(names[-1]), most))
@@ -70,9 +70,10 @@ class PartLines:
         found = groupby(self._query(_PARTS, row, row + len(names) - 1), itemgetter(0))
         return b"".join([self._line(heads[number - row], list(own)) for number, own in found])
 
-    def _line(self, head: bytes, parts: Sequence[_Part]) -> bytes:
+    def _line(self, head: Head, parts: Sequence[_Part]) -> bytes:
         """Return the line of one message, whatever its values are."""
         pieces: list[bytes] = []
+        shape = b""
         attachments: dict[str, Any] = {}
         for _, raw_kind, raw_text, payload in parts:
             if raw_kind is raw_text is payload is None:
@@ -95,9 +96,10 @@ class PartLines:
             )
             attachments |= {one.id: self._attachment(one.id) for one in wanted}
             has_text = bool(text and not text.isspace())
-            pieces.append(b"[%b,%b,%b,\t%b\t]" % (_encode(kind), _encode(has_text), _encode(text), value))
+            shape += letter_of_part(kind, has_text=has_text)
+            pieces.append(b"[%b,%b,\t%b\t]" % (_encode(kind), _encode(text), value))
         attached = b',"attachments":' + json_codec.dumps(attachments) if attachments else b""
-        return b"%b%b]%b}\n" % (head.removeprefix(LINE_END), b",".join(pieces), attached)
+        return b'%b%b],"shape":"%b"%b}\n' % (b"".join(head), b",".join(pieces), shape, attached)
 
     def _fragment(self, number: int | None) -> str:
         return next((text_of(content) for (content,) in self._query(_FRAGMENT, number)), "")
@@ -106,45 +108,63 @@ class PartLines:
         return attachment_block(next(self._query(_ATTACHMENT, name), (name, None, None, None, None)))
 
 
-def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[bytes]) -> bytes:
+def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[Head]) -> bytes:
     """Return the lines of these messages without decoding payloads. Raises an error if a value is unusual."""
     if len(parts) > _USUAL_PARTS * len(names):
         raise ValueError("more parts than were asked for")
     pieces: list[bytes] = []
-    add, encode, prefixes = pieces.extend, _encode, _Prefixes()
+    encode, beginnings = _encode, _Beginnings()
     openings, holders = iter(heads), iter(names)
-    holder, expected = None, 0
+    holder, expected, shape = None, 0, b""
     for name, position, kind, text, payload in parts:  # a loop, because columns would cost more
+        first, further, has_payload, letter, blank = beginnings[kind]
         if position == 0:
-            holder, opening = next(holders, None), next(openings, b"")
+            if shape:
+                pieces += (_SHAPE, shape, _END)
+            pieces += next(openings, ())
+            holder, shape = next(holders, None), b""
+            beginning = first
+        elif position == expected:
+            beginning = further
         else:
-            opening = b","
-        if name != holder or position not in (0, expected):
-            raise ValueError("parts out of order, or of other messages")
+            raise ValueError("parts out of order")
+        if name != holder:
+            raise ValueError("a part of another message")
         expected = position + 1
-        with_text, without_text, with_payload = prefixes[kind]
-        if payload is None:
+        if has_payload:
+            if text is not None or _NEWLINE in payload or _TAB in payload:
+                raise ValueError("a text beside a payload, or a payload on several lines")
+            shape += blank
+            pieces += (beginning, payload)
+        elif payload is None:
             said = text.decode()
-            prefix = with_text if said and not said.isspace() else without_text
-            add((opening, prefix, encode(said), b"]"))
-        elif _NEWLINE in payload or _TAB in payload or kind in _WITH_TEXT:
-            raise ValueError("a payload on several lines, or beside a text")
+            shape += letter if said and not said.isspace() else blank
+            pieces += (beginning, encode(said))
         else:
-            add((opening, with_payload, payload, b"\t]"))
+            raise ValueError("a payload beside a text")
     if next(holders, None) is not None:
         raise ValueError("a message without parts")
-    pieces[0] = pieces[0].removeprefix(LINE_END)
-    pieces.append(LINE_END)
+    pieces += (_SHAPE, shape, _END)
     return b"".join(pieces)
 
 
-class _Prefixes(dict[bytes, tuple[bytes, bytes, bytes]]):
-    """The beginnings of parts by their type: those with text, with blank text, and with a payload."""
+_Beginning = tuple[bytes, bytes, bool, bytes, bytes]
 
-    def __missing__(self, kind: bytes) -> tuple[bytes, bytes, bytes]:
+
+class _Beginnings(dict[bytes, _Beginning]):
+    """What parts of a type have before their text or payload.
+
+    At first in a message, and after another part; then whether it is a payload, and the letters of a part
+    with a text and without.
+    """
+
+    def __missing__(self, kind: bytes) -> _Beginning:
         if kind == b"attachment" or kind.translate(None, _PLAIN):
             raise ValueError("a part that needs other tables, or an unusual type")
-        self[kind] = found = b'["%b",true,' % kind, b'["%b",false,' % kind, b'["%b",false,null,\t' % kind
+        name, has_payload = kind.decode(), kind not in _WITH_TEXT
+        first = b'["%b",%b\t' % (kind, b"null," if has_payload else b"")
+        letters = letter_of_part(name, has_text=True), letter_of_part(name, has_text=False)
+        self[kind] = found = (first, b"\t]," + first, has_payload, *letters)
         return found
 
 

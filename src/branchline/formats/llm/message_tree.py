@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import count, islice
+from itertools import count
 from operator import sub
 from typing import Any
 
@@ -13,10 +13,15 @@ from branchline.formats.protocol import Query
 
 __all__ = ["Chain", "MessageTree", "Stretch"]
 
+_ROW = "SELECT rowid FROM messages WHERE hash = ?"
 _BACKWARD = """
-SELECT rowid, hash, parent_hash, role FROM messages
-WHERE rowid <= (SELECT rowid FROM messages WHERE hash = ?) ORDER BY rowid DESC
+SELECT rowid, hash, parent_hash, role FROM messages WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?
 """
+_TOGETHER = f"""
+SELECT min(rowid), max(rowid), count(*), sum(parent_hash IS NULL),
+    group_concat(hash), group_concat(ifnull(parent_hash, '')), group_concat(role)
+FROM ({_BACKWARD})
+"""  # noqa: S608  one row instead of many, which takes two thirds of the time; the order is checked
 _FIRST, _MOST = 16, 256  # rows that are compared at once, at first and at most: most threads are short
 _SKIPPED = 16
 """Messages of other threads that are read before it is cheaper to look up the next one of this thread."""
@@ -115,23 +120,22 @@ class MessageTree:
         size, skipped = _FIRST, 0
         chain: Chain | None = None
         known = self._places
-        rows = self._query(_BACKWARD, text_of(wanted))
-        while wanted is not None and wanted not in known and (chunk := list(islice(rows, size))):
-            size = min(2 * size, _MOST)
-            numbers, names, parents, roles = zip(*chunk, strict=True)
-            if (
-                names[0] == wanted
-                and names[1:] == parents[:-1]
-                and numbers[0] - numbers[-1] == len(chunk) - 1
-                and known.keys().isdisjoint(names)
-                and (chain is None or chain.row == numbers[0] + 1)
-            ):
-                chain = chain or Chain(numbers[0])
-                chain.names += names
-                chain.roles += roles
-                chain.row, chain.above = numbers[-1], parents[-1]
-                wanted, skipped = parents[-1], 0
-                continue
+        top = next((row for (row,) in self._query(_ROW, text_of(wanted))), None)
+        while top is not None and wanted is not None and wanted not in known:
+            if chain is not None and chain.row == top + 1:  # the chunk before ended with this thread
+                stretch = self._consecutive(top, size)
+                if (
+                    stretch is not None
+                    and stretch.names[0] == wanted
+                    and known.keys().isdisjoint(stretch.names)
+                ):
+                    chain.names += stretch.names
+                    chain.roles += stretch.roles
+                    chain.row, chain.above = stretch.row, stretch.above
+                    top, wanted, size = stretch.row - 1, stretch.above, min(2 * size, _MOST)
+                    continue
+            chunk = list(self._query(_BACKWARD, top, size))
+            top, size = chunk[-1][0] - 1 if chunk else None, min(2 * size, _MOST)
             for number, name, parent, role in chunk:
                 if name != wanted:
                     if (skipped := skipped + 1) > _SKIPPED:
@@ -149,6 +153,20 @@ class MessageTree:
                     break
         self._add(chain)
         return wanted
+
+    def _consecutive(self, top: int, size: int) -> Chain | None:
+        """Return this many messages from a row upward, the last one first, if they form a chain."""
+        ((first, last, count, roots, names, parents, roles),) = self._query(_TOGETHER, top, size)
+        if last != top or last - first != count - 1 or roots > 1:
+            return None
+        found = Chain(first)
+        found.names, above, found.roles = ((joined or b"").split(b",") for joined in (names, parents, roles))
+        if not len(found.names) == len(above) == len(found.roles) == count or found.names[1:] != above[:-1]:
+            return None  # out of order, or values with commas
+        if roots == (above[-1] == b""):
+            found.above = above[-1] or None
+            return found
+        return None
 
     def _add(self, chain: Chain | None) -> None:
         """Add a chain whose messages were read backward."""

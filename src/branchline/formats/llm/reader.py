@@ -12,9 +12,9 @@ from branchline.entries import ACTIVITY_ROLES
 from branchline.formats.common.derived_format import DerivedReader
 from branchline.formats.entry_times import usual_time
 from branchline.formats.lines import Lines
-from branchline.formats.llm.entries import PlannedEntry, is_textless, planned_entries
+from branchline.formats.llm.entries import PlannedEntry, planned_entries
 from branchline.formats.llm.log_index import LlmLogIndex
-from branchline.formats.llm.rows import EndRow, LineShape, fields_of_line
+from branchline.formats.llm.rows import TEXT, EndRow, LineShape, fields_of_line
 from branchline.formats.llm.values import latest_time
 from branchline.formats.typed_rows import row_from
 
@@ -132,10 +132,10 @@ class _Entries:
         """Add the entries of lines; return how many each of them has."""
         ids, types, roles, times = self.ids, self.types, self.roles, self.times
         counts = []
-        plans: dict[tuple[str, ...], Sequence[PlannedEntry]] = {}  # most messages are of a few kinds
+        plans: dict[tuple[str, str], Sequence[PlannedEntry]] = {}  # most messages are of a few kinds
         last = self.last
         for row in rows:
-            name, parts, role, time = row.message, row.parts, row.role, row.time
+            name, shape, role, time = row.message, row.shape, row.role, row.time
             if name is None:
                 self.last = last
                 counts.append(self._add_side_records(row))
@@ -145,12 +145,11 @@ class _Entries:
                 above = last if row.parent is _UNSET else self._end_of(row.parent)
                 if not ids or above != ids[-1]:
                     self.odd_parents[len(ids)] = above
-            kind = (role, parts[0].type) if len(parts) == 1 else (role, *[part.type for part in parts])
-            planned = plans.get(kind)
+            planned = plans.get((role, shape))
             if planned is None:
-                plans[kind] = planned = planned_entries(role, kind[1:])
+                plans[role, shape] = planned = planned_entries(role, shape)
             for suffix, entry_type, entry_role, _ in planned:
-                if entry_role == "assistant" and is_textless(parts):
+                if entry_role == "assistant" and TEXT not in shape:
                     self.quiet.append(self.first + len(ids))
                 ids.append(name + suffix if suffix else name)
                 types.append(entry_type)

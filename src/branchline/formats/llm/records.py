@@ -71,7 +71,7 @@ def _planned_as(line: Line, key: str) -> PlannedEntry:
 
 
 def _planned(line: Line) -> Sequence[PlannedEntry]:
-    return planned_entries(line.role, tuple([part.type for part in line.parts]))
+    return planned_entries(line.role, line.shape)
 
 
 def _usage_fields(usage: UsageRow) -> dict[str, Any]:

@@ -16,12 +16,13 @@ from branchline.formats.json_values import dict_of
 from branchline.formats.typed_rows import row_from
 
 __all__ = [
+    "RESULT",
     "TAB",
+    "TEXT",
     "EndRow",
     "Line",
     "LineShape",
     "PartRow",
-    "PartShape",
     "PayloadRow",
     "TokenDetails",
     "TurnRow",
@@ -30,6 +31,7 @@ __all__ = [
     "decode_payload",
     "decode_turn",
     "fields_of_line",
+    "letter_of_part",
     "line_in",
     "lines_in",
 ]
@@ -110,21 +112,21 @@ decode_details = RowDecoder(TokenDetails)
 
 TAB = b"\t"
 """Around JSON values of the database in a line, which have no tabs: an invalid value harms no other."""
+TEXT, RESULT = "tr"
+"""The letters of parts with a text that is not blank, and with the result of a tool."""
 
 
-class PartShape(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """The columns of a part that decide which entries its message becomes."""
-
-    type: str = ""
-    has_text: bool = False
-    """Whether its text is not blank."""
+def letter_of_part(kind: str, *, has_text: bool) -> bytes:
+    """Return what the shape of a message says about a part; ``has_text`` if its text is not blank."""
+    if kind == "text" and has_text:
+        return TEXT.encode()
+    return RESULT.encode() if kind == "tool_result" else b"."
 
 
 class PartRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A part of a message, of any type."""
 
     type: str = ""
-    has_text: bool = False
     text: str | None = None
     payload: msgspec.Raw = _NOTHING
 
@@ -165,7 +167,8 @@ class LineShape(msgspec.Struct, gc=False):
     """The message above; UNSET for the one on the line before."""
     role: str = ""
     time: str = ""
-    parts: list[PartShape] = []
+    shape: str = ""
+    """A letter for each part, which decide which entries the message becomes."""
     usage: UsageRow | None = None
     end: EndRow | None = None
 
@@ -180,6 +183,7 @@ class Line(msgspec.Struct, gc=False):
     details: msgspec.Raw = _NOTHING
     """What the provider says about the tokens of the turn."""
     parts: list[PartRow] = []
+    shape: str = ""
     attachments: dict[str, Any] = {}
     """Content blocks of attachments that parts refer to."""
     usage: UsageRow | None = None

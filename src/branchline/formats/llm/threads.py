@@ -15,7 +15,7 @@ from branchline.formats.common.tables import columns, text_of
 from branchline.formats.json_values import iso_time
 from branchline.formats.llm.conversations import unlisted_usage
 from branchline.formats.llm.log_index import NAME
-from branchline.formats.llm.message_lines import LINE_END, PartLines, json_value
+from branchline.formats.llm.message_lines import PARTS, Head, PartLines, json_value
 from branchline.formats.llm.message_tree import MessageTree, Stretch
 from branchline.formats.llm.rows import TurnRow, decode_turn
 from branchline.formats.llm.values import earliest_time, latest_time, usage_of
@@ -34,10 +34,10 @@ FROM turns WHERE thread_id = ? ORDER BY id
 
 
 _TOGETHER = 256  # messages that are joined by one call
-_LINE = LINE_END + b'{"message":"'
-_PARTS = b',"parts":['
+_LINE = b'{"message":"'
 _PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_:-"
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 _Turn = tuple[Any, ...]
@@ -45,6 +45,8 @@ _Turn = tuple[Any, ...]
 
 A plain tuple, because there is one for each answer.
 """
+_Call = tuple[_Turn, bytes]
+"""A turn, and its time as JSON."""
 
 
 def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str]) -> Iterator[bytes]:
@@ -60,13 +62,15 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     attachments = query("SELECT 1 FROM attachments LIMIT 1") if "attachments" in tables else ()
     parts = PartLines(query, has_attachments=any(attachments))
     messages = _Messages(parts, MessageTree(query, [tip, *[turn[1] for turn in turns]]))
-    if not messages.add_turns(turns):
-        for turn in turns:
-            if not messages.add_path(turn[1], *_heads(turn)) and (call := _usage(query, turn)) is not None:
+    calls = list(zip(turns, _json_texts(times), strict=True))
+    if not messages.add_turns(calls):
+        for turn, time in calls:
+            is_added = messages.add_path(turn[1], time, _last_head(turn, time))
+            if not is_added and (call := _usage(query, turn)) is not None:
                 yield from messages.lines()  # the model repeated an earlier answer
                 yield _line("usage", {**call, "parent": messages.name_of(turn[1])})
     time = _encode(begun)
-    messages.add_path(tip, time, time + _PARTS)
+    messages.add_path(tip, time, time + PARTS)
     yield from messages.lines()
     if "responses" in tables:
         for unlisted in unlisted_usage(query, thread_id):
@@ -79,13 +83,12 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
         yield _line("end", {"id": thread_id, "time": end, **fields})
 
 
-def _heads(turn: _Turn) -> tuple[bytes, bytes]:
-    """Return the time of a turn, and what the line of its last message has from there on up to the parts."""
-    _, _, told, details, raw_time = turn
-    time = _encode(text_of(raw_time))
+def _last_head(turn: _Turn, time: bytes) -> bytes:
+    """Return what the line of the last message of a turn has from the time on, up to the parts."""
+    _, _, told, details, _ = turn
     if details:
-        return time, b'%b,"turn":%b,"details":\t%b\t%b' % (time, told, json_value(details), _PARTS)
-    return time, b'%b,"turn":%b%b' % (time, told, _PARTS)
+        return b'%b,"turn":%b,"details":\t%b\t%b' % (time, told, json_value(details), PARTS)
+    return b'%b,"turn":%b%b' % (time, told, PARTS)
 
 
 def _usage(query: Query, turn: _Turn) -> dict[str, Any] | None:
@@ -117,22 +120,22 @@ class _Messages:
         self._parts = parts
         self._tree = tree
         self._is_plain = _are_plain(tree.names())
-        self._strings = _Strings()
+        self._roles = _Roles()
         self._added: list[Stretch] = []
         self._rest: list[Iterable[bytes]] = []  # the heads of their lines, from the time on
         self.name_of = tree.name_of
         self.last: object = None
         """The message that was added last."""
 
-    def add_turns(self, turns: Sequence[_Turn]) -> bool:
+    def add_turns(self, calls: Sequence[_Call]) -> bool:
         """Add the messages of all turns, if each turn continues the one before; nothing and False if not."""
-        tips = [turn[1] for turn in turns]
+        tips = [turn[1] for turn, _ in calls]
         found = self._tree.take_ascending(tips)
         if found is None:
             return False
         own, sizes = found
         self._added.append((own, 0, own.taken))
-        self._rest.append(_rest_of_turns(turns, sizes))
+        self._rest.append(_rest_of_turns(calls, sizes))
         self.last = tips[-1]
         return True
 
@@ -145,7 +148,7 @@ class _Messages:
         if not path:
             return False
         size = sum([end - start for _, start, end in path])
-        rest = [*[time + _PARTS] * (size - 1), head]
+        rest = [*[time + PARTS] * (size - 1), head]
         if above != self.last:
             is_cycle = any(above in own.names[start:end] for own, start, end in path)
             parent = _encode(None if is_cycle else self.name_of(above))
@@ -175,30 +178,31 @@ class _Messages:
                 heads = self._heads(names, own.roles[start:end], rest)
                 yield self._parts.lines(own.row + start, names, heads)
 
-    def _heads(self, names: Sequence[Any], roles: Sequence[Any], rest: Iterator[bytes]) -> list[bytes]:
+    def _heads(self, names: Sequence[Any], roles: Sequence[Any], rest: Iterator[bytes]) -> list[Head]:
         if not self._is_plain:
             names = [_encode(text_of(name))[1:-1] for name in names]
-        pieces = (
-            *(repeat(_LINE), names, repeat(b'","role":'), map(self._strings.__getitem__, roles)),
-            *(repeat(b',"time":'), islice(rest, len(names))),
-        )
-        return list(map(b"".join, zip(*pieces, strict=False)))
+        pieces = repeat(_LINE), names, map(self._roles.__getitem__, roles), islice(rest, len(names))
+        return list(zip(*pieces, strict=False))
 
 
-def _rest_of_turns(turns: Iterable[_Turn], sizes: Iterable[int]) -> Iterator[bytes]:
+def _rest_of_turns(calls: Iterable[_Call], sizes: Iterable[int]) -> Iterator[bytes]:
     """Yield the heads of the lines of turns that add this many messages, from the time on."""
-    for turn, size in zip(turns, sizes, strict=True):
-        time, head = _heads(turn)
-        for _ in range(size - 1):
-            yield time + _PARTS
-        yield head
+    for (turn, time), size in zip(calls, sizes, strict=True):
+        if size > 1:
+            yield from repeat(time + PARTS, size - 1)
+        yield _last_head(turn, time)
 
 
-class _Strings(dict[object, bytes]):
-    """Columns with few values, as JSON strings."""
+def _json_texts(texts: Sequence[str]) -> list[bytes]:
+    """Return texts as JSON strings."""
+    return _encode_lines(texts).split(b"\n")[:-1]
 
-    def __missing__(self, value: object) -> bytes:
-        self[value] = found = _encode(text_of(value))
+
+class _Roles(dict[object, bytes]):
+    """What a line has between the name of a message and its time, by the role."""
+
+    def __missing__(self, role: object) -> bytes:
+        self[role] = found = b'","role":%b,"time":' % _encode(text_of(role))
         return found
 
 
