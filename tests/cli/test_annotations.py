@@ -185,6 +185,33 @@ def test_sessions_of_gemini_expire_as_its_settings_say(data: Any, retention: Any
     assert row["expires_ms"] == (None if days is None else (1_800_000_000 + days * 86_400) * 1000)
 
 
+@pytest.mark.parametrize(
+    ("other", "soon"),
+    [
+        ("session-2026-11-18T09-00-0a0a0a0a.jsonl", True),
+        ("session-2026-11-18T09-00-0b0b0b0b.jsonl", False),
+        ("notes-0a0a0a0a.txt", False),
+    ],
+)
+def test_a_session_of_gemini_that_was_resumed_expires_with_the_stub_beside_it(
+    data: Any, other: str, soon: bool
+) -> None:
+    """Gemini CLI deletes the files of an id together, and stubs when it starts."""
+    folder = Path.home() / ".gemini" / "tmp" / "project" / "chats"
+    folder.mkdir(parents=True)
+    meta = {"sessionId": "0a0a0a0a-1", "projectHash": "h", "startTime": "2026-11-18T00:00:00.000Z"}
+    said = {"id": "1", "timestamp": "2026-11-18T00:00:00.000Z", "type": "user", "content": "Hello"}
+    file = folder / "session-2026-11-18T00-00-0a0a0a0a.jsonl"
+    file.write_text(json.dumps(meta) + "\n" + json.dumps(said) + "\n")
+    (folder / other).write_text(json.dumps(meta) + "\n")
+
+    (row,) = data("ls", "--all")["sessions"]
+    archived = data("archive", "--expiring")["sessions"]
+
+    assert row["expires_ms"] == row["modified_ms"] + (0 if soon else 30 * 86_400_000)
+    assert len(archived) == soon
+
+
 def test_an_archived_session_is_listed_and_found_when_the_original_is_gone(
     run: Run, data: Any, transcript: Path
 ) -> None:

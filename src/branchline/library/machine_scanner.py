@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,7 @@ class MachineScanner:
         self.broken_formats: list[BrokenFormat] = known.broken
         self._titles: dict[str, Mapping[str, str]] = {}
         self._days_kept: dict[str, float | None] = {}
+        self._names: dict[str, list[str]] = {}
         self._plain: dict[int, tuple[str | None, int | None]] = {}
 
     @property
@@ -321,7 +322,7 @@ class MachineScanner:
         if place.is_archive:
             told["archived"] = True
         elif place.format.traits.keeps_days is not None:
-            told["expires_ms"] = self._expiry(place, row)
+            told["expires_ms"] = self._expiry(file, place, row)
         return msgspec.structs.replace(row, **told)
 
     def known_rows(self, records: Iterable[FileRecord]) -> Iterator[SessionRow]:
@@ -386,12 +387,33 @@ class MachineScanner:
         self._plain[id(place)] = found
         return found
 
-    def _expiry(self, place: places.Place, row: SessionRow) -> int | None:
+    def _expiry(self, file: FoundFile, place: places.Place, row: SessionRow) -> int | None:
         """When the agent deletes a session, by its settings."""
         days = self._days_kept.get(place.root, -1.0)
         if days == -1.0:
             days = self._days_kept[place.root] = places.days_kept(place)
-        return None if days is None else row.modified_ms + round(days * _DAY_MS)
+        if days is None:
+            return None
+        if place.format.traits.leaves_stubs and self._has_stub(file.path, place, row.id):
+            return row.modified_ms  # deleted together with the stub, at the next start of the agent
+        return row.modified_ms + round(days * _DAY_MS)
+
+    def _has_stub(self, path: str, place: places.Place, session_id: str) -> bool:
+        """Return whether a file without messages beside this one has the id of the session."""
+        folder = os.path.dirname(path)
+        if (names := self._names.get(folder)) is None:
+            with suppress(OSError):
+                names = os.listdir(folder)
+            names = self._names[folder] = names or []
+        for name in names:
+            other = os.path.join(folder, name)
+            if session_id[:_ID_IN_NAME] not in name or other == path or not has_suffix(name):
+                continue
+            log = stored_at(other, place.format.traits.key_of(other))
+            with suppress(BranchlineError, OSError), snapshot_of(other) as read:
+                if log is not None and not read_row(read, log, expected=place.format).row.total_messages:
+                    return True
+        return False
 
     def stored_log(self, file: FoundFile) -> StoredLog:
         return file.stored
