@@ -101,6 +101,16 @@ def test_an_unusual_row_harms_no_other_message_of_a_long_thread(tmp_path, statem
     assert session.path() == [f"m{number}" for number in range(300)]
 
 
+@pytest.mark.parametrize("count", [15, 16, 17, 48, 300])
+def test_a_thread_whose_first_message_names_a_missing_parent_is_read_whole(tmp_path, count):
+    rows: list[Message] = [(f"m{number}", f"m{number - 1}", "x") for number in range(count)]
+    tip = f"m{count - 1}"
+
+    session = Session.open(database(tmp_path / "any.db", rows, tip, u1=tip))
+
+    assert session.path() == [f"m{number}" for number in range(count)]
+
+
 def test_names_with_commas_are_those_of_one_message(tmp_path):
     names = [f"m{number},m{number + 500}" for number in range(100)]
     rows: list[Message] = [(name, above, "x") for name, above in zip(names, [None, *names], strict=False)]

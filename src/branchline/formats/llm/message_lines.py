@@ -39,7 +39,6 @@ _PLAIN = b"abcdefghijklmnopqrstuvwxyz_"
 _NEWLINE, _TAB = b"\n\t"  # a number is found in bytes without the exception that bytes cost
 _WITH_TEXT = frozenset({b"text", b"reasoning"})
 _ATTACHED = b'"attachments"'
-_SHAPE, _END = b'\t]],"shape":"', b'"}\n'
 _encode = msgspec.json.Encoder().encode
 _Part = tuple[Any, ...]
 Head = tuple[bytes, ...]
@@ -113,14 +112,14 @@ def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[Hea
     if len(parts) > _USUAL_PARTS * len(names):
         raise ValueError("more parts than were asked for")
     pieces: list[bytes] = []
-    encode, beginnings = _encode, _Beginnings()
+    encode, beginnings, endings = _encode, _Beginnings(), _Endings()
     openings, holders = iter(heads), iter(names)
     holder, expected, shape = None, 0, b""
     for name, position, kind, text, payload in parts:  # a loop, because columns would cost more
         first, further, has_payload, letter, blank = beginnings[kind]
         if position == 0:
             if shape:
-                pieces += (_SHAPE, shape, _END)
+                pieces.append(endings[shape])
             pieces += next(openings, ())
             holder, shape = next(holders, None), b""
             beginning = first
@@ -144,7 +143,7 @@ def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[Hea
             raise ValueError("a payload beside a text")
     if next(holders, None) is not None:
         raise ValueError("a message without parts")
-    pieces += (_SHAPE, shape, _END)
+    pieces.append(endings[shape])
     return b"".join(pieces)
 
 
@@ -165,6 +164,14 @@ class _Beginnings(dict[bytes, _Beginning]):
         first = b'["%b",%b\t' % (kind, b"null," if has_payload else b"")
         letters = letter_of_part(name, has_text=True), letter_of_part(name, has_text=False)
         self[kind] = found = (first, b"\t]," + first, has_payload, *letters)
+        return found
+
+
+class _Endings(dict[bytes, bytes]):
+    """What a line has behind its last part, by the shape of the message."""
+
+    def __missing__(self, shape: bytes) -> bytes:
+        self[shape] = found = b'\t]],"shape":"%b"}\n' % shape
         return found
 
 

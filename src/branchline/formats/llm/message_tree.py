@@ -17,11 +17,11 @@ _ROW = "SELECT rowid FROM messages WHERE hash = ?"
 _BACKWARD = """
 SELECT rowid, hash, parent_hash, role FROM messages WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?
 """
-_TOGETHER = f"""
-SELECT min(rowid), max(rowid), count(*), sum(parent_hash IS NULL),
+_TOGETHER = """
+SELECT count(*), sum(parent_hash IS NULL),
     group_concat(hash), group_concat(ifnull(parent_hash, '')), group_concat(role)
-FROM ({_BACKWARD})
-"""  # noqa: S608  one row instead of many, which takes two thirds of the time; the order is checked
+FROM messages WHERE rowid BETWEEN ? AND ?
+"""  # one row instead of many, which takes half of the time; the order is checked
 _FIRST, _MOST = 16, 256  # rows that are compared at once, at first and at most: most threads are short
 _SKIPPED = 16
 """Messages of other threads that are read before it is cheaper to look up the next one of this thread."""
@@ -126,11 +126,11 @@ class MessageTree:
                 stretch = self._consecutive(top, size)
                 if (
                     stretch is not None
-                    and stretch.names[0] == wanted
+                    and stretch.names[-1] == wanted
                     and known.keys().isdisjoint(stretch.names)
                 ):
-                    chain.names += stretch.names
-                    chain.roles += stretch.roles
+                    chain.names += reversed(stretch.names)
+                    chain.roles += reversed(stretch.roles)
                     chain.row, chain.above = stretch.row, stretch.above
                     top, wanted, size = stretch.row - 1, stretch.above, min(2 * size, _MOST)
                     continue
@@ -155,16 +155,16 @@ class MessageTree:
         return wanted
 
     def _consecutive(self, top: int, size: int) -> Chain | None:
-        """Return this many messages from a row upward, the last one first, if they form a chain."""
-        ((first, last, count, roots, names, parents, roles),) = self._query(_TOGETHER, top, size)
-        if last != top or last - first != count - 1 or roots > 1:
+        """Return this many messages up to a row, if they form a chain."""
+        found = Chain(max(top - size + 1, 1))
+        ((count, roots, names, parents, roles),) = self._query(_TOGETHER, found.row, top)
+        if not count or count != top - found.row + 1 or roots > 1:
             return None
-        found = Chain(first)
         found.names, above, found.roles = ((joined or b"").split(b",") for joined in (names, parents, roles))
-        if not len(found.names) == len(above) == len(found.roles) == count or found.names[1:] != above[:-1]:
+        if not len(found.names) == len(above) == len(found.roles) == count or found.names[:-1] != above[1:]:
             return None  # out of order, or values with commas
-        if roots == (above[-1] == b""):
-            found.above = above[-1] or None
+        if roots == (above[0] == b""):
+            found.above = above[0] or None
             return found
         return None
 
