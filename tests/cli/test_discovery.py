@@ -227,8 +227,12 @@ def test_nothing_is_removed_from_another_program_by_its_id(few, run) -> None:
 
 def test_the_forest_draws_forks_and_sub_agents_of_all_programs(home, run) -> None:
     lines = run("forest").stdout.splitlines()
-    drawn = [(line[: len(line) - len(line.lstrip("│├└─ "))], line.lstrip("│├└─ ").split()) for line in lines]
-    shapes = {(words[0][:8], words[3]): branch for branch, words in drawn}
+    root = next(line for line in lines if line.startswith("43d9df14"))
+    begin = len(root) - len(root.split(maxsplit=4)[-1])  # the names of all rows begin in one column
+    shapes = {
+        (line[:8], line.split()[3]): line[begin : len(line) - len(line[begin:].lstrip("│├└─ "))]
+        for line in lines
+    }
 
     assert shapes["43d9df14", "zot"] == ""
     assert shapes["8812b373", "zot"] in ("├─ ", "└─ ")

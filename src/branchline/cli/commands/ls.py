@@ -194,10 +194,11 @@ def _columns(rows: Sequence[SessionRow], *, with_directory: bool = False) -> Ses
     return list_columns(rows, own_agent=NATIVE_AGENT, directory=with_directory, home=home)
 
 
-def _line(row: SessionRow, columns: SessionColumns, *, threaded: bool = False) -> Line:
+def _line(row: SessionRow, columns: SessionColumns, *, branch: str = "", threaded: bool = False) -> Line:
     from branchline.views.session_lines import session_line
 
-    return session_line(row, columns, now=time.time(), home=os.path.expanduser("~"), threaded=threaded)
+    home = os.path.expanduser("~")
+    return session_line(row, columns, now=time.time(), home=home, branch=branch, threaded=threaded)
 
 
 def reading_progress() -> Callable[..., None] | None:
@@ -255,9 +256,6 @@ def forest_command(
         above = ids.get(item.parent_path or item.parent or "", "the one above")
         said = "  " * item.depth + (f"from {above}: " if item.depth else "")
         note = f"  ({item.note})" if item.note else ""
-        out.row(
-            paint("dim", said if out.plain else branch),
-            *_line(item.row, columns, threaded=item.depth > 0),
-            paint("dim", note),
-        )
+        line = _line(item.row, columns, branch="" if out.plain else branch, threaded=item.depth > 0)
+        out.row(paint("dim", said if out.plain else ""), *line, paint("dim", note))
     remark(f"{count(len(forest), 'session')}, {count(len(forest.roots), 'root')}")
