@@ -135,6 +135,17 @@ def test_the_next_command_in_a_picker_picks_nothing_and_is_done(run, world):
     assert only_session(world).title == "Looked around"
 
 
+def test_the_list_of_a_picker_cuts_long_lines(run, world):
+    run("chat", stdin="offline: say one\n")
+    with only_session(world) as session:
+        session.append_custom_message("context", "long " * 200)
+
+    listed = run("chat", "--continue", stdin="/tree\n\n").stdout.splitlines()
+
+    assert [line for line in listed if "[context]: long long" in line and line.rstrip().endswith("…")]
+    assert max(map(len, listed)) < 320
+
+
 def test_the_end_of_the_input_in_a_picker_picks_nothing(run, world):
     run("chat", stdin="hello\n/tree")
 

@@ -19,6 +19,7 @@ from branchline.entries import AssistantMessage, ToolResult, message_text
 from branchline.views.cards import Card
 from branchline.views.humanize import format_size
 from branchline.views.outline import window
+from branchline.views.spans import cut_line
 from branchline.views.text import one_line
 from branchline.views.tool_calls import Call
 from branchline.views.tool_views import call_text
@@ -26,6 +27,8 @@ from branchline.views.tool_views import call_text
 __all__ = ["LineFrontend"]
 
 _LISTED = 40
+_LONGEST_LINE = 300
+"""Characters of an option in a list."""
 _COMMANDS = ("/", "!")
 
 
@@ -165,7 +168,8 @@ class LineFrontend:
         shown = window(len(options), at, _LISTED)
         room = len(str(len(options)))
         for number in shown:
-            self._out.row(paint("number", f"{number + 1:>{room}}  "), *options[number].line)
+            line = cut_line(options[number].line, _LONGEST_LINE)
+            self._out.row(paint("number", f"{number + 1:>{room}}  "), *line)
         sys.stdout.flush()
         if len(shown) < len(options):
             self.notice(f"{len(shown)} of {len(options)} shown; type to search the others")
