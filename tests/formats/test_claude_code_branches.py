@@ -310,7 +310,7 @@ def forests(draw):
 
 @settings(max_examples=300, deadline=None)
 @given(forests())
-def test_every_record_stands_in_exactly_one_line_in_the_order_of_the_file(forest):
+def test_every_record_stands_in_exactly_one_line_in_the_order_of_the_file_but_after_its_parent(forest):
     nodes, parents, facts = forest
 
     lines = sort_into_branches(nodes, parents, facts)
@@ -318,7 +318,10 @@ def test_every_record_stands_in_exactly_one_line_in_the_order_of_the_file(forest
     assert sorted(place for members in lines.members for place in members) == nodes
     for members in lines.members:
         assert members
-        assert members == sorted(members)
+        place = {node: number for number, node in enumerate(members)}
+        assert all(place.get(parents[node], -1) < place[node] for node in members)
+        if all(parents[node] < node for node in nodes):
+            assert members == sorted(members)
     assert all(above < number for number, above in enumerate(lines.above))
     for point in lines.points:
         assert len(point.branches) > 1
@@ -387,6 +390,29 @@ def test_below_the_last_prompt_a_rewind_ends_on_the_line_that_stands_last_in_the
     found = read(BEGINNING + last_prompt("a1") + older + newer)
 
     assert found.leaf == "a3"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_prompt_that_was_written_after_its_answer_stands_before_it(named):
+    data = (SAMPLES / "found" / "late.jsonl").read_bytes()
+
+    found = read(data if named else data.partition(b"\n")[2])
+
+    assert (found.leaf, found.findings) == ("a1", [])
+    assert line(found) == ["u1", "at", "a1", "d1"]
+    assert found.tree.path("a1") == ["u1", "at", "a1"]
+
+
+def test_a_prompt_that_was_written_after_its_answer_stands_before_later_turns():
+    data = (SAMPLES / "found" / "late.jsonl").read_bytes()
+    older = record("u2", "d1", content="2") + record("a2", "u2", "assistant")
+    newer = record("u3", "d1", content="3") + record("a3", "u3", "assistant")
+
+    found = read(data + older + newer)
+
+    assert found.leaf == "a3"
+    assert points(found) == [("d1", ["u2", "u3"])]
+    assert found.tree.path("a3") == ["u1", "at", "a1", "d1", "u3", "a3"]
 
 
 def test_a_context_that_was_cleared_after_the_last_prompt_goes_on_at_the_new_start():

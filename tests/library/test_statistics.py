@@ -21,13 +21,24 @@ from branchline import Session, SessionLibrary
 from branchline.catalog import Catalog, database
 from branchline.catalog.sql import SqlProblem
 from branchline.context.prices import PriceList, Rates, parse_price
+from branchline.conversion import convert
+from branchline.entries import Header
+from branchline.formats import CLAUDE_CODE, CODEX, Format
 from branchline.views.stats import DIMENSIONS
 from branchline.views.stats_lines import cost_text
+from formats.claude_code_kit import record
 from formats.codex_kit import THREAD, item, meta
 from formats.database_kit import opencode_database
-from library.kit import talk
+from library.kit import CWD, talk
 from session.kit import user
 from support import CORPUS
+
+CONVERTED = Header(
+    id="5a000000-0000-4000-8000-0000000000c0",
+    timestamp="2026-02-01T00:00:00.000Z",
+    cwd=CWD,
+    parent_session="/sessions/first.jsonl",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -303,6 +314,47 @@ def test_what_a_fork_of_opencode_copied_under_new_ids_is_counted_once(tmp_path: 
     assert len(library.list()) == 3
     assert total.answers == before.answers > 0
     assert (total.tokens, total.cost) == (before.tokens, before.cost)
+
+
+@pytest.mark.parametrize("target", [CLAUDE_CODE, CODEX], ids=lambda one: one.name)
+@pytest.mark.parametrize("copies_first", [False, True])
+def test_what_a_conversion_copied_under_new_ids_is_counted_once(
+    target: Format, copies_first: bool, place: Path
+) -> None:
+    with talk(place, 0, "Why?", "And how?") as source:
+        made = convert(source.transcript, target, CONVERTED)
+    with SessionLibrary(place).statistics() as found:
+        before = found.total()
+    copy = place / f"{CONVERTED.id}.jsonl"
+    copy.write_bytes(made.data)
+    Session.fork_from(copy, directory=place).close()
+    if copies_first:
+        copy.unlink()
+        with SessionLibrary(place).statistics() as found:
+            assert found.total().answers == 2 * before.answers
+        copy.write_bytes(made.data)
+    if target is CLAUDE_CODE:
+        _extend_as_claude_code(copy)
+
+    with SessionLibrary(place).statistics() as found:
+        total = found.total()
+
+    own = int(target is CLAUDE_CODE)
+    assert (total.prompts, total.answers) == (before.prompts + own, before.answers + own)
+
+
+def _extend_as_claude_code(path: Path) -> None:
+    """Claude Code continues a session, and a fork of it repeats all records under another id."""
+    with Session.open(path) as session:
+        leaf = session.leaf
+    said = record("u", leaf, content="More?", timestamp="2030-01-01T00:00:00.000Z")
+    said += record("a", "u", "assistant", timestamp="2030-01-01T00:00:01.000Z")
+    with path.open("ab") as out:
+        out.write(said)
+    records = path.read_bytes().split(b"\n", 1)[1].splitlines(keepends=True)
+    fork = "5a000000-0000-4000-8000-0000000000f0"
+    copies = [line.replace(CONVERTED.id.encode(), fork.encode()) for line in records]
+    (path.parent / f"{fork}.jsonl").write_bytes(b"".join(copies))
 
 
 @pytest.mark.parametrize("program", ["claude-code", "codex", "pi", "oh-my-pi", "operator", "zot"])

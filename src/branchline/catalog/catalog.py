@@ -350,6 +350,7 @@ class Catalog:
         run, many = self.connection.execute, self.connection.executemany
         first = self._meta("next_doc") or 1
         documents = text.documents
+        self._count_no_more([one.mark for one in documents if one.state == -2])
         counted = self._counted(documents)
         many(
             "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -417,13 +418,24 @@ class Catalog:
         known: set[int] = set()
         for start in range(0, len(marks), _MANY):
             some = marks[start : start + _MANY]
-            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted = 1"
+            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted IN (1, -2)"
             known.update(mark for (mark,) in self.connection.execute(query, some))
         counted = []
         for one in documents:
             counted.append(one.state or int(one.mark not in known))
             known.add(one.mark)
         return counted
+
+    def _count_no_more(self, marks: list[int]) -> None:
+        """Let documents not count whose originals have other ids, as those of a converted session do."""
+        for start in range(0, len(marks), _MANY):
+            some = marks[start : start + _MANY]
+            chosen = f"mark IN ({','.join('?' * len(some))}) AND counted = 1"
+            copies = self.connection.execute(f"SELECT id, file FROM doc WHERE {chosen}", some).fetchall()
+            for doc, file in copies:
+                self.connection.execute("UPDATE doc SET counted = 0 WHERE id = ?", (doc,))
+                self.connection.execute("UPDATE usage SET counted = 0 WHERE doc = ?", (doc,))
+                self.connection.execute("UPDATE file SET rolled = 0 WHERE id = ?", (file,))
 
     def _set_paths(self, file: int, text: TextUpdate) -> None:
         """Update which of the earlier documents are on the active path."""

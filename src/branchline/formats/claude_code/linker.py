@@ -363,11 +363,11 @@ class ClaudeCodeLinker(Linker):
         return position if line is None else self._lines.members[line][-1]
 
     def newest_below(self, position: int, kinds: Container[int]) -> int:
-        """Return the last record in the file of these kinds at or below a record; itself if there is none."""
+        """Return the end of the newest line at or below a record, of these kinds; itself if there is none."""
         if self._unsorted:
             self._resolve_all()
         if self._regular or self._lines is None:
-            below: list[int] = list(range(position, len(self.kinds)))
+            below = [list(range(position, len(self.kinds)))]
         else:
             lines = self._lines
             own = lines.line_of.get(position, ROOT)
@@ -377,11 +377,13 @@ class ClaudeCodeLinker(Linker):
             for number in range(own + 1, len(lines.above)):  # a line follows the one that it branches off
                 if lines.above[number] in inside:
                     inside.add(number)
-            below = [node for number in inside for node in lines.members[number] if node >= position]
-        return max(
-            (node for node in below if self.kinds[node] in kinds and node not in self.copies),
-            default=position,
-        )
+            start = lines.members[own].index(position)
+            below = [lines.members[number][start if number == own else 0 :] for number in inside]
+        ends = [
+            [node for node in members if self.kinds[node] in kinds and node not in self.copies]
+            for members in below
+        ]
+        return max(filter(None, ends), key=max, default=[position])[-1]
 
     def findings(self) -> list[LinkFinding]:
         return sorted([*self._repeated, *self._links], key=lambda oddity: oddity.position)

@@ -93,6 +93,10 @@ class ClaudeCodeLogIndex(LogIndex):
         return len(self.tree) if self.own_from is None else self.own_from
 
     @property
+    def counted_elsewhere(self) -> int:
+        return max(self.linker.exact, default=ROOT) + 1
+
+    @property
     def active_line(self) -> list[int]:
         """Return all entries of the line that contains the leaf."""
         return [] if self.leaf == ROOT else self.tree.path_positions(self.linker.line_end(self.leaf))

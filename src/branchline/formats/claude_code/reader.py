@@ -442,8 +442,11 @@ class ClaudeCodeReader(LineReader):
             while leaf + 1 in reading.numbers:  # further entries of the same record
                 leaf += 1
             return leaf
-        reading.leaf_named_by = "" if self._leaf == ROOT else "last record"
-        return links.copies.get(self._leaf, self._leaf)
+        if self._leaf == ROOT:
+            reading.leaf_named_by = ""
+            return ROOT
+        reading.leaf_named_by = "last record"
+        return links.newest_below(links.copies.get(self._leaf, self._leaf), _LEAVES)
 
     def _is_end(self, position: int) -> bool:
         """Return whether this record repeats another to end the path there, and nothing follows it."""

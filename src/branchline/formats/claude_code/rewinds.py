@@ -131,9 +131,28 @@ def sort_into_branches(nodes: Sequence[int], parents: Mapping[int, int], facts: 
             lines.points.append(BranchPoint(node, [group.children[0] for group in branches]))
     for copy, original in copies.items():
         lines.line_of[copy] = lines.line_of[original]
-    for node in nodes:
+    for node in nodes if _is_in_order(nodes, parents) else _parents_first(nodes, parents):
         lines.members[lines.line_of[node]].append(node)
     return lines
+
+
+def _is_in_order(nodes: Sequence[int], parents: Mapping[int, int]) -> bool:
+    return all(map(int.__lt__, map(parents.__getitem__, nodes), nodes))
+
+
+def _parents_first(nodes: Sequence[int], parents: Mapping[int, int]) -> list[int]:
+    """Return the records in file order, but each after its parent.
+
+    Claude Code 2.1.197 can write the first prompt of a session after its answer.
+    """
+    order: dict[int, None] = {}
+    for node in nodes:
+        above = []
+        while node != ROOT and node not in order:
+            above.append(node)
+            node = parents[node]  # noqa: PLW2901
+        order.update(dict.fromkeys(reversed(above)))
+    return list(order)
 
 
 def _new_line(lines: BranchLines, above: int) -> int:
