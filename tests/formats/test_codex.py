@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from branchline import Session
-from branchline.context import build_context, totals
+from branchline.context import ModelRef, build_context, totals
 from branchline.entries import (
     AssistantMessage,
     Compaction,
@@ -364,6 +364,18 @@ def test_model_and_effort_are_entries_where_they_change():
     assert (context.model.provider, context.model.id, context.thinking_level) == ("openai", "gpt-5.6", "high")
 
 
+def test_a_turn_of_codex_in_a_converted_session_has_the_provider_of_the_session():
+    written = line("branchline", {"provider": "anthropic", "model": "opus"})
+    settings = line("turn_context", {"turn_id": "t", "model": "opus"})
+    data = meta() + written + turn("one", "1") + settings + turn("two", "2")
+
+    found = read(data)
+
+    answers = [place for place, role in enumerate(found.tree.roles) if role == "assistant"]
+    models = [CODEX.reader.answer_model(found, place) for place in answers]
+    assert models == [ModelRef(provider=name, id="opus") for name in ("anthropic", "openai")]
+
+
 def test_thoughts_words_and_calls_up_to_the_count_of_tokens_are_one_answer():
     thought = line("response_item", {"type": "reasoning", "summary": []})
     call = line("response_item", {"type": "function_call", "name": "sh", "arguments": "{}", "call_id": "c"})
@@ -441,6 +453,45 @@ def test_a_fork_copied_everything_up_to_the_first_turn_that_its_parent_does_not_
     assert own == child.reading.copied == child.reading.inherited_entries
     assert child.reading.header.parent_session == parent.reading.header.id
     assert parent.reading.inherited_entries == 0
+
+
+FORK = "019f1000-5000-7000-8000-000000000002"
+OLDER, NEWER = (f"019f1000-{time}-7000-8000-000000000003" for time in ("4fff", "5001"))
+CONVERTED = "cf12d6e2-0000-4000-8000-000000000004"
+
+
+@pytest.mark.parametrize(
+    ("copied", "own", "pause"),
+    [
+        pytest.param((OLDER, OLDER), NEWER, 1, id="a turn that is younger than the fork"),
+        pytest.param((CONVERTED, OLDER), NEWER, 1, id="after turns of a converted session"),
+        pytest.param((CONVERTED, CONVERTED), None, 2000, id="a pause, where turns have no time"),
+        pytest.param((None, None), None, 8, id="a short pause, where turns have no ids"),
+    ],
+)
+def test_records_that_a_fork_copied_are_stamped_one_after_the_other(copied, own, pause):
+    """Codex stamps each copy when it writes it, so their times are not all the same."""
+    rows = [line("session_meta", {"id": FORK, "forked_from_id": THREAD, "cwd": "/p"}), meta()]
+    for number, (name, text) in enumerate(zip((*copied, own), ("one", "two", "mine"), strict=True), 1):
+        total = {"total_token_usage": {"input_tokens": 10 * number, "output_tokens": number}}
+        begun = len(rows)
+        rows += [event("task_started", turn_id=name)] if name else []
+        rows += [item("user", text), event("user_message", message=text)]
+        rows += [item("assistant", text), event("token_count", info=total)]
+    stamps = [place // 3 + (pause if place >= begun else 0) for place in range(len(rows))]
+    data = b"".join(
+        json.dumps({**json.loads(row), "timestamp": f"2026-09-02T01:00:0{stamp / 1000:.3f}Z"}).encode()
+        + b"\n"
+        for stamp, row in zip(stamps, rows, strict=True)
+    )
+
+    found = read(data)
+
+    prompts = [place for place, role in enumerate(found.tree.roles) if role == "user"]
+    assert len(prompts) == 3
+    assert prompts[1] < found.reading.inherited_entries <= prompts[2]
+    assert found.reading.title == "mine"
+    assert totals(found, inherited_entries=found.reading.copied).own.total.input == 10
 
 
 @pytest.mark.parametrize(

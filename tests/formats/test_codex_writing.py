@@ -114,6 +114,21 @@ def test_a_prompt_is_there_for_the_list_and_for_the_model(session):
     assert payloads(found, "task_complete")[0]["last_agent_message"] == "Scattering."
 
 
+def test_the_pictures_of_a_prompt_are_there_for_the_list_and_for_the_model(session):
+    session.append_message(
+        {"role": "user", "content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}
+    )
+
+    made = convert(session.transcript, CODEX, HEADER)
+
+    found = lines(made.data)
+    (event,) = payloads(found, "user_message")
+    assert (event["message"], event["images"]) == ("", ["data:image/png;base64,AAAA"])
+    (prompt,) = payloads(found, "message")
+    assert prompt["content"] == [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}]
+    assert said(written(made.data, CODEX)) == said(session.transcript)
+
+
 def test_parallel_calls_missing_outputs_and_lone_results(session):
     session.append_message("go")
     session.append_message(answer(call("a|b"), call("c", "my tool!")))

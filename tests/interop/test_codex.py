@@ -195,6 +195,43 @@ def test_codex_lists_a_converted_session_and_goes_on_in_its_file(codex: Codex):
         assert [role for role in roles[inherited:] if role] == ["user", "assistant"]
 
 
+def test_codex_lists_a_session_that_begins_with_a_picture(codex: Codex):
+    picture = (
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    with Session.in_memory(str(codex.cwd), id="source") as source:
+        source.append_message(
+            {"role": "user", "content": [{"type": "image", "data": picture, "mimeType": "image/png"}]}
+        )
+        session = installed(codex, source.transcript)
+        assert sent(codex.resumed(session)) == said(source.transcript)
+
+    listed = {row["id"]: row["preview"] for row in codex.listed()}
+
+    assert listed[session] == "[Image]"
+
+
+def test_a_fork_that_codex_makes_of_a_converted_session_repeats_nothing(codex: Codex):
+    """It copies every line with the time of copying; what it adds is its own."""
+    with Session.in_memory(str(codex.cwd), id="source") as source:
+        for number in range(50):
+            source.append_message(f"Question {number}")
+            source.append_message({"role": "assistant", "content": [{"type": "text", "text": "Yes."}]})
+        session = installed(codex, source.transcript)
+    known = set((codex.home / "sessions").rglob("*.jsonl"))
+
+    done = codex.run("exec", "fork", session, "--skip-git-repo-check", PROMPT)
+
+    assert done.returncode == 0, done.stderr
+    (fork,) = set((codex.home / "sessions").rglob("*.jsonl")) - known
+    with Session.open(fork) as found:
+        inherited = found.transcript.reading.inherited_entries
+        roles = found.index.roles
+        assert len(list(filter(None, roles[:inherited]))) == 100
+        assert list(filter(None, roles[inherited:])) == ["user", "assistant"]
+        assert (found.title, found.header.parent_session) == (PROMPT, session)
+
+
 def test_codex_opens_an_installed_session_on_its_screen(codex: Codex, monkeypatch: pytest.MonkeyPatch):
     """The screen refuses a session without the provider of the settings, once Codex has been used."""
     codex.listed()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from branchline._sha256 import sha256
 
-__all__ = ["api_call_ids", "call_ids", "is_uuid", "uuid4_from"]
+__all__ = ["api_call_ids", "call_ids", "is_uuid", "made_after", "uuid4_from"]
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 _API_CALL = re.compile(r"[0-9A-Za-z_-]{1,40}", re.ASCII)
@@ -24,6 +24,11 @@ def uuid4_from(seed: str) -> str:
 def is_uuid(text: str) -> bool:
     """Return whether a text is a UUID in its usual form."""
     return _UUID.fullmatch(text) is not None
+
+
+def made_after(one: str, other: str) -> bool:
+    """Return whether both ids are UUIDs of version 7, which begin with a time, and one is not older."""
+    return is_uuid(one) and is_uuid(other) and one[14] == other[14] == "7" and one[:13] >= other[:13]
 
 
 def call_ids(prefix: str, call: str) -> Iterator[str]:

@@ -39,6 +39,7 @@ from branchline.formats.codex.rows import (
     prompt_text,
     row_from,
 )
+from branchline.formats.derived_ids import is_uuid, made_after
 from branchline.formats.json_values import dict_of, text_of
 from branchline.formats.lines import Lines
 from branchline.formats.log_index import first_after_fork
@@ -77,6 +78,10 @@ _LINES = frozenset(
 )
 _REGULAR = _LINES - {"session_meta"}
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_TURN_STARTS = frozenset({"task_started", "turn_started"})
+_PROMPTING = frozenset({"user", "developer"})
+_TICK = 5  # milliseconds between the last copy and the first own turn, at least
+_PAUSE = 1000  # the same where turns have ids that do not tell
 _NEIGHBOURS = 4  # number of consecutive prompts searched for the matching event or item
 _MODES = frozenset({"legacy", "paginated", "default"})
 
@@ -88,7 +93,8 @@ _SAVED = SavedAttributes(
     _turn_places=list[int],
     _model=str,
     _effort=str,
-    _second_time=str,
+    _copy_time=str,
+    _copy_pause=int,
     _last_activity=str,
     _provider=str,
     _title=str,
@@ -177,9 +183,8 @@ class CodexReader(ReplayReader[Row]):
         self._turn_places: list[int] = []
         # user texts among them; None for one that is not read again yet
         self._user_texts: list[str | None] = []
-        self._model = self._effort = self._second_time = self._last_activity = self._provider = (
-            self._title
-        ) = ""
+        self._model = self._effort = self._copy_time = self._last_activity = self._provider = self._title = ""
+        self._copy_pause = _TICK
         self._written_settings: set[int] = set()  # written by branchline; they do not start a turn
         self._unpaired: dict[int, _Prompt] = {}  # since the last answer
         self._answering = False  # the last item is the model's, and its usage is not counted yet
@@ -277,7 +282,7 @@ class CodexReader(ReplayReader[Row]):
         entry, role = "custom", None  # type: str, str | None
         if payload is not None:
             if self._copying and self._before_revert is None:
-                self._follow_copy(time, row.ordinal, number)
+                self._follow_copy(payload, row, number)
             match row.type:
                 case "response_item":
                     entry, role = self._note_item(payload, time)
@@ -288,6 +293,8 @@ class CodexReader(ReplayReader[Row]):
                     entry = self._note_event(payload, time)
                     role = "user" if entry == "message" else None
                 case "turn_context":
+                    if self._provider:  # Codex goes on where another agent stopped
+                        self._note_provider("", text_of(self.reading.meta.get("model_provider")))
                     self._take_settings(payload, key, time)
                     return
                 case "branchline":
@@ -456,13 +463,17 @@ class CodexReader(ReplayReader[Row]):
         for number, kind in enumerate(kinds or ["custom"]):
             self.add(key if not number else f"{key}.{number + 1}", kind, time)
 
+    def _note_provider(self, written: str, name: str) -> None:
+        """Note the provider of the next models, and whether branchline's own record names it."""
+        self._provider = written
+        self.reading.providers.append((len(self.tree.keys), name))
+        self._model = ""
+
     def _take_provenance(self, written: Payload, key: str, time: str) -> None:
         """Read branchline's own record: the thread's origin, title, models and thinking levels."""
         reading = self.reading
         if written.model is not None and written.provider is not None and written.provider != self._provider:
-            self._provider = written.provider
-            reading.providers.append((len(self.tree.keys), written.provider))
-            self._model = ""
+            self._note_provider(written.provider, written.provider)
         if written.model is not None or written.effort is not None:
             self._written_settings.add(len(reading.tree))
             self._take_settings(written, key, time)
@@ -550,23 +561,37 @@ class CodexReader(ReplayReader[Row]):
             position = self.parent_of(position)
         return position
 
-    def _follow_copy(self, time: str, ordinal: int | None, line: int) -> None:
+    def _follow_copy(self, payload: Payload, row: Row, line: int) -> None:
         """Detect where the records end that came from other rollouts.
 
-        Records copied by a fork all have the time of the fork; those of a rollout that this one begins with
-        have smaller numbers.
+        Those of a rollout that this one begins with have smaller numbers.
         """
         if (base := self.reading.base) is not None:
-            if ordinal is None or ordinal < base.end_ordinal or line < 2:
+            if row.ordinal is None or row.ordinal < base.end_ordinal or line < 2:
                 return
             self._awaits_totals, self._answered = True, False
-        else:
-            if not self._second_time:
-                self._second_time = time
-            if time and time == self._second_time:
-                return
+        elif not self._is_after_copy(payload, row):
+            return
         self._copying = False
         self.reading.copied = len(self.tree.keys)
+
+    def _is_after_copy(self, payload: Payload, row: Row) -> bool:
+        """Return whether a turn of a fork begins here, after the records that it copied from its parent.
+
+        The id of a turn tells when it began, except in old releases and in converted sessions. Copies are
+        stamped when they are written, so there is no pause between them.
+        """
+        before, self._copy_time = self._copy_time, row.timestamp or self._copy_time
+        starts_turn = payload.type in _TURN_STARTS
+        if starts_turn and is_uuid(turn := payload.turn_id or ""):
+            self._copy_pause = _PAUSE
+            if made_after(turn, text_of(self.reading.meta.get("id"))):
+                return True
+        prompts = payload.role in _PROMPTING or payload.type == "user_message" or row.type == "turn_context"
+        if not (starts_turn or prompts):
+            return False
+        since, now = milliseconds(before), milliseconds(self._copy_time)
+        return since is not None and now is not None and now - since >= self._copy_pause
 
     # -- continuing a reading that was saved ----------------------------------------------------------
 

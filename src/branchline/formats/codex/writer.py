@@ -144,7 +144,10 @@ class RolloutWriter:
                 self._end_turn()
                 self._start_turn(entry)
                 text = blocks_text(message.content, "\n")
-                self._event(type="user_message", message=text, images=[], local_images=[], text_elements=[])
+                images = [part["image_url"] for part in content if part["type"] == "input_image"]
+                self._event(
+                    type="user_message", message=text, images=images, local_images=[], text_elements=[]
+                )
                 self._item({"type": "message", "role": "user", "content": content})
             case AssistantMessage():
                 items = self._answer_items(message.content)
