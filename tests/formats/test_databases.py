@@ -14,6 +14,7 @@ from branchline.actions.convert import ConvertRequest, convert
 from branchline.actions.import_ import import_file
 from branchline.actions.remove import remove
 from branchline.actions.repair import repair
+from branchline.context.builder import custom_content
 from branchline.entries import (
     AssistantMessage,
     ContextEdit,
@@ -511,6 +512,34 @@ def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_e
     assert len(each) == 2
     said = [json.loads(Path(file.path).read_bytes())["messages"][1]["parts"][1]["text"] for file in each]
     assert sorted(said) == ["One", "Two"]
+
+
+def test_hidden_context_stays_hidden_in_opencode(tmp_path):
+    """opencode sends synthetic texts to the model and does not show them; it hides no images."""
+    session = Session.in_memory(tmp_path)
+    picture = Image(data="iVBORw0KGgo=", mime_type="image/png")
+    session.append_message(UserMessage(content="Hello"))
+    session.append_custom_message("reminder", "Be short", display=False)
+    session.append_custom_message("picture", (Text(text="Look"), picture), display=False)
+    session.append_custom_message("notice", "Saved", display=True)
+
+    (made,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+
+    messages = json.loads(Path(made.path).read_bytes())["messages"]
+    assert [[part.get("synthetic", False) for part in one["parts"]] for one in messages] == [
+        [False],
+        [True],
+        [False, False],
+        [False],
+    ]
+    assert {(note.why, len(note.entries)) for note in made.fidelity.approximated} == {
+        ("without the name of the extension", 1),
+        ("as a user message", 2),
+    }
+    with Session.open(made.path) as read:
+        hidden = read.entries(read.path())[1]
+        assert isinstance(hidden, CustomMessage)
+        assert (hidden.display, message_text(custom_content(hidden))) == (False, "Be short")
 
 
 def test_calls_for_opencode_have_ids_and_names_that_apis_accept(tmp_path):
