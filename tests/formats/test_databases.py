@@ -14,6 +14,7 @@ from branchline.actions.convert import ConvertRequest, convert
 from branchline.actions.import_ import import_file
 from branchline.actions.remove import remove
 from branchline.actions.repair import repair
+from branchline.context.builder import custom_content
 from branchline.entries import (
     AssistantMessage,
     ContextEdit,
@@ -30,7 +31,14 @@ from branchline.entries import (
 from branchline.errors import NotSupported
 from branchline.formats.opencode.documents import document_of
 from branchline.library.branch_count import count_branches
-from formats.database_kit import DATABASES, goose_database, llm_conversations, llm_database, opencode_database
+from formats.database_kit import (
+    DATABASES,
+    START,
+    goose_database,
+    llm_conversations,
+    llm_database,
+    opencode_database,
+)
 from session.kit import assistant, user
 from support import CORPUS
 
@@ -303,7 +311,7 @@ def test_sessions_of_databases_convert_to_every_format_and_fork(agent, tmp_path,
     assert shape(forked) == shape(session)
 
 
-def changed(path: Path, *statements: tuple[str, ...]) -> None:
+def changed(path: Path, *statements: tuple[str | int, ...]) -> None:
     connection = sqlite3.connect(path)
     for sql, *values in statements:
         connection.execute(sql, values)
@@ -355,6 +363,49 @@ def test_a_session_that_was_converted_for_opencode_hangs_below_its_origin(tmp_pa
     assert lines == [(origin.id, 0, False), ("ses_1", 1, False)]
     with Session.open(made.path) as document, Session.open(f"{place}#ses_1") as imported:
         assert document.header.parent_session == imported.header.parent_session == origin.file
+
+
+def test_forks_of_opencode_hang_below_the_sessions_that_they_copy(tmp_path):
+    """opencode names no origin: a fork has messages as old as those of the session that it was made of."""
+    path = tmp_path / "any.db"
+    opencode_database(path)
+    _, *times = [START + 1000 * number for number in range(15)]
+    _fork(path, "ses_1", "ses_2", "Everything (fork #1)", times[9], times[10])
+    _fork(path, "ses_1", "ses_3", "Everything (fork #1)", times[9] + 1, times[11])
+    _fork(path, "ses_3", "ses_4", "Everything (fork #2)", times[9] + 2, times[12])
+    _fork(path, "ses_2", "ses_5", "Named by its user", times[11], times[12])
+    _fork(path, "ses_3", "ses_6", "Named by its user", times[12], times[13])
+    _fork(path, "ses_1", "ses_7", "Nothing copied (fork #1)", START, times[13])
+    changed(path, ("UPDATE session SET title = 'Renamed' WHERE id = 'ses_1'",))
+
+    shallow, deep = SessionLibrary(path).forest(), SessionLibrary(path).forest(deep=True)
+
+    below = {"ses_2": "ses_1", "ses_3": "ses_1", "ses_4": "ses_3", "ses_5": "ses_2", "ses_6": "ses_3"}
+    for forest in (shallow, deep):
+        assert {item.row.key: item.parent for item in forest if item.parent is not None} == below
+    with Session.open(f"{path}#ses_2") as session:
+        assert session.parent_session is None
+
+
+_FORK = """
+INSERT INTO session
+SELECT ?1, project_id, NULL, ?1, directory, ?2, version, NULL, ?3, ?4 FROM session WHERE id = ?5
+"""
+_COPIES = """
+INSERT INTO message
+SELECT ?1 || id, ?1, time_created, ?3, data FROM message WHERE session_id = ?2 AND time_created < ?3
+"""
+_OWN = "INSERT INTO message SELECT 'own_' || ?1, ?1, ?2, ?2, data FROM message WHERE id = 'msg_001'"
+
+
+def _fork(path: Path, source: str, fork: str, title: str, created: int, own: int) -> None:
+    """Copy the messages of a session up to a time as opencode does, and add one."""
+    changed(
+        path,
+        (_FORK, fork, title, created, own, source),
+        (_COPIES, fork, source, created),
+        (_OWN, fork, own),
+    )
 
 
 @pytest.mark.parametrize(
@@ -461,6 +512,34 @@ def test_what_opencode_cannot_hold_is_reported_and_one_document_is_written_for_e
     assert len(each) == 2
     said = [json.loads(Path(file.path).read_bytes())["messages"][1]["parts"][1]["text"] for file in each]
     assert sorted(said) == ["One", "Two"]
+
+
+def test_hidden_context_stays_hidden_in_opencode(tmp_path):
+    """opencode sends synthetic texts to the model and does not show them; it hides no images."""
+    session = Session.in_memory(tmp_path)
+    picture = Image(data="iVBORw0KGgo=", mime_type="image/png")
+    session.append_message(UserMessage(content="Hello"))
+    session.append_custom_message("reminder", "Be short", display=False)
+    session.append_custom_message("picture", (Text(text="Look"), picture), display=False)
+    session.append_custom_message("notice", "Saved", display=True)
+
+    (made,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+
+    messages = json.loads(Path(made.path).read_bytes())["messages"]
+    assert [[part.get("synthetic", False) for part in one["parts"]] for one in messages] == [
+        [False],
+        [True],
+        [False, False],
+        [False],
+    ]
+    assert {(note.why, len(note.entries)) for note in made.fidelity.approximated} == {
+        ("without the name of the extension", 1),
+        ("as a user message", 2),
+    }
+    with Session.open(made.path) as read:
+        hidden = read.entries(read.path())[1]
+        assert isinstance(hidden, CustomMessage)
+        assert (hidden.display, message_text(custom_content(hidden))) == (False, "Be short")
 
 
 def test_calls_for_opencode_have_ids_and_names_that_apis_accept(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from branchline import Session
 from branchline.clock import iso
-from branchline.entries import AssistantMessage, Cost, Text, Usage, UserMessage
+from branchline.entries import AssistantMessage, Cost, Image, Text, Usage, UserMessage
 from branchline.errors import EntryNotFound, InvalidId
 from session.kit import (
     CWD,
@@ -265,6 +265,17 @@ def test_only_what_the_model_sees_on_the_active_path_can_be_edited_for_it(source
 
 
 # -- appending -------------------------------------------------------------------------------------------
+
+
+def test_messages_of_extensions_and_edits_take_blocks_and_json_objects(source):
+    blocks = (Text(text="Look"), Image(data="aGk=", mime_type="image/png"))
+    fields = [{"type": "text", "text": "Look"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]
+
+    for content in (blocks, fields):
+        edit = source.entry(source.append_context_edit("00000007", content))
+        added = source.entry(source.append_custom_message("note", content))
+
+        assert edit.replacement.content == added.content == blocks
 
 
 @pytest.mark.parity("OPR-17", "PIG-05", "PIG-12")

@@ -308,6 +308,11 @@ class DatabaseSessions(Protocol):
         """The ids of all sessions."""
         return (one.id for one in self.sessions(query))
 
+    def origins(self, query: Query) -> Mapping[str, str]:
+        """Return the sessions that copies were made of, by the id of the copy, if no header names them."""
+        del query
+        return {}
+
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         """Return one session; None if there is none with this id."""
         return next((one for one in self.sessions(query) if one.id == session_id), None)

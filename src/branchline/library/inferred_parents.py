@@ -1,24 +1,26 @@
-"""Parents of sessions that Claude Code copied into a new file without naming the original.
+"""Parents of sessions that Claude Code or opencode copied without naming the original.
 
-Such a copy begins with records of the original. While files are read for a listing, the hashes of their
-record ids are collected. Only files that contain the first record of another file are read again, together;
-the lineage rules of the format then tell which file owns the records.
+A copy by Claude Code is a file that begins with records of the original. While files are read for a listing,
+the hashes of their record ids are collected. Only files that contain the first record of another file are
+read again, together; the lineage rules of the format then tell which file owns the records.
+
+Copies in a database are found with one statement.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from branchline.errors import BranchlineError
 from branchline.formats import EntryLog
 from branchline.library.row_reader import read_log
-from branchline.stores import StoredLog, snapshot_of
+from branchline.stores import DatabaseStore, StoredLog, is_address, snapshot_of
 from branchline.views.session_row import SessionRow
 
-__all__ = ["ParentInference"]
+__all__ = ["ParentInference", "with_parents_in_databases"]
 
 _FORMAT = "claude-code"
 _MADE_UP = "line-"  # keys of records that have none of their own
@@ -71,6 +73,28 @@ class ParentInference:
         for number in numbers.values():
             families.setdefault(standing_for(number), []).append(number)
         return [family for family in families.values() if len(family) > 1]
+
+
+def with_parents_in_databases(rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """Return the rows; copies in databases name the session that they were copied from as their parent."""
+    rows = list(rows)
+    databases: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        if row.path is not None and row.parent_session is None and row.path.endswith(f"#{row.key}"):
+            databases.setdefault(row.path.removesuffix(f"#{row.key}"), []).append(number)
+    for file, numbers in databases.items():
+        origins = _origins_in(file)
+        for number in numbers:
+            if (origin := origins.get(rows[number].key)) is not None:
+                rows[number] = msgspec.structs.replace(rows[number], parent_session=f"{file}#{origin}")
+    return rows
+
+
+def _origins_in(file: str) -> Mapping[str, str]:
+    try:
+        return {} if is_address(file) else DatabaseStore(file).origins()
+    except (BranchlineError, OSError):
+        return {}  # deleted, locked or unreadable by now
 
 
 def _parents(rows: Sequence[SessionRow], family: Sequence[int]) -> list[tuple[int, int]]:

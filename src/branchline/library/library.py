@@ -284,16 +284,19 @@ class SessionLibrary(LibraryShortcuts):
         """Return the sessions below those that they were forked from or started by, depth first.
 
         Reads headers only. With ``deep`` each file is read: rows are complete, and copies that Claude Code
-        made without naming the original are found by the records that they share.
+        made without naming the original are found by the records that they share. Forks of opencode, which
+        do not name it either, are found by the times of their messages.
         """
-        from branchline.library.inferred_parents import ParentInference  # noqa: PLC0415  lists need none
+        from branchline.library.inferred_parents import (  # noqa: PLC0415  lists need none
+            ParentInference,
+            with_parents_in_databases,
+        )
         from branchline.views.forest import build_forest  # noqa: PLC0415
 
         files, hidden = self._scanner.scan()
         if not deep:
-            return build_forest(
-                LazyListing(files, self._scanner.header_row, hidden).finish(progress), resolve=real_path
-            )
+            rows = LazyListing(files, self._scanner.header_row, hidden).finish(progress)
+            return build_forest(with_parents_in_databases(rows), resolve=real_path)
         inference = ParentInference()
 
         def see(seen: SeenFile) -> None:
@@ -301,7 +304,8 @@ class SessionLibrary(LibraryShortcuts):
                 inference.add(seen.transcript)
 
         listing = LazyListing(files, lambda file: self._scanner.deep_row(file, see), hidden)
-        return build_forest(inference.parents_for(listing.finish(progress)), resolve=real_path)
+        found = with_parents_in_databases(inference.parents_for(listing.finish(progress)))
+        return build_forest(found, resolve=real_path)
 
     def drafts(self) -> builtins.list[SessionRow]:
         """Return sessions without a first reply yet, newest first."""

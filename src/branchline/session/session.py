@@ -43,7 +43,7 @@ from branchline.entries import (
     Usage,
     UsageEntry,
 )
-from branchline.entries.lenient import content_from
+from branchline.entries.lenient import block_from_fields, content_from
 from branchline.errors import EntryNotFound, InvalidId, NotASession, ReadOnly, SessionMoved
 from branchline.formats import EntryLog
 from branchline.log import DecompressedLog, Durability, Log, MemoryLog
@@ -419,7 +419,7 @@ class Session(SessionShortcuts, SessionQueries):
         """
         if role not in ACTIVITY_ROLES:
             raise ValueError(f"a custom message has the role 'user' or 'assistant', not {role!r}")
-        body = content_from(content)
+        body = _content(content)
         return self._append(
             CustomMessage, custom_type=custom_type, content=body, role=role, display=display, details=details
         )
@@ -460,7 +460,7 @@ class Session(SessionShortcuts, SessionQueries):
             return self._append(ContextEdit, target=entry_id)
         if not isinstance(replacement, str | list | tuple):
             raise ValueError("a replacement is None, a string or a list of content blocks")
-        content = content_from(replacement)
+        content = _content(replacement)
         if isinstance(content, str) and role in ("assistant", "toolResult"):
             content = (Text(text=content),)
         return self._append(ContextEdit, target=entry_id, replacement=Replacement(content=content))
@@ -805,6 +805,13 @@ class Session(SessionShortcuts, SessionQueries):
     def _beside(self, plan: forks.ForkPlan) -> Self:
         """Return the session of an unwritten copy."""
         return type(self)(plan.writer, clock=self._clock, cwd=plan.cwd)
+
+
+def _content(value: Any) -> Content:
+    """Return a text or blocks, which may be given as JSON objects."""
+    if not isinstance(value, list | tuple):
+        return content_from(value)
+    return tuple(one if isinstance(one, msgspec.Struct) else block_from_fields(one) for one in value)
 
 
 def _clean_title(title: str) -> str:

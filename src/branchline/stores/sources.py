@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain
@@ -202,6 +202,10 @@ class DatabaseStore:
         """The ids of its sessions that are valid keys."""
         database = self._database
         return list(filter(is_key, read_database(self.path, lambda query: list(database.ids(query)))))
+
+    def origins(self) -> Mapping[str, str]:
+        """The sessions that copies were made of, by the key of the copy, if no header names them."""
+        return read_database(self.path, self._database.origins)
 
     def stat(self, key: str) -> StoredLog | None:
         database = self._database

@@ -7,7 +7,7 @@ reverted and opencode deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from operator import contains, itemgetter
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_lines import EntryLines, instant, joined_lines, one_line
 from branchline.formats.common.tables import text_of
 from branchline.formats.json_values import iso_time
+from branchline.formats.opencode.lineage import COPIES, origins_of
 from branchline.formats.opencode.log_index import NAME, ORIGIN
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
@@ -78,6 +79,9 @@ class OpencodeDatabase(DatabaseSessions):
 
     def ids(self, query: Query) -> Iterable[str]:
         return (text_of(session_id) for (session_id,) in query("SELECT id FROM session"))
+
+    def origins(self, query: Query) -> Mapping[str, str]:
+        return origins_of(query(COPIES))
 
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         own_id = session_id.removesuffix(_DELETED)

@@ -80,8 +80,8 @@ def parts_of(entry: Entry) -> list[dict[str, Any]]:
                 *parts,
                 {**finish, "cost": cost_of(answer.usage), "tokens": tokens_of(answer.usage)},
             ]
-        case CustomMessage(custom_type="synthetic", content=content):
-            return [{**_prompt_part(block), "synthetic": True} for block in _blocks(content)]
+        case CustomMessage(role="user", display=False, content=content):
+            return [{**_synthetic_part(block), "synthetic": True} for block in _blocks(content)]
         case Compaction(summary=summary):
             return [{"type": "step-start"}, {"type": "text", "text": summary}]
         case _:
@@ -100,6 +100,12 @@ def _prompt_part(block: Any) -> dict[str, Any]:
             return {"type": "file", "filename": "image", **_file(block)}
         case _:
             raise NotSupported("opencode prompts hold only text and images")
+
+
+def _synthetic_part(block: Any) -> dict[str, Any]:
+    if not isinstance(block, Text):
+        raise NotSupported("opencode hides only texts")
+    return _prompt_part(block)
 
 
 def _file(image: Image) -> dict[str, Any]:

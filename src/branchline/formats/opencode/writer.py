@@ -137,7 +137,7 @@ class _Encoder:
                 yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case Compaction():
                 yield from self._compaction(entry, time)
-            case MessageEntry(message=UserMessage()) | CustomMessage(custom_type="synthetic"):
+            case MessageEntry(message=UserMessage()) | CustomMessage(role="user", display=False):
                 info = {"role": "user", "time": {"created": time}}
                 yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case _:
