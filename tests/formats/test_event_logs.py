@@ -1,4 +1,4 @@
-"""Events of Kimi Code and Copilot CLI whose meaning depends on other events."""
+"""Lines of Kimi Code, Copilot CLI and Gemini CLI whose meaning depends on other lines."""
 
 from __future__ import annotations
 
@@ -104,3 +104,66 @@ def test_events_of_a_sub_agent_name_the_call_that_started_it_if_not_the_agent(tm
     )
 
     assert spoken(path) == [("user", "Ask somebody"), ("assistant", ""), ("toolResult", "outer")]
+
+
+# -- Gemini CLI -------------------------------------------------------------------------------------------
+
+
+def gemini_message(id_: str, kind: str, *parts: Any) -> dict[str, Any]:
+    content = [{"text": part} if isinstance(part, str) else part for part in parts]
+    return {"id": id_, "timestamp": "2026-01-02T03:04:05.000Z", "type": kind, "content": content}
+
+
+def test_a_saved_conversation_that_was_loaded_replaces_the_talk_before_it(tmp_path):
+    """``/chat resume`` appends the saved messages under new ids, and then cuts the list before them."""
+    context = "<session_context>\nThis is the Gemini CLI.\n</session_context>"
+    call = {"functionCall": {"id": "c", "name": "read_file", "args": {}}}
+    result = {"functionResponse": {"id": "c", "name": "read_file", "response": {"output": "three lines"}}}
+    saved = [("user", context, "First"), ("gemini", call), ("user", result), ("gemini", "Three.")]
+    loaded = [gemini_message(f"loaded-{number}", *parts) for number, parts in enumerate(saved)]
+    lines = [
+        {"sessionId": "s", "projectHash": "h", "startTime": "2026-01-02T03:04:05.000Z"},
+        {"$set": {"messages": [gemini_message("context", "user", context)]}},
+        gemini_message("1", "user", "First"),
+        {
+            **gemini_message("2", "gemini"),
+            "toolCalls": [{"id": "c", "name": "read_file", "result": [result]}],
+        },
+        gemini_message("3", "user", result),
+        gemini_message("4", "gemini", "Three."),
+        gemini_message("5", "user", "Later"),
+        gemini_message("6", "gemini", "Dropped."),
+        *loaded,
+        {"$set": {"messages": loaded}},
+        gemini_message("7", "user", "Then"),
+        gemini_message("8", "gemini", "Kept."),
+    ]
+
+    path = written(tmp_path / "chats" / "session-2026-01-02T03-04-s.jsonl", lines)
+
+    assert spoken(path) == [
+        ("user", "First"),
+        ("assistant", ""),
+        ("toolResult", "three lines"),
+        ("assistant", "Three."),
+        ("user", "Then"),
+        ("assistant", "Kept."),
+    ]
+    with Session.open(path) as session:
+        assert session.children(None) == ["context", "loaded-0"]
+
+
+def test_files_that_older_releases_appended_to_a_prompt_are_not_its_text(tmp_path):
+    prompt = "Look at @a.txt\n--- Content from referenced files ---\nContent from @a.txt:\n1\n--- End of content ---"
+    document = {
+        "sessionId": "s",
+        "projectHash": "h",
+        "messages": [{"id": "1", "timestamp": "2026-01-02T03:04:05.000Z", "type": "user", "content": prompt}],
+    }
+    path = tmp_path / "chats" / "session-2026-01-02T03-04-s.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(document, indent=2))
+
+    assert spoken(path) == [("user", "Look at @a.txt")]
+    with Session.open(path) as session:
+        assert session.title == "Look at @a.txt"

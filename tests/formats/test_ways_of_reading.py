@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from branchline.formats import PI, EntryLog
+from branchline.formats import PI, EntryLog, Format
 from branchline.formats.common.native_reader import NativeReader
 from formats.conversion_kit import read, samples
 from readings import facts, in_chunks_of, one_line_at_a_time
@@ -20,14 +20,14 @@ SAMPLES = sorted((CORPUS / "pi").rglob("*.jsonl"))
 MANY = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def grown(data: bytes, splits: list[int]) -> EntryLog:
+def grown(data: bytes, splits: list[int], format_: Format = PI, name: str = "") -> EntryLog:
     """A transcript that saw the file grow to each of these sizes, and then to its end."""
     visible = 0
 
     def read(offset: int, size: int) -> bytes:
         return data[offset : min(offset + size, visible)]
 
-    found = EntryLog(PI, read)
+    found = EntryLog(format_, read, name)
     for split in [*splits, len(data)]:
         visible = split
         found.catch_up()
@@ -56,6 +56,17 @@ def test_an_entry_is_in_the_same_line_whether_lines_are_taken_together_or_one_by
     assert together
     for path, found in together.items():
         assert places(path) == found, path
+
+
+@pytest.mark.parametrize("program", ["gemini", "kimi"])
+def test_a_session_that_grows_line_by_line_is_read_like_one_that_was_there_at_once(program):
+    for path in samples(program):
+        data = path.read_bytes()
+        fresh = read(data, name=str(path))
+        ends = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
+        seen = ends[:: max(1, len(ends) // 50)]
+
+        assert facts(grown(data, seen, fresh.format, str(path))) == facts(fresh), path
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

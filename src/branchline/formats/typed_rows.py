@@ -143,6 +143,7 @@ class ReplayReader(TypedReader[RowT]):
         self.tree = reading.tree
         self._times: list[str | float | None] = []  # of the entries of the rows that are taken now
         self._odd_parents: dict[int, int] = {}  # of those that do not follow the entry before them
+        self._relinked: dict[int, int] = {}  # the new parents of older entries
 
     def replay(self, row: RowT, lines: Lines, index: int) -> None:
         """Interpret the row of one of these lines; call :meth:`add` for each of its entries."""
@@ -160,7 +161,7 @@ class ReplayReader(TypedReader[RowT]):
         first = len(keys)
         sizes = [first]
         note_size = sizes.append
-        self._times, self._odd_parents = [], {}
+        self._times, self._odd_parents, self._relinked = [], {}, {}
         for index, row in enumerate(rows):
             replay(row, lines, index)
             note_size(len(keys))
@@ -170,6 +171,7 @@ class ReplayReader(TypedReader[RowT]):
                     keys[position] = self.free_key(keys[position])
                     tree.positions[keys[position]] = position
         tree.link(first, self._odd_parents)
+        tree.relink_all(self._relinked)
         tree.extend_times(iso_times(self._times))
         self.locate(first, lines, holders(list(map(sub, sizes[1:], sizes))))
         return True
@@ -207,6 +209,11 @@ class ReplayReader(TypedReader[RowT]):
         self.tip = position
         self.add(key, "leaf", time)
         self.tip = position
+
+    def relink(self, position: int, parent: int) -> None:
+        """Change the parent of an entry, of the rows that are taken now as well."""
+        taken_before = len(self.tree.types) - len(self._times)
+        (self._odd_parents if position >= taken_before else self._relinked)[position] = parent
 
     def find_leaf(self) -> int:
         return self.tip

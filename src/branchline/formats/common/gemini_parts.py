@@ -22,6 +22,7 @@ __all__ = [
 
 _FILES_BEGIN = re.compile(r"\s*--- Content from referenced files ---")
 _FILES_END = re.compile(r"\s*--- End of content ---")
+_FILES = re.compile(r"\n--- Content from referenced files ---.*\n--- End of content ---\s*\Z", re.DOTALL)
 
 
 def blocks_of(content: Any) -> tuple[Block, ...]:
@@ -42,8 +43,10 @@ def prompt_blocks(content: Any) -> tuple[Block, ...]:
             in_files = True
         elif in_files and _FILES_END.match(words):
             in_files = False
-        elif not in_files or not isinstance(block, Text):
+        elif not isinstance(block, Text):
             found.append(block)
+        elif not in_files:  # older releases of Gemini CLI appended the files to the text itself
+            found.append(Text(text=_FILES.sub("", words), text_signature=block.text_signature))
     return tuple(found)
 
 

@@ -2,7 +2,8 @@
 
 The file has no parents: a message follows the one before it in the list. A rewind cuts the list, so that what
 it takes away is a branch and what follows is its sibling. A list that replaces the old one is a compaction,
-unless it repeats the old one, as it does whenever a session is resumed: then the old messages stay.
+unless it repeats the old one, as it does whenever a session is resumed: then the old messages stay. A saved
+conversation that the user loads is added to the list, which then loses all messages before it.
 """
 
 from __future__ import annotations
@@ -15,16 +16,15 @@ from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.formats.common.gemini_parts import prompt_words
 from branchline.formats.gemini.log_index import EntryPart, GeminiLogIndex, parent_of
-from branchline.formats.gemini.rows import MessageRow, Row
+from branchline.formats.gemini.rows import CONTEXT_BEGINS, MessageRow, Row
 from branchline.formats.lines import Lines
 from branchline.formats.log_index import ByteRange
 from branchline.formats.typed_rows import ReplayReader, row_from
 from branchline.tree import ROOT
 
-__all__ = ["CONTEXT_BEGINS", "GeminiReader"]
+__all__ = ["GeminiReader"]
 
 READ_ONLY = "sessions of Gemini CLI are read-only; fork it into a native session to continue"
-CONTEXT_BEGINS = "<session_context>"
 _NOTICES = frozenset({"info", "error", "warning"})
 _WHOLE = EntryPart()
 
@@ -94,6 +94,9 @@ class GeminiReader(ReplayReader[Row]):
 
     def _take_list(self, messages: Sequence[MessageRow], number: int) -> None:
         """A list of messages in place of the one before."""
+        if self._begins_again(messages):
+            self._drop_before(self._places[messages[0].id])
+            return
         spoken = [(place, said) for place, one in enumerate(messages) if (said := _said(one))]
         old = [(place, said) for place, said in enumerate(self._said) if said is not None]
         if len(spoken) >= len(old) and [said for _, said in spoken[: len(old)]] == [said for _, said in old]:
@@ -108,6 +111,20 @@ class GeminiReader(ReplayReader[Row]):
             self._rename(messages, spoken, kept)
         else:
             self._compact(messages, number)
+
+    def _begins_again(self, messages: Sequence[MessageRow]) -> bool:
+        """Whether a list is the end of the old one and has a context of its own: it was just loaded."""
+        place = self._places.get(messages[0].id) if messages else None
+        if not place or not messages[0].has_context or len(messages) != len(self._entries) - place:
+            return False
+        return all(self._places.get(message.id) == at for at, message in enumerate(messages, place))
+
+    def _drop_before(self, place: int) -> None:
+        """Make a message the first one of the list and a root of the tree; what precedes it is a branch."""
+        self.relink(self._entries[place], ROOT)
+        del self._entries[:place], self._parents[:place], self._said[:place]
+        self._parents[0] = ROOT
+        self._places = {key: at - place for key, at in self._places.items() if at >= place}
 
     def _rename(
         self, messages: Sequence[MessageRow], spoken: Sequence[tuple[int, _Said]], known: Sequence[int]
@@ -146,6 +163,7 @@ class GeminiReader(ReplayReader[Row]):
             position = self._add_carried(calls, key, time, source)
         elif kind == "gemini":
             self._spoken = max(self._spoken, time)
+            self._results.difference_update(message.calls_again())
             position = self._add(key, "message", time, "assistant", source)
             if not words or words.isspace():
                 self.reading.tree.textless.add(position)

@@ -34,7 +34,7 @@ from branchline.formats.common.gemini_parts import (
 )
 from branchline.formats.common.messages import completed_answer
 from branchline.formats.gemini.log_index import EntryPart, GeminiLogIndex
-from branchline.formats.gemini.reader import CONTEXT_BEGINS
+from branchline.formats.gemini.rows import CONTEXT_BEGINS
 from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.log_index import entry_fields
 
@@ -57,7 +57,7 @@ def record_of(line: bytes, index: GeminiLogIndex, position: int) -> Entry:
         case "message" if tree.roles[position] == "toolResult":
             return MessageEntry(**common, message=_result(fields, source.result_of or "", time))
         case "message" if tree.roles[position] == "user":
-            content = prompt_blocks(fields.get("content"))
+            content = _without_context(prompt_blocks(fields.get("content")))
             return MessageEntry(**common, message=UserMessage(content=content, timestamp=time))
         case "message":
             return MessageEntry(**common, message=_answer(fields, time))
@@ -103,6 +103,12 @@ def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
         ),
         timestamp=time,
     )
+
+
+def _without_context(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return a prompt without the context before it."""
+    first = blocks[0] if len(blocks) > 1 else None
+    return blocks[1:] if isinstance(first, Text) and first.text.startswith(CONTEXT_BEGINS) else blocks
 
 
 def _thought(thought: dict[str, Any]) -> str:
@@ -163,7 +169,7 @@ def _kept(messages: list[Any], time: int | None) -> Iterator[Message]:
                 if call.get("result")
             ]
         elif fields.get("type") == "user" and not calls:
-            blocks = prompt_blocks(content)
+            blocks = _without_context(prompt_blocks(content))
             if not blocks_text(blocks).lstrip().startswith(CONTEXT_BEGINS):
                 yield UserMessage(content=blocks, timestamp=time)
         for call in calls:

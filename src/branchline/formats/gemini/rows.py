@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-__all__ = ["Change", "MessageRow", "Row"]
+__all__ = ["CONTEXT_BEGINS", "Change", "MessageRow", "Row"]
+
+CONTEXT_BEGINS = "<session_context>"
+"""The program's own words to the model, before the first prompt or as a part of it."""
 
 
 class _Named(msgspec.Struct, gc=False):
@@ -16,6 +19,7 @@ class _Named(msgspec.Struct, gc=False):
 class _Part(msgspec.Struct, gc=False, rename="camel"):
     text: str | None = None
     thought: bool = False
+    function_call: _Named | None = None
     function_response: _Named | None = None
 
 
@@ -52,14 +56,30 @@ class MessageRow(msgspec.Struct, gc=False, rename="camel"):
         calls = [part.function_response.id or "" for part in parts if part.function_response is not None]
         return "".join(self.texts), calls
 
+    def calls_again(self) -> list[str]:
+        """The calls that are parts of its content, as in an answer that was saved and loaded."""
+        content = self.content
+        if not isinstance(content, list):
+            return []
+        return [part.function_call.id or "" for part in content if part.function_call is not None]
+
+    @property
+    def has_context(self) -> bool:
+        """Whether it begins with the context of a session."""
+        content = self.content
+        first = content[0] if isinstance(content, list) and content else content
+        text = first.text if isinstance(first, _Part) else first
+        return isinstance(text, str) and text.startswith(CONTEXT_BEGINS)
+
     @property
     def texts(self) -> list[str]:
-        """The words of each of its parts."""
+        """The words of each of its parts, without the context before a prompt."""
         content = self.content
         if content is None or isinstance(content, str):
             return [content] if content else []
         parts = content if isinstance(content, list) else (content,)
-        return [part.text for part in parts if part.text and not part.thought]
+        found = [part.text for part in parts if part.text and not part.thought]
+        return found[1:] if len(found) > 1 and found[0].startswith(CONTEXT_BEGINS) else found
 
 
 class Change(msgspec.Struct, gc=False, rename="camel"):
