@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -595,6 +597,16 @@ INSERT INTO messages (message_id, session_id, role, content_json, created_timest
 VALUES (?, ?, ?, ?, ?, ?)
 """
 _VISIBLE = '{"userVisible":true,"agentVisible":true}'
+_ANSWERED = (
+    '{"userVisible":true,"agentVisible":true,"inference":{"provider":"acme","requestedModel":"one"},"usage":{'
+    '"inputTokens":102,"outputTokens":10,"totalTokens":112,"cacheReadTokens":64,"cost":0.000355,'
+    '"costSource":"estimated","elapsedMs":1209,"timeToFirstTokenMs":204}}'
+)
+_TURN_CONTEXT = '{"userVisible":false,"agentVisible":true,"turnContext":true}'
+_TURN = """<turn-context>
+<current-time>{time} +00:00</current-time>
+<working-directory>{cwd}</working-directory>
+</turn-context>"""
 
 
 def _write_goose(target: Path, conversations: Iterator[tuple[Header, Iterator[Entry]]]) -> None:
@@ -609,24 +621,30 @@ def _write_goose(target: Path, conversations: Iterator[tuple[Header, Iterator[En
                 "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*about, '{"model_name":"one"}'),
             )
-            rows = (
-                (f"msg_{entry.id}", key, *_goose_message(entry), _VISIBLE)
-                for entry in entries
-                if isinstance(entry, MessageEntry)
-            )
+            said = (entry for entry in entries if isinstance(entry, MessageEntry))
+            rows = chain.from_iterable(_goose_rows(entry, key, header.cwd) for entry in said)
             connection.executemany(_GOOSE_INSERT, rows)
 
 
-def _goose_message(entry: MessageEntry) -> tuple[str, str, int]:
+def _goose_rows(entry: MessageEntry, key: str, cwd: str) -> Iterator[tuple[str, str, str, str, int, str]]:
+    """A message as Goose 1.52 stores it; a message with the time and the directory follows each prompt."""
     said = message_fields(entry.message)
-    content = said["content"]
+    content, role, metadata = said["content"], "user", _VISIBLE
     if said["role"] == "toolResult":
-        result = {"status": "success", "value": {"content": content, "isError": False}}
+        result = {
+            "status": "success",
+            "value": {"resultType": "complete", "content": content, "isError": False},
+        }
         content = [{"type": "toolResponse", "id": said["toolCallId"], "toolResult": result}]
     elif said["role"] == "assistant":
-        content = [_goose_part(block) for block in content]
-    role = "assistant" if said["role"] == "assistant" else "user"
-    return role, _encode(content).decode(), (milliseconds(entry.timestamp) or 0) // 1000
+        content, role, metadata = [_goose_part(block) for block in content], "assistant", _ANSWERED
+    time = (milliseconds(entry.timestamp) or 0) // 1000
+    name = f"msg_{uuid.uuid5(uuid.NAMESPACE_URL, entry.id)}"
+    yield name, key, role, _encode(content).decode(), time, metadata
+    if said["role"] == "user":
+        told = _TURN.format(time=entry.timestamp[:19].replace("T", " "), cwd=cwd)
+        content = _encode([{"type": "text", "text": told}]).decode()
+        yield f"{name[:-4]}0000", key, "user", content, time, _TURN_CONTEXT
 
 
 def _goose_part(block: dict[str, Any]) -> dict[str, Any]:
@@ -635,7 +653,8 @@ def _goose_part(block: dict[str, Any]) -> dict[str, Any]:
             return {"type": "thinking", "thinking": block["thinking"], "signature": "s"}
         case "toolCall":
             call = {"status": "success", "value": {"name": block["name"], "arguments": block["arguments"]}}
-            return {"type": "toolRequest", "id": block["id"], "toolCall": call}
+            told = {"goose.toolCall.providerIndex": 0, "goose_extension": "developer"}
+            return {"type": "toolRequest", "id": block["id"], "toolCall": call, "_meta": told}
         case _:
             return block
 

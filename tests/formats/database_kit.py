@@ -288,7 +288,9 @@ def goose_database(path: Path) -> str:
         CREATE TABLE sessions (
             id TEXT PRIMARY KEY, name TEXT, description TEXT, session_type TEXT, working_dir TEXT,
             created_at TIMESTAMP, updated_at TIMESTAMP, accumulated_input_tokens INTEGER,
-            accumulated_output_tokens INTEGER, provider_name TEXT, model_config_json TEXT
+            accumulated_output_tokens INTEGER, accumulated_cache_read_tokens INTEGER,
+            accumulated_cache_write_tokens INTEGER, accumulated_cost REAL, provider_name TEXT,
+            model_config_json TEXT, parent_session_id TEXT
         );
         CREATE TABLE messages (
             id INTEGER PRIMARY KEY, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT,
@@ -308,6 +310,9 @@ def goose_database(path: Path) -> str:
         updated_at="2026-11-15 22:01:00",
         accumulated_input_tokens=40,
         accumulated_output_tokens=7,
+        accumulated_cache_read_tokens=12,
+        accumulated_cache_write_tokens=3,
+        accumulated_cost=0.25,
         provider_name="fake",
         model_config_json={"model_name": "fake-model"},
     )

@@ -207,7 +207,9 @@ def test_goose_messages_that_the_model_does_not_see_leave_its_context(tmp_path):
     hidden = [entry for entry in session.entries(session.path()) if isinstance(entry, CustomMessage)]
     assert [entry.display for entry in hidden] == [False]
     assert (session.title, session.cwd) == ("Count lines", "/home/dev/demo")
-    assert (session.usage().all.total.input, session.usage().all.total.output) == (40, 7)
+    spent = session.usage().all.total  # Goose counts cached tokens as input
+    assert (spent.input, spent.output, spent.cache_read, spent.cache_write) == (25, 7, 12, 3)
+    assert (spent.cost, spent.unpriced) == (0.25, 0)
 
 
 def test_older_goose_files_are_read(tmp_path):

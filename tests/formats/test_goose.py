@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 from branchline import Session, SessionLibrary
-from branchline.entries import ContextEdit, CustomMessage, MessageEntry, ToolResult, message_text
+from branchline.context import ModelRef
+from branchline.entries import (
+    AssistantMessage,
+    ContextEdit,
+    CustomMessage,
+    MessageEntry,
+    ToolResult,
+    message_text,
+)
 from branchline.formats.goose import GOOSE
 from formats.database_kit import goose_database
 
@@ -94,6 +102,50 @@ def test_a_repeated_id_gets_a_number_and_its_edit_removes_the_right_message(tmp_
     edits = [one.target for one in session.entries() if isinstance(one, ContextEdit)]
 
     assert edits == ["same", "message-2", "message-3.0", "same#2"]
+
+
+def test_an_answer_names_its_own_model_and_others_have_that_of_the_session(tmp_path):
+    inference = {"inference": {"provider": "acme", "requestedModel": "two"}, "usage": {"inputTokens": 9}}
+    session = changed(
+        tmp_path / "any.db", ("UPDATE messages SET metadata_json = ? WHERE id = 2", json.dumps(inference))
+    )
+
+    messages = [entry.message for entry in session.entries() if isinstance(entry, MessageEntry)]
+    answers = [one for one in messages if isinstance(one, AssistantMessage)]
+
+    assert [(one.provider, one.model) for one in answers] == [("acme", "two"), ("fake", "fake-model")]
+    assert session.context().model == ModelRef(provider="fake", id="fake-model")
+
+
+def test_what_goose_says_in_place_of_the_model_is_no_answer(tmp_path):
+    statement = "UPDATE messages SET metadata_json = '{\"userVisible\":false}' WHERE role = 'assistant'"
+    session = changed(tmp_path / "any.db", (statement,))
+
+    found = [entry for entry in session.entries() if entry.id in {"message-2", "message-7"}]
+
+    assert [type(one) for one in found] == [MessageEntry, CustomMessage]  # the results belong to its calls
+    assert not found[1].display
+
+
+def test_a_sub_agent_names_the_session_that_started_it(tmp_path):
+    statement = "UPDATE sessions SET session_type = 'sub_agent', parent_session_id = '20261115_0'"
+    place = tmp_path / ".local" / "share" / "goose" / "sessions" / "sessions.db"
+    place.parent.mkdir(parents=True)
+
+    with changed(place, (statement,)) as session:
+        assert session.parent_session == "20261115_0"
+        assert GOOSE.home.subagent_of("", session.header) == "20261115_0"
+    library = SessionLibrary.everywhere(home=tmp_path, environment={}, agents=["goose"])
+    assert not list(library.list())
+
+
+def test_sessions_of_older_versions_record_no_cost(tmp_path):
+    lost = ("cost", "cache_read_tokens", "cache_write_tokens")
+    dropped = [(f"ALTER TABLE sessions DROP COLUMN accumulated_{name}",) for name in lost]
+
+    spent = changed(tmp_path / "any.db", *dropped).usage().all.total
+
+    assert (spent.input, spent.output, spent.cache_read, spent.unpriced) == (40, 7, 0, 47)
 
 
 @pytest.mark.parametrize("column", ["content_json", "metadata_json"])

@@ -123,6 +123,7 @@ RESUME_COMMANDS: dict[str, ResumeCommand] = {
     "copilot": ResumeCommand(argv=("copilot", "--resume="), takes="uuid"),
     "kimi": ResumeCommand(argv=("kimi", "-r"), takes="id"),
     "cline": ResumeCommand(argv=("cline", "--id"), takes="id"),
+    "goose": ResumeCommand(argv=("goose", "session", "--resume", "--session-id"), takes="id"),
     "vibe": ResumeCommand(argv=("vibe", "--resume"), takes="id"),
     "gemini": ResumeCommand(
         argv=("gemini", "--resume"),

@@ -13,7 +13,7 @@ from branchline.formats.common.derived_lines import EntryLines, joined_lines, on
 from branchline.formats.common.tables import columns, text_of
 from branchline.formats.goose.log_index import NAME
 from branchline.formats.goose.rows import TAB
-from branchline.formats.json_values import iso_time, optional_text, whole_number
+from branchline.formats.json_values import iso_time, optional_number, optional_text, whole_number
 from branchline.formats.protocol import DatabaseSessions, Query, SessionVersion
 
 __all__ = ["GooseDatabase", "end_line"]
@@ -29,9 +29,13 @@ _SESSION = (
     "updated_at",
     "accumulated_input_tokens",
     "accumulated_output_tokens",
+    "accumulated_cache_read_tokens",
+    "accumulated_cache_write_tokens",
+    "accumulated_cost",
     "provider_name",
     "model_config_json",
     "thread_id",
+    "parent_session_id",
 )
 _MESSAGE = ("message_id", "id", "role", "created_timestamp", "metadata_json", "content_json")
 _SIZES = "SELECT session_id, count(*), sum(length(CAST(content_json AS BLOB))) FROM messages"
@@ -83,6 +87,9 @@ class GooseDatabase(DatabaseSessions):
             title=text_of(row["name"]) or text_of(row["description"]),
             given=row["accumulated_input_tokens"],
             made=row["accumulated_output_tokens"],
+            cached=row["accumulated_cache_read_tokens"],
+            written=row["accumulated_cache_write_tokens"],
+            cost=row["accumulated_cost"],
             time=iso_time(milliseconds(text_of(row["updated_at"]))),
             model=(settings or {}).get("model_name"),
             provider=text_of(row["provider_name"]) or None,
@@ -95,6 +102,9 @@ def end_line(
     title: str,
     given: object,
     made: object,
+    cached: object = None,
+    written: object = None,
+    cost: object = None,
     time: str = "",
     model: object = None,
     provider: str | None = None,
@@ -106,6 +116,9 @@ def end_line(
         "title": title,
         "input": whole_number(given),
         "output": whole_number(made),
+        "cached": whole_number(cached),
+        "written": whole_number(written),
+        "cost": optional_number(cost),
         "model": optional_text(model),
         "provider": provider,
     }
@@ -126,6 +139,7 @@ def _header_of(row: _Row) -> Header:
         version=3,
         timestamp=iso_time(milliseconds(text_of(row["created_at"]))),
         cwd=text_of(row["working_dir"]),
+        parent_session=text_of(row["parent_session_id"]) or None,
         metadata={"session_type": kind} if kind and kind != "user" else None,
     )
 

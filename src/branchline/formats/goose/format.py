@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from branchline.context import ModelRef
 from branchline.entries import Entry
 from branchline.formats.common.derived_lines import begins
-from branchline.formats.entry_log import EntryLog
 from branchline.formats.goose.database import GooseDatabase
 from branchline.formats.goose.files import GooseFiles
 from branchline.formats.goose.home import GooseHome
@@ -31,15 +29,9 @@ class GooseFormatReader(FormatReader[GooseLogIndex]):
     def decode(self, line: bytes, index: GooseLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
 
-    def answer_model(self, transcript: EntryLog[GooseLogIndex], position: int) -> ModelRef | None:
-        """Return the model of the session: Goose stores no other."""
-        del position
-        end = transcript.reading.end
-        return ModelRef(provider=end.provider or "", id=end.model) if end.model else None
-
 
 GOOSE = Format(
-    traits=FormatTraits(name=NAME, file_patterns=("*.db", "*.jsonl"), links=None, records_cost=False),
+    traits=FormatTraits(name=NAME, file_patterns=("*.db", "*.jsonl"), links=None),
     reader=GooseFormatReader(),
     home=GooseHome(),
     database=GooseDatabase(),

@@ -28,7 +28,8 @@ class GooseHome(FormatHome):
         return self.roots(environment, home)[0]
 
     def subagent_of(self, path: str, header: Header | None) -> str | None:
-        """Return "" for a sub-agent: Goose does not record which session started it."""
+        """Return the session that started a sub-agent; older versions do not record it."""
         del path
-        kind = None if header is None else (header.metadata or {}).get("session_type")
-        return "" if kind in SUBAGENTS else None
+        if header is None or (header.metadata or {}).get("session_type") not in SUBAGENTS:
+            return None
+        return header.parent_session or ""

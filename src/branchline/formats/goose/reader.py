@@ -12,7 +12,7 @@ from typing import Any
 from branchline.context.javascript import trim
 from branchline.entries import codec
 from branchline.formats.goose.log_index import NAME, GooseLogIndex
-from branchline.formats.goose.rows import MILLISECONDS, End, Row, fields_of_line, instant_of
+from branchline.formats.goose.rows import MILLISECONDS, End, Part, Row, fields_of_line, instant_of
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.formats.typed_rows import ChainColumns, ChainReader
 
@@ -20,6 +20,11 @@ __all__ = ["GooseReader"]
 
 READ_ONLY = "sessions of goose are read-only; fork one to continue it"
 _CALLS = frozenset({"toolRequest", "frontendToolRequest"})
+_ROLES = frozenset({"user", "assistant"})
+
+
+def _has_calls(parts: Sequence[Part]) -> bool:
+    return any(part.type in _CALLS for part in parts)
 
 
 class GooseReader(ChainReader[Row]):
@@ -97,7 +102,8 @@ class GooseReader(ChainReader[Row]):
                     else:
                         tool_names[part.id] = call.value.name
             if not results or results < len(parts):
-                if role == "assistant" or (role == "user" and (seen is None or seen.userVisible)):
+                is_shown = seen is None or seen.userVisible or (role == "assistant" and _has_calls(parts))
+                if is_shown and role in _ROLES:
                     if time is not None and spoken < time <= LAST_INSTANT:
                         spoken = time
                     if is_textless:
@@ -118,6 +124,7 @@ class GooseReader(ChainReader[Row]):
     def _add_end(self, end: End, found: ChainColumns) -> None:
         self.reading.end = end
         self.reading.title = trim(end.title) or None
+        self.reading.knows_cost = end.cost is not None
         if end.input or end.output:
             found.add("usage", "usage", end.time)
         if end.title:

@@ -7,6 +7,7 @@ from typing import Any
 from branchline.entries import (
     Block,
     ContextEdit,
+    Cost,
     CustomMessage,
     Entry,
     Image,
@@ -59,8 +60,8 @@ def record_of(line: bytes, reading: GooseLogIndex, position: int) -> Entry:
             place = reading.place_in_line(position) if len(results) > 1 else 0
             return MessageEntry(**common, message=_result(results[place], reading, time))
         case "assistant":
-            end = reading.end
-            answer = completed_answer(_content(parts), model=end.model, provider=end.provider, timestamp=time)
+            model = _model(dict_of(dict_of(fields.get("metadata")).get("inference")), reading)
+            answer = completed_answer(_content(parts), **model, timestamp=time)
             return MessageEntry(**common, message=answer)
         case _:
             return MessageEntry(**common, message=UserMessage(content=_content(parts), timestamp=time))
@@ -72,10 +73,24 @@ def _edited(reading: GooseLogIndex, position: int) -> int:
     return position - (reading.tree.types.index("context_edit", first) - first)
 
 
+def _model(inference: dict[str, Any], reading: GooseLogIndex) -> dict[str, str | None]:
+    """Return the model of an answer: the session's, if the answer names none."""
+    if named := text_of(inference.get("requestedModel")):
+        return {"model": named, "provider": text_of(inference.get("provider")) or None}
+    return {"model": reading.end.model, "provider": reading.end.provider}
+
+
 def _usage(reading: GooseLogIndex, common: dict[str, Any]) -> UsageEntry:
-    """Return the usage of the whole session: Goose stores only totals."""
+    """Return the usage of the whole session: these totals include compactions."""
     end = reading.end
-    usage = Usage(input=end.input, output=end.output, total_tokens=end.input + end.output)
+    usage = Usage(
+        input=max(0, end.input - end.cached - end.written),
+        output=end.output,
+        cache_read=end.cached,
+        cache_write=end.written,
+        total_tokens=end.input + end.output,
+        cost=Cost(total=end.cost or 0),
+    )
     return UsageEntry(**common, kind="session", model=end.model, provider=end.provider, usage=usage)
 
 

@@ -55,6 +55,10 @@ class End(msgspec.Struct, frozen=True, gc=False):
     title: str = ""
     input: int | float = 0
     output: int | float = 0
+    cached: int | float = 0
+    """Tokens read from a cache; ``input`` contains them, and those written to it."""
+    written: int | float = 0
+    cost: int | float | None = None
     model: str | None = None
     provider: str | None = None
 
