@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,3 +132,34 @@ def test_answers_of_copilot_and_their_tokens_are_of_one_model(home):
     assert group["keys"] == ["copilot", "gpt-5"]
     assert group["figures"]["input"] > 0
     assert group["figures"]["messages"] > 0
+
+
+@pytest.mark.parametrize("program", [*HOMES, "codex"])
+def test_a_named_pipe_in_the_place_of_any_file_is_never_waited_for(program, home, tmp_path):
+    """Once the files with titles and directories were opened without a look at what they are."""
+    if program == "codex":
+        shutil.copytree(CORPUS / "codex" / "synthetic", tmp_path / ".codex")
+        (tmp_path / ".codex" / "session_index.jsonl").touch()
+    for _, place in HOMES.get(program, []):
+        shutil.copytree(home / place, tmp_path / place)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    environment = {**os.environ, "HOME": str(tmp_path), "BRANCHLINE_HOME": str(tmp_path / "ours")}
+    kinds = {path: re.sub(r"\d.*", "", path.name) + path.suffix for path in files}
+    for kind in sorted(set(kinds.values())):
+        some = [path for path in files if kinds[path] == kind]
+        for path in some:
+            path.rename(f"{path}.away")
+            os.mkfifo(path)
+
+        listed = subprocess.run(
+            [sys.executable, "-m", "branchline", "ls", "--all", "--deep", "--agent", program],
+            env=environment,
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+
+        assert listed.returncode == 0, (kind, listed.stderr)
+        for path in some:
+            path.unlink()
+            Path(f"{path}.away").rename(path)

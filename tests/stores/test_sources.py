@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -271,6 +272,95 @@ def test_a_database_that_cannot_be_read_is_a_sentence_and_a_marked_row(
     assert kind == "other" or [row.problem for row in rows] != [None]
     assert state(path.parent) == before
     connection.close()
+
+
+def test_a_locked_database_is_waited_for_once(tmp_path, monkeypatch):
+    """A list reads a database several times, and `show ID` looks for the session in all of them."""
+    monkeypatch.setattr("branchline.stores.foreign_database._TIMEOUT_SECONDS", 0.5)
+    path = tmp_path / "a.db"
+    connection = database(path)
+    connection.execute("BEGIN EXCLUSIVE")
+    taken = []
+
+    for _ in range(4):
+        start = time.monotonic()
+        with pytest.raises(LogError, match="another program has locked the database"):
+            Session.open(f"{path}#one")
+        taken.append(time.monotonic() - start)
+    connection.execute("ROLLBACK")
+
+    assert taken[0] >= 0.5 > sum(taken[1:])
+    assert texts(Session.open(f"{path}#one")) == ["Hello", "Again"]
+
+
+def crashed(path, *, wal):
+    """Start to change a database in another process, and kill it in the middle of the transaction."""
+    mode = "wal" if wal else "delete"
+    code = f"""
+import os, sqlite3
+connection = sqlite3.connect({str(path)!r}, isolation_level=None)
+connection.execute("PRAGMA journal_mode = {mode}")
+connection.execute("INSERT INTO note VALUES ('one', 'Third')" if {wal} else "PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE note SET text = 'Torn'")
+connection.execute("CREATE TABLE large (value)")
+for _ in range(300):
+    connection.execute("INSERT INTO large VALUES (randomblob(3000))")
+os._exit(9)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+
+
+@pytest.mark.parametrize("wal", [False, True])
+def test_a_database_whose_writer_crashed_is_read_as_sqlite_recovers_it(tmp_path, wal):
+    """Once the journal was not copied: the half-written pages were read, or called damaged."""
+    path = tmp_path / "a.db"
+    database(path).close()
+    crashed(path, wal=wal)
+    before = state(tmp_path)
+
+    with Session.open(f"{path}#one") as session:
+        seen = texts(session)
+
+    assert len(before) == (3 if wal else 2)
+    assert seen == ["Hello", "Again", "Third"][: 3 if wal else 2]
+    assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", ["only a header", "random bytes", "no page size"])
+def test_a_wal_without_a_beginning_is_recovered_without_waiting(tmp_path, kind):
+    """Once each read took ten seconds, in which SQLite waits for a writer that completes the beginning."""
+    path, wal = tmp_path / "a.db", tmp_path / "a.db-wal"
+    database(path).close()
+    crashed(path, wal=True)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint")
+    crashed(path, wal=True)
+    data = wal.read_bytes()
+    wal.write_bytes(
+        {"only a header": data[:32], "random bytes": os.urandom(5000)}.get(
+            kind, data[:10] + b"\0\0" + data[12:]
+        )
+    )
+    before, start = state(tmp_path), time.monotonic()
+
+    with Session.open(f"{path}#one") as session:
+        seen = texts(session)
+
+    assert time.monotonic() - start < 5
+    assert seen == ["Hello", "Again", "Third"]
+    assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_not_a_file_beside_a_database_is_refused_and_never_waited_for(tmp_path, ending, make):
+    path = tmp_path / "a.db"
+    database(path).close()
+    make(f"{path}{ending}")
+
+    with pytest.raises(NotASession, match=f"a.db{ending} is not a regular file"):
+        Session.open(f"{path}#one")
 
 
 def test_a_document_with_its_companions_is_one_session(tmp_path):

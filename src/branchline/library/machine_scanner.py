@@ -48,7 +48,7 @@ from branchline.library.scanner import (
 )
 from branchline.library.store_scanner import StoreScanner
 from branchline.log import Durability
-from branchline.log.system import describe_oserror
+from branchline.log.system import describe_oserror, read_beginning
 from branchline.plugins.formats import BrokenFormat, format_named
 from branchline.stores import (
     DatabaseStore,
@@ -584,7 +584,6 @@ def _read_titles(place: places.Place) -> Mapping[str, str]:
     if titles is None or (path := titles.titles_file(place.root)) is None:
         return {}
     try:
-        with open(path, "rb") as file:
-            return titles.titles(file.read(_LARGEST_TITLES))
+        return titles.titles(read_beginning(path, _LARGEST_TITLES))
     except OSError:
         return {}

@@ -127,9 +127,10 @@ def read_beginning(path: str, size: int) -> bytes:
         raise OSError(errno.EINVAL, "not a regular file", path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
-        return os.read(descriptor, size)
+        return os.read(descriptor, min(size, status.st_size))
     finally:
         os.close(descriptor)
 

@@ -17,6 +17,7 @@ from branchline.entries import Header
 from branchline.errors import BranchlineError, LogError, NotASession, NotSaved, NotSupported, TooLarge
 from branchline.formats import PI, CompanionFile, Content, Format, SessionFacts, SplitFiles, agent_name
 from branchline.log import Spool
+from branchline.log.system import read_beginning
 from branchline.plugins.formats import format_named, peek
 from branchline.stores import (
     Allowance,
@@ -207,8 +208,7 @@ def _small_file(path: str | None) -> bytes | None:
     if path is None:
         return None
     try:
-        with open(path, "rb") as file:
-            return file.read(_LARGEST_DESCRIPTION)
+        return read_beginning(path, _LARGEST_DESCRIPTION)
     except (OSError, ValueError):
         return None
 

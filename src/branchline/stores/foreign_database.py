@@ -7,8 +7,8 @@ next to it:
   which waits briefly for a process that holds a lock.
 - A database in WAL mode without a ``-wal`` is complete. SQLite would create files next to it, so it is opened
   as immutable, and read again if the file changed meanwhile.
-- Everything else, such as a ``-wal`` that cannot be locked or was copied without its ``-shm``, is copied to a
-  private directory and read there.
+- Everything else, such as a ``-wal`` that cannot be locked or was copied without its ``-shm``, or a journal
+  that a crash left, is copied to a private directory, and SQLite recovers the copy.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import contextlib
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
@@ -34,8 +35,11 @@ MAGIC = b"SQLite format 3\0"
 _WAL_VERSION = slice(18, 20)
 _NEWEST_VERSION = 2
 """The version of the file format with a WAL, which is the newest."""
+_WAL_MAGIC, _WAL_HEADER, _PAGE_SIZES = 0x377F0683, 32, (512, 65536)
 _TIMEOUT_SECONDS = 2.0
 """Seconds to wait for a process that holds a lock."""
+_LOCKED_SECONDS = 5.0
+"""Seconds in which a database that was locked is not waited for again: a list reads it several times."""
 _MAX_VALUE = 1 << 28
 """Size limit of a value; SQLite itself allows a gigabyte."""
 _ALLOWED, _DENIED = 0, 1
@@ -95,6 +99,7 @@ class _Files(NamedTuple):
     main: tuple[int, ...]
     wal: tuple[int, ...] | None
     has_shm: bool
+    has_journal: bool
 
     @property
     def has_wal(self) -> bool:
@@ -105,11 +110,19 @@ def _files(path: str) -> _Files:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise NotASession(f"cannot read {path}: it is not a regular file")
+    wal, shm, journal = (_state_beside(path, ending) for ending in ("-wal", "-shm", "-journal"))
+    return _Files(_state(status), wal, shm is not None, journal is not None)
+
+
+def _state_beside(path: str, ending: str) -> tuple[int, ...] | None:
+    """Return the state of a file next to a database; SQLite would wait for ever for a named pipe."""
     try:
-        wal: tuple[int, ...] | None = _state(os.stat(path + "-wal"))
+        status = os.stat(path + ending)
     except FileNotFoundError:
-        wal = None
-    return _Files(_state(status), wal, os.path.exists(path + "-shm"))
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        raise NotASession(f"cannot read {path}: {path}{ending} is not a regular file")
+    return _state(status)
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
@@ -134,7 +147,8 @@ class _Connection:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
         if max(head[_WAL_VERSION], default=0) > _NEWEST_VERSION:
             raise NotASession(f"cannot read {self.path}: it has a newer SQLite file format")
-        if _NEWEST_VERSION not in head[_WAL_VERSION] or (self.files.has_wal and self.files.has_shm):
+        is_wal = _NEWEST_VERSION in head[_WAL_VERSION]
+        if not is_wal or (self.files.has_wal and self.files.has_shm and _has_frames(self.path + "-wal")):
             try:
                 live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:
@@ -143,7 +157,7 @@ class _Connection:
             else:
                 self.is_live = True
                 return live
-        elif not self.files.has_wal:
+        elif not self.files.has_wal and not self.files.has_journal:
             return _connect(self.path, "mode=ro&immutable=1")
         return self._open_copy()
 
@@ -157,13 +171,14 @@ class _Connection:
         )  # mode 0700
         try:
             for _ in range(_ATTEMPTS):
-                before = _files(self.path)
+                before, journal = _files(self.path), _state_beside(self.path, "-journal")
                 copy = os.path.join(self._copy.name, "copy.db")
                 shutil.copyfile(self.path, copy)
-                if before.has_wal:
-                    shutil.copyfile(self.path + "-wal", copy + "-wal")
+                for ending, exists in (("-wal", before.has_wal), ("-journal", before.has_journal)):
+                    if exists:
+                        shutil.copyfile(self.path + ending, copy + ending)
                 self.files = _files(self.path)
-                if (self.files.main, self.files.wal) == (before.main, before.wal):
+                if self.files[:2] == before[:2] and _state_beside(self.path, "-journal") == journal:
                     return _connect(copy, "mode=rw")
         except BaseException:
             self.close()
@@ -184,6 +199,16 @@ class _Connection:
 
 _recent = threading.local()
 """The last connection of this thread: lists read many sessions of one database."""
+_locked: dict[str, float] = {}
+"""When each database was found locked last."""
+
+
+def _has_frames(wal: str) -> bool:
+    """Return whether a WAL begins as one; if not, SQLite waits ten seconds for a writer that completes it."""
+    head = read_beginning(wal, _WAL_HEADER + 1)
+    magic, size = int.from_bytes(head[:4], "big"), int.from_bytes(head[8:12], "big")
+    is_size = _PAGE_SIZES[0] <= size <= _PAGE_SIZES[1] and size.bit_count() == 1
+    return len(head) > _WAL_HEADER and magic | 1 == _WAL_MAGIC and is_size
 
 
 class _Reading:
@@ -210,7 +235,8 @@ class _Reading:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
         connection = self._connection
-        if kind is None or not issubclass(kind, Exception) or isinstance(problem, BranchlineError):
+        is_reusable = isinstance(problem, BranchlineError) and self._path not in _locked
+        if kind is None or not issubclass(kind, Exception) or is_reusable:
             with contextlib.suppress(_sqlite_error()):
                 if connection.is_live:
                     connection.connection.rollback()
@@ -234,8 +260,9 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
 
     quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     uri = f"file:{quoted}?{mode}"
+    timeout = 0 if _was_locked(path) else _TIMEOUT_SECONDS
     connection = sqlite3.connect(
-        uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        uri, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
     try:
         connection.text_factory = bytes
@@ -250,7 +277,13 @@ def _connect(path: str, mode: str) -> sqlite3.Connection:
     except BaseException:
         connection.close()
         raise
+    _locked.pop(path, None)
     return connection
+
+
+def _was_locked(path: str) -> bool:
+    """Return whether another read has waited for this database just now, in vain."""
+    return path in _locked and time.monotonic() - _locked[path] < _LOCKED_SECONDS
 
 
 def _deny_views(views: set[str]) -> Callable[[int, str | None, str | None, str | None, str | None], int]:
@@ -282,7 +315,7 @@ def _changing_error(path: str) -> LogError:
 def _needs_copy(problem: Exception) -> bool:
     """Return whether the files next to a database cannot be used, so that only a copy can be read."""
     text = str(problem)
-    return "unable to open" in text or "readonly" in text or "disk I/O" in text
+    return "unable to open" in text or "readonly" in text or "disk I/O" in text or "protocol" in text
 
 
 def _converted_error(path: str, problem: Exception) -> BranchlineError:
@@ -291,6 +324,8 @@ def _converted_error(path: str, problem: Exception) -> BranchlineError:
         return NotASession(f"cannot read {path}: the database is damaged (its schema is not text)")
     text = str(problem)
     if "locked" in text or "busy" in text:
+        if not _was_locked(path):
+            _locked[path] = time.monotonic()
         return LogError(f"cannot read {path}: another program has locked the database; try again")
     if "not a database" in text or "malformed" in text or "encrypted" in text:
         return NotASession(f"cannot read {path}: the database is damaged ({text})")
