@@ -75,6 +75,8 @@ _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
+_TYPED = "typed"
+"""The source of prompts in releases that clear a context by starting a new file: such a root is a rewind."""
 _REQUESTS = "api-request"  # and the shapes and blobs that such a record names
 _BESIDE = frozenset(
     {
@@ -258,6 +260,7 @@ class ClaudeCodeReader(LineReader):
             and not sidechain
             and links.has_begun
             and not row.branchline
+            and row.promptSource != _TYPED
             and kind not in _NEVER_STARTS
         ):
             links.add_start_mark(uuid, time=time)
