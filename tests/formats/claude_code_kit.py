@@ -104,11 +104,10 @@ def counted(found: EntryLog, positions: list[int]) -> dict[str, int]:
 Fields = dict[str, Any]
 
 
-def request(data: bytes) -> list[Fields]:
-    """The messages that Claude Code sends for a transcript, by the rules that experiments with it showed.
+def active_records(data: bytes) -> list[Fields]:
+    """The records that Claude Code continues: it begins at a leaf, and follows ``parentUuid``.
 
-    It begins at the leaf that the last ``last-prompt`` names, else at the last leaf of the file, and follows
-    ``parentUuid``. Records with one ``message.id`` are one answer; users in a row are one message.
+    The leaf is the one that the last ``last-prompt`` names, else the last leaf of the file.
     """
     records = [json.loads(line) for line in data.splitlines()]
     by_uuid = {one["uuid"]: one for one in records if "uuid" in one}
@@ -120,9 +119,24 @@ def request(data: bytes) -> list[Fields]:
     while here is not None:
         path.append(by_uuid[here])
         here = by_uuid[here]["parentUuid"]
+    return path[::-1]
+
+
+def forked(data: bytes, prompt: str) -> bytes:
+    """What ``claude --fork-session`` makes of a transcript with the first prompt of the fork."""
+    copied = active_records(data)
+    lines = [json.dumps(one).encode() + b"\n" for one in copied]
+    return b"".join([*lines, record("more", copied[-1]["uuid"] if copied else None, content=prompt)])
+
+
+def request(data: bytes) -> list[Fields]:
+    """The messages that Claude Code sends for a transcript, by the rules that experiments with it showed.
+
+    Records with one ``message.id`` are one answer; users in a row are one message.
+    """
     messages: list[Fields] = []
     answers: dict[str, Fields] = {}
-    for one in reversed(path):
+    for one in active_records(data):
         if one["type"] not in ("user", "assistant"):
             continue
         content = one["message"]["content"]

@@ -197,6 +197,29 @@ def test_a_second_start_continues_the_newest_branch_of_the_first():
     assert found.tree.children("a1") == ["u2", "u3"]
 
 
+@pytest.mark.parametrize("named", ["", "00000000-0000-0000-0000-000000000000", "a1"])
+def test_a_typed_prompt_at_a_second_root_is_a_rewind_to_the_start(named):
+    """Releases that record where a prompt came from clear a context by starting a new file."""
+    rewound = record("u2", None, content="better", promptSource="typed")
+    data = BEGINNING + rewound + (last_prompt(named) if named else b"") + record("a2", "u2", "assistant")
+
+    found = read(data)
+
+    assert found.tree.roots() == ["u1", "u2"]
+    assert found.leaf == ("a1" if named == "a1" else "a2")
+    assert found.tree.path("a2") == ["u2", "a2"]
+    assert "context_cleared" not in found.tree.types
+    assert kinds(found) == []
+
+
+def test_a_start_after_a_rewind_to_the_start_continues_the_newest_conversation():
+    rewound = record("u2", None, content="better", promptSource="typed") + record("a2", "u2", "assistant")
+
+    found = read(BEGINNING + rewound + record("u3", None, content="fresh"))
+
+    assert found.tree.path("u3") == ["u2", "a2", "u3.cleared", "u3"]
+
+
 def test_a_start_that_goes_on_after_the_next_one_began_is_shown_first():
     data = BEGINNING + record("u2", None, content="fresh") + record("u3", "a1", content="late")
 

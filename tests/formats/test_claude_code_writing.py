@@ -14,9 +14,9 @@ from branchline.entries import Header
 from branchline.errors import NotSupported
 from branchline.formats import CLAUDE_CODE, GEMINI, PI, EntryLog
 from branchline.session import Session
-from formats.claude_code_kit import api_problems, request, request_items
+from formats.claude_code_kit import api_problems, forked, request, request_items
 from formats.conversion_kit import APPENDABLE, HEADER, read, said, samples, written
-from interop.conversations import joined
+from interop.conversations import joined, texts_first
 from interop.conversations import said as conversation
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -110,6 +110,20 @@ def test_every_sample_becomes_records_that_the_program_takes(program):
             last = found[-1]
             assert last["type"] == "last-prompt", path
             assert last["leafUuid"] not in {record.get("parentUuid") for record in found}, path
+
+
+@pytest.mark.parametrize("program", [*APPENDABLE, "codex"])
+def test_a_fork_by_the_program_holds_the_conversation_of_every_sample(program):
+    """It copies only the active records: repetitions without what they repeat."""
+    for path in samples(program):
+        source = read(path.read_bytes(), name=str(path))
+
+        fork = read(forked(convert(source, CLAUDE_CODE, HEADER).data, "more"), CLAUDE_CODE)
+
+        if source.leaf is not None:
+            wanted = joined([*texts_first(conversation(source)), ("user", ["more"])])
+            assert texts_first(conversation(fork)) == wanted, path
+        assert fork.findings == [], path
 
 
 def _require_pairs(found: list[dict[str, Any]]) -> None:

@@ -14,7 +14,8 @@ record is:
 
 Sub-agent records (sidechains) in their parent's file are separate trees. A second root with a conversation
 below it is a cleared context: it continues the previous conversation after an entry that marks this and
-shares the line of the root.
+shares the line of the root. A root that the reader adds without such a mark is a rewind to the start, and so
+a branch.
 """
 
 from __future__ import annotations

@@ -75,6 +75,8 @@ _AGENT_FOLDER = re.compile(r"[/\\]([^/\\]+)[/\\]subagents[/\\]")
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,200})"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*(?:"([^"\\]{0,200})"|null)')
 _SPEAKING_TYPES = frozenset({"user", "assistant"})
+_TYPED = "typed"
+"""The source of prompts in releases that clear a context by starting a new file: such a root is a rewind."""
 _REQUESTS = "api-request"  # and the shapes and blobs that such a record names
 _BESIDE = frozenset(
     {
@@ -247,7 +249,7 @@ class ClaudeCodeReader(LineReader):
                 links.add_repeated(uuid, time=time)
                 return 1
             tree.rename(holder, links.free_key(uuid))
-        if uuid and isinstance(row.branchline, str):
+        if uuid and isinstance(row.branchline, str) and self._is_repeat(row.branchline, row.parentUuid):
             return self._take_repeat(row, shape.kind, uuid, time)
         kind = shape.kind
         sidechain = row.isSidechain is True and reading.agent is None
@@ -258,6 +260,7 @@ class ClaudeCodeReader(LineReader):
             and not sidechain
             and links.has_begun
             and not row.branchline
+            and row.promptSource != _TYPED
             and kind not in _NEVER_STARTS
         ):
             links.add_start_mark(uuid, time=time)
@@ -305,6 +308,17 @@ class ClaudeCodeReader(LineReader):
         if kind in _LEAVES and not sidechain:
             self._leaf = last
         return last - first + 1
+
+    def _is_repeat(self, place: str, parent: str | None) -> bool:
+        """Return whether the file holds what such a record repeats; a fork by Claude Code may not."""
+        reading = self.reading
+        position = reading.tree.positions.get(place, ROOT)
+        if position == ROOT:
+            return False
+        if position in reading.repeated or parent != place:
+            return True
+        kept = reading.kept.get(position)
+        return kept is not None and kept.first in reading.tree.positions
 
     def _take_repeat(self, row: Row, kind: int, uuid: str, time: str) -> int:
         """Add a record that only Claude Code needs: it is empty, but later records are its children."""

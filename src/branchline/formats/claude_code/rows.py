@@ -113,6 +113,7 @@ class Row(msgspec.Struct, gc=False):
     isCompactSummary: bool | None = None  # noqa: N815
     isApiErrorMessage: bool | None = None  # noqa: N815
     forkedFrom: ForkedFrom | None = None  # noqa: N815
+    promptSource: str | None = None  # noqa: N815
     message: RowMessage | None = None
     subtype: str | None = None
     attachment: Attached | None = None
