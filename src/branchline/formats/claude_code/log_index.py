@@ -85,6 +85,10 @@ class ClaudeCodeLogIndex(LogIndex):
         return {usage_owner(spent): key for key, spent in self.spending.items() if spent != NOT_SPENT}
 
     @property
+    def counted_elsewhere(self) -> int:
+        return 0 if self.converted_from is None else self.inherited_entries
+
+    @property
     def inherited_entries(self) -> int:
         if self.converted_from is not None:
             return max(super().inherited_entries, max(self.linker.exact, default=ROOT) + 1)
