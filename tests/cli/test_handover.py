@@ -82,6 +82,15 @@ def test_statistics_count_what_was_handed_over_once(data, world, talk, agents, a
         assert all(role is None for role in session.index.roles[given:])
 
 
+def test_statistics_count_a_conversation_that_came_back_once(data, world, talk, agents):
+    before = data("stats", "--all")["total"]
+    there = data("resume", talk, "--in", "codex")["handed_over"]["path"]
+
+    data("resume", there, "--in", "pi")
+
+    assert data("stats", "--all")["total"] == before
+
+
 @pytest.mark.parametrize(
     ("agent", "command"),
     [

@@ -398,6 +398,7 @@ class Catalog:
             ],
         )
         self._set_meta("next_doc", first + len(documents))
+        self._pass_on(file)
         run("DELETE FROM label WHERE file = ?", (file,))
         many(
             "INSERT INTO label VALUES (?, ?, ?)",
@@ -424,6 +425,28 @@ class Catalog:
             counted.append(one.state or int(one.mark not in known))
             known.add(one.mark)
         return counted
+
+    def _pass_on(self, file: int) -> None:
+        """Let copies of entries that count in another session, under other ids, not count either.
+
+        A session that went from pi to Codex and back has the ids of Codex for entries that pi counts.
+        """
+        run = self.connection.execute
+        copies = [
+            copy
+            for (copy,) in run(
+                "SELECT doc.id FROM doc JOIN file ON file.id = doc.file"
+                " WHERE (doc.file = ?1"
+                " OR doc.mark IN (SELECT mark FROM doc WHERE file = ?1 AND counted = -2))"
+                " AND doc.counted IN (0, 1) AND file.parent IS NOT NULL AND doc.ms < file.created_ms"
+                " AND EXISTS (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = -2)",
+                (file,),
+            )
+        ]
+        for copy in copies:
+            run("UPDATE doc SET counted = -2 WHERE id = ?", (copy,))
+            run("UPDATE usage SET counted = 0 WHERE doc = ?", (copy,))
+            run("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM doc WHERE id = ?)", (copy,))
 
     def _set_paths(self, file: int, text: TextUpdate) -> None:
         """Update which of the earlier documents are on the active path."""
