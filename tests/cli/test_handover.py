@@ -68,12 +68,27 @@ def test_a_conversation_that_went_through_three_agents_is_one_tree(data, run, wo
         assert text in shown
 
 
-def test_what_an_agent_added_is_told_from_what_it_was_given(data, world, talk, agents):
-    for agent in ("codex", "claude"):
-        made = data("resume", talk, "--in", agent)["handed_over"]["path"]
-        with Session.open(made) as session:
-            given = session.transcript.reading.inherited_entries
-            assert all(role is None for role in session.index.roles[given:])
+@pytest.mark.parametrize(
+    "agent", ["claude", "codex", "pi", "omp", "zot", "piglet", "operator", "qwen", "copilot"]
+)
+def test_statistics_count_what_was_handed_over_once(data, world, talk, agents, agent):
+    before = data("stats", "--all")["total"]
+
+    made = data("resume", talk, "--in", agent)["handed_over"]["path"]
+
+    assert data("stats", "--all")["total"] == before
+    with Session.open(made) as session:
+        given = session.transcript.reading.inherited_entries
+        assert all(role is None for role in session.index.roles[given:])
+
+
+def test_statistics_count_a_conversation_that_came_back_once(data, world, talk, agents):
+    before = data("stats", "--all")["total"]
+    there = data("resume", talk, "--in", "codex")["handed_over"]["path"]
+
+    data("resume", there, "--in", "pi")
+
+    assert data("stats", "--all")["total"] == before
 
 
 @pytest.mark.parametrize(

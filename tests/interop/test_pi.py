@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from branchline import Session, SessionLibrary
 from branchline.entries import SIDE_TYPES, message_fields, message_text
 from branchline.library import SessionRow
 from branchline.stores import FilesStore
+from interop import model_server
 from interop.peers import Peer
 from interop.scenarios import NEWER, SCENARIOS, Scenario, assistant, everything
 
@@ -346,3 +348,51 @@ def test_blanks_at_the_ends_of_a_title_are_those_of_pi(pi: Peer, tmp_path: Path,
         assert session.title == made["name"]
         session.set_title(title)
         assert session.title == made["name"]
+
+
+@pytest.mark.parametrize("program", ["branchline", "claude-code", "codex", "qwen", "zot"])
+def test_pi_itself_goes_on_with_a_session_that_was_handed_to_it(
+    newest_pi: Peer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+):
+    """The whole program, which needs more of a file than the part of it that reads sessions."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    agent, project = tmp_path / ".pi" / "agent", tmp_path / "project"
+    agent.mkdir(parents=True)
+    project.mkdir()
+    with Session.in_memory(str(project), id="source") as source:
+        source.append_message("What is a monad?")
+        source.append_message({"role": "assistant", "content": [{"type": "text", "text": "A monoid."}]})
+        made = source.convert(to=program, output=tmp_path / "there.jsonl").files[0]
+    with Session.open(made.path) as there:
+        back = there.convert(to="pi", install=True, cwd=project).files[0]
+
+    with model_server.model_server() as server:
+        model = {"id": "fake", "name": "fake", "input": ["text"], "contextWindow": 100000, "maxTokens": 1000}
+        model |= {
+            "reasoning": False,
+            "cost": dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0),
+        }
+        provider = {
+            "baseUrl": f"{server.url}/v1",
+            "apiKey": "x",
+            "api": "openai-completions",
+            "models": [model],
+        }
+        (agent / "models.json").write_text(json.dumps({"providers": {"fake": provider}}))
+        arguments = ("--provider", "fake", "--model", "fake", "--session", back.path)
+        done = subprocess.run(
+            [newest_pi.node, newest_pi.module.with_name("cli.js"), *arguments, "-p", "And now?"],
+            cwd=project,
+            env={**newest_pi.environment(), "PI_CODING_AGENT_DIR": str(agent)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    assert (done.returncode, done.stdout.strip()) == (0, model_server.ANSWER), done.stderr
+    with Session.open(back.path) as found:
+        messages = [item.message for item in found.context().messages]
+    said = [message_text(message) for message in messages if message.role in ("user", "assistant")]
+    assert said == ["What is a monad?", "A monoid.", "And now?", model_server.ANSWER]

@@ -350,7 +350,6 @@ class Catalog:
         run, many = self.connection.execute, self.connection.executemany
         first = self._meta("next_doc") or 1
         documents = text.documents
-        self._count_no_more([one.mark for one in documents if one.state == -2])
         counted = self._counted(documents)
         many(
             "INSERT INTO doc VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -399,6 +398,7 @@ class Catalog:
             ],
         )
         self._set_meta("next_doc", first + len(documents))
+        self._pass_on(file)
         run("DELETE FROM label WHERE file = ?", (file,))
         many(
             "INSERT INTO label VALUES (?, ?, ?)",
@@ -418,7 +418,7 @@ class Catalog:
         known: set[int] = set()
         for start in range(0, len(marks), _MANY):
             some = marks[start : start + _MANY]
-            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted IN (1, -2)"
+            query = f"SELECT mark FROM doc WHERE mark IN ({','.join('?' * len(some))}) AND counted = 1"
             known.update(mark for (mark,) in self.connection.execute(query, some))
         counted = []
         for one in documents:
@@ -426,16 +426,27 @@ class Catalog:
             known.add(one.mark)
         return counted
 
-    def _count_no_more(self, marks: list[int]) -> None:
-        """Let documents not count whose originals have other ids, as those of a converted session do."""
-        for start in range(0, len(marks), _MANY):
-            some = marks[start : start + _MANY]
-            chosen = f"mark IN ({','.join('?' * len(some))}) AND counted = 1"
-            copies = self.connection.execute(f"SELECT id, file FROM doc WHERE {chosen}", some).fetchall()
-            for doc, file in copies:
-                self.connection.execute("UPDATE doc SET counted = 0 WHERE id = ?", (doc,))
-                self.connection.execute("UPDATE usage SET counted = 0 WHERE doc = ?", (doc,))
-                self.connection.execute("UPDATE file SET rolled = 0 WHERE id = ?", (file,))
+    def _pass_on(self, file: int) -> None:
+        """Let copies of entries that count in another session, under other ids, not count either.
+
+        A session that went from pi to Codex and back has the ids of Codex for entries that pi counts.
+        """
+        run = self.connection.execute
+        copies = [
+            copy
+            for (copy,) in run(
+                "SELECT doc.id FROM doc JOIN file ON file.id = doc.file"
+                " WHERE (doc.file = ?1"
+                " OR doc.mark IN (SELECT mark FROM doc WHERE file = ?1 AND counted = -2))"
+                " AND doc.counted IN (0, 1) AND file.parent IS NOT NULL AND doc.ms < file.created_ms"
+                " AND EXISTS (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = -2)",
+                (file,),
+            )
+        ]
+        for copy in copies:
+            run("UPDATE doc SET counted = -2 WHERE id = ?", (copy,))
+            run("UPDATE usage SET counted = 0 WHERE doc = ?", (copy,))
+            run("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM doc WHERE id = ?)", (copy,))
 
     def _set_paths(self, file: int, text: TextUpdate) -> None:
         """Update which of the earlier documents are on the active path."""

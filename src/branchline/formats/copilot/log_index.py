@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from branchline.formats.log_index import LinkedLogIndex
+from branchline.formats.log_index import LinkedLogIndex, first_after_fork
 
 __all__ = ["CopilotLogIndex"]
 
@@ -14,3 +14,14 @@ class CopilotLogIndex(LinkedLogIndex):
         super().__init__("copilot")
         self.assets: dict[str, int] = {}
         """The position of the event with each asset."""
+
+    @property
+    def counted_elsewhere(self) -> int:
+        return self.inherited_entries
+
+    @property
+    def inherited_entries(self) -> int:
+        """The number of entries that are older than the conversion, with the record of it."""
+        if self.header is None or self.header.parent_session is None:
+            return 0
+        return 1 + first_after_fork(self.header.timestamp, self.tree.times[1:])

@@ -17,7 +17,7 @@ import msgspec
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_lines import EntryLines, instant, joined_lines, one_line
 from branchline.formats.common.tables import text_of
-from branchline.formats.json_values import iso_time
+from branchline.formats.json_values import dict_of, iso_time
 from branchline.formats.opencode.lineage import COPIES, origins_of
 from branchline.formats.opencode.log_index import NAME, ORIGIN
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
@@ -125,8 +125,8 @@ def header_of(row: tuple[Any, ...]) -> Header:
     session_id, starter, directory, _, version, _, created, _, metadata, *_ = row
     told: dict[str, Any] = {"version": text_of(version)} if version else {}
     parent = text_of(starter)
-    if not parent and metadata and (parent := _origin(metadata)):
-        told["converted"] = True
+    if not parent and metadata and (origin := _origin(metadata)):
+        parent, told["converted"] = text_of(origin.get("from")), text_of(origin.get("at"))
     return Header(
         id=text_of(session_id),
         version=3,
@@ -137,11 +137,9 @@ def header_of(row: tuple[Any, ...]) -> Header:
     )
 
 
-def _origin(metadata: object) -> str:
-    """The session that branchline converted, which opencode's import keeps in the metadata."""
-    origin = (json_codec.loads_object(one_line(metadata)) or {}).get(ORIGIN)
-    parent = origin.get("from") if isinstance(origin, dict) else None
-    return parent if isinstance(parent, str) else ""
+def _origin(metadata: object) -> dict[str, Any]:
+    """What branchline says about a session that it converted; opencode's import keeps it in the metadata."""
+    return dict_of((json_codec.loads_object(one_line(metadata)) or {}).get(ORIGIN))
 
 
 def end_line(row: tuple[Any, ...]) -> bytes:

@@ -337,7 +337,7 @@ class _Builder:
             "time": {"created": self._begun, "updated": self._time},
         }
         if header.parent_session is not None:  # not parentID, which makes a sub-agent
-            info["metadata"] = {ORIGIN: {"from": header.parent_session}}
+            info["metadata"] = {ORIGIN: {"from": header.parent_session, "at": header.timestamp}}
         return {"info": info, "messages": self._messages}
 
 

@@ -29,6 +29,6 @@ class OpencodeHome(FormatHome):
     def subagent_of(self, path: str, header: Header | None) -> str | None:
         """Return the parent of a sub-agent; forks name none, and a converted session names its origin."""
         del path
-        if header is None or (header.metadata or {}).get("converted"):
+        if header is None or "converted" in (header.metadata or {}):
             return None
         return header.parent_session

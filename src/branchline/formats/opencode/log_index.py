@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from branchline.formats.common.derived_format import DerivedLogIndex
+from branchline.formats.log_index import first_after_fork
 
 __all__ = ["NAME", "ORIGIN", "OpencodeLogIndex"]
 
@@ -20,6 +21,16 @@ class OpencodeLogIndex(DerivedLogIndex):
         """The entry of a message with another id."""
         self.kept_from: dict[int, str] = {}
         """For compactions, the first message that is kept."""
+
+    @property
+    def counted_elsewhere(self) -> int:
+        return self.inherited_entries
+
+    @property
+    def inherited_entries(self) -> int:
+        """The number of entries that are older than the conversion; forks of opencode name no parent."""
+        told = (self.header and self.header.metadata) or {}
+        return first_after_fork(told["converted"], self.tree.times) if "converted" in told else 0
 
     def entry_named(self, name: str) -> str | None:
         """The entry that a message or part became first; None if it became none."""

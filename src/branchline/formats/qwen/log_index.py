@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from branchline.formats.log_index import LinkedLogIndex
+from branchline.formats.log_index import LinkedLogIndex, first_after_fork
 
 __all__ = ["ORIGIN", "QwenLogIndex", "agent_of"]
 
@@ -26,8 +26,15 @@ class QwenLogIndex(LinkedLogIndex):
         """The session that this one was converted from."""
 
     @property
+    def counted_elsewhere(self) -> int:
+        return 0 if self.origin is None else self.inherited_entries
+
+    @property
     def inherited_entries(self) -> int:
-        return self.copied
+        if self.origin is None or self.header is None:
+            return self.copied
+        # The record of the conversion is the first.
+        return max(self.copied, 1 + first_after_fork(self.header.timestamp, self.tree.times[1:]))
 
 
 def agent_of(path: str) -> tuple[str, str] | None:

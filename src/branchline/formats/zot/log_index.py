@@ -101,6 +101,10 @@ class ZotLogIndex(LogIndex):
         return before >= self.fork_point or utc_time(message.time) > self.started > ""
 
     @property
+    def counted_elsewhere(self) -> int:
+        return self.inherited_entries
+
+    @property
     def inherited_entries(self) -> int:
         """The number of entries copied by the fork: everything before its first new message."""
         if self.header is None or self.header.parent_session is None:
