@@ -544,6 +544,18 @@ def test_hidden_context_stays_hidden_in_opencode(tmp_path):
         assert (hidden.display, message_text(custom_content(hidden))) == (False, "Be short")
 
 
+def test_a_session_without_a_title_has_its_first_prompt_as_title_in_opencode(tmp_path):
+    """opencode shows titles only, and names no session that has an answer already."""
+    session = Session.in_memory(tmp_path)
+    session.append_custom_message("reminder", "Be short", display=False)
+    session.append_message(UserMessage(content="Count\nthe lines " + "x" * 200))
+
+    (made,) = convert(session, ConvertRequest(to="opencode", output=str(tmp_path / "a.json"))).files
+
+    title = json.loads(Path(made.path).read_bytes())["info"]["title"]
+    assert title == "Count the lines " + "x" * 83 + "…"
+
+
 def test_calls_for_opencode_have_ids_and_names_that_apis_accept(tmp_path):
     """opencode sends both as they are, and APIs refuse a request with an empty id or one that was used before."""
     session = Session.in_memory(tmp_path)

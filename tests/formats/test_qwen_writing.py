@@ -37,3 +37,19 @@ def test_the_image_of_a_result_is_part_of_it():
         image = {"mimeType": "image/png", "data": IMAGE["data"]}
         assert parts[0][0]["functionResponse"]["parts"] == [{"inlineData": image}]
         assert said(written(made.data, QWEN), target=QWEN) == said(session.transcript, target=QWEN)
+
+
+def test_a_session_has_no_records_that_qwen_code_shows_beside_the_conversation():
+    """It says of a rewind that the conversation was rewound, wherever it is."""
+    with Session.in_memory("/home/u/project", id="source") as session:
+        first = session.append_message("one")
+        session.append_message("two")
+        session.branch(first)
+
+        made = convert(session.transcript, QWEN, HEADER)
+
+    records = [json.loads(line) for line in made.data.splitlines()]
+    assert [record["subtype"] for record in records if record["type"] == "system"] == ["branchline"] * 2
+    assert records[-1]["parentUuid"] == records[-1]["systemPayload"]["leaf"] == records[1]["uuid"]
+    back = written(made.data, QWEN)
+    assert back.tree.keys[back.tree.nearest_conversation_entry(back.reading.leaf)] == records[1]["uuid"]

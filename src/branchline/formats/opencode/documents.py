@@ -40,6 +40,7 @@ VERSION = "1.18.33"
 _FINISHES = {"stop": "stop", "toolUse": "tool-calls", "length": "length"}
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM = 14
+_LONGEST_TITLE = 100
 _TIME_BITS = 48
 
 
@@ -332,13 +333,25 @@ class _Builder:
             "slug": header.id.removeprefix("ses_").lower(),
             "projectID": "global",
             "directory": header.cwd,
-            "title": self._title or "New session",
+            "title": self._title or self._first_words() or "New session",
             "version": VERSION,
             "time": {"created": self._begun, "updated": self._time},
         }
         if header.parent_session is not None:  # not parentID, which makes a sub-agent
             info["metadata"] = {ORIGIN: {"from": header.parent_session, "at": header.timestamp}}
         return {"info": info, "messages": self._messages}
+
+    def _first_words(self) -> str:
+        """The beginning of the first prompt: opencode names sessions only when it answers their first one."""
+        texts = (
+            " ".join(part["text"].split())
+            for message in self._messages
+            if message["info"]["role"] == "user"
+            for part in message["parts"]
+            if part["type"] == "text" and not part.get("synthetic")
+        )
+        words = next(filter(None, texts), "")
+        return words if len(words) <= _LONGEST_TITLE else f"{words[: _LONGEST_TITLE - 1]}…"
 
 
 def _text(value: object) -> str:

@@ -9,7 +9,7 @@ from branchline.formats.log_index import LinkedLogIndex, first_after_fork
 __all__ = ["ORIGIN", "QwenLogIndex", "agent_of"]
 
 ORIGIN = "branchline"
-"""The subtype of the first record in a file that branchline wrote."""
+"""The subtype of records that branchline adds: the first of a file, and one that marks the leaf."""
 
 _AGENT_FILE = re.compile(r"[/\\]subagents[/\\]([^/\\]+)[/\\](agent-[^/\\]+)\.jsonl$")
 

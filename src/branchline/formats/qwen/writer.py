@@ -117,7 +117,8 @@ class QwenWriter(LinkedWriter[QwenLogIndex]):
         self._record(placed, "system", subtype="custom_title", systemPayload=payload)
 
     def write_position(self, placed: Placed) -> None:
-        self._record(placed, "system", subtype="rewind", systemPayload={"truncatedCount": 0})
+        # Not a rewind: Qwen Code would show it.
+        self._record(placed, "system", subtype=ORIGIN, systemPayload={"leaf": placed.parent})
 
     def _record(self, placed: Placed, kind: str, **fields: Any) -> None:
         self.line(
