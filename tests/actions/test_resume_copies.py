@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -50,6 +51,20 @@ def test_the_command_is_shown_with_a_warning(gemini):
     assert "gemini --resume 9e313111-3333-4a6b-9c3d-000000000003" in result.stdout
     assert "warning: Gemini CLI deletes a session that was resumed" in result.stderr
     assert "`branchline archive 9e313111-3333-4a6b-9c3d-000000000003` keeps a copy" in result.stderr
+    assert gemini.exists()
+
+
+def test_every_command_to_type_copies_the_session_first(gemini):
+    rows = json.loads(CliRunner().invoke(cli, ["ls", "--all", "--json"]).stdout)["sessions"]
+    without_terminal = CliRunner().invoke(cli, ["resume", str(gemini), "--cwd", str(gemini.parent)])
+
+    wanted = f"branchline resume {gemini}"
+    assert {row["path"]: row["resume_command"] for row in rows}[
+        str(gemini)
+    ] == f"cd /home/dev/acme && {wanted}"
+    assert not any("gemini --resume" in str(row["resume_command"]) for row in rows)
+    assert without_terminal.stdout.strip() == f"cd {gemini.parent} && {wanted}"
+    assert "warning: Gemini CLI deletes" in without_terminal.stderr
     assert gemini.exists()
 
 

@@ -22,7 +22,7 @@ from branchline.entries import (
 
 __all__ = ["Turn", "counts_of", "expected_turns", "keys_of", "turns_of"]
 
-_LETTERS = {"user": "u", "assistant": "a", "toolResult": "t"}
+_LETTERS = {"user": "u", "assistant": "a", "toolResult": "t", "bashExecution": "s"}
 _SHOWN = 60
 _COUNTED = ("answers", "compactions", "failedTools", "prompts", "thinking", "toolCalls", "toolResults")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from branchline import Session
-from branchline.entries import Image, message_text
+from branchline.entries import BashExecution, Image, message_text
 
 IMAGE = "iVBORw0KGgo="
 
@@ -90,6 +90,37 @@ def test_the_images_of_a_result_are_in_it_or_in_an_event_of_their_own(tmp_path):
 
     assert message_text(result) == "seen"
     assert result.content[1:] == (Image(data=IMAGE, mime_type="image/png"),) * 2
+
+
+def test_an_image_that_a_prompt_names_as_a_file_is_in_an_event_before_it(tmp_path):
+    asset = {"mimeType": "image/png", "assetId": "sha256:1"}
+    files = [{"type": "file", "path": "/p/a.txt"}, {"type": "file", "path": "/p/dot.png", **asset}]
+    path = copilot_session(
+        tmp_path,
+        ("session.binary_asset", {"type": "image", **asset, "data": IMAGE}),
+        ("user.message", {"content": "Look at @a.txt and @dot.png", "attachments": files}),
+    )
+
+    with Session.open(path) as session:
+        prompt = session.entry(session.leaf).message
+
+    assert prompt.content[1:] == (Image(data=IMAGE, mime_type="image/png"),)
+
+
+def test_a_shell_command_of_the_user_is_no_tool_result(tmp_path):
+    call = {"toolCallId": "c", "toolName": "local_shell", "arguments": {"command": "ls"}}
+    done = {"toolCallId": "c", "isUserRequested": True, "success": True, "shellExecution": {"exitCode": 0}}
+    path = copilot_session(
+        tmp_path,
+        ("tool.user_requested", call),
+        ("tool.execution_complete", {**done, "result": {"content": "a.txt"}}),
+    )
+
+    with Session.open(path) as session:
+        command = session.entry(session.leaf).message
+
+    assert isinstance(command, BashExecution)
+    assert (command.command, command.output, command.exit_code) == ("ls", "a.txt", 0)
 
 
 def test_events_of_a_sub_agent_name_the_call_that_started_it_if_not_the_agent(tmp_path):

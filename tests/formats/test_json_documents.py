@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from branchline import Session
+from branchline.actions.inspect import report
 from branchline.errors import NotASession
 from branchline.formats.common import json_documents
 from branchline.formats.common.json_documents import BytesContent, item_lines
@@ -131,6 +132,18 @@ def test_damaged_messages_of_cline_are_named_whichever_file_is_opened(tmp_path) 
     for path in (manifest, messages):
         with pytest.raises(NotASession, match=r"abcde\.messages\.json is not finished or damaged"):
             Session.open(path)
+
+
+def test_a_fork_of_cline_names_its_original_and_knows_its_cost(tmp_path) -> None:
+    manifest, _ = _cline_session(tmp_path)
+    facts = json.loads(manifest.read_text())
+    facts["metadata"] |= {"fork": {"forkedFromSessionId": "1794778104000_first"}, "totalCost": 0.25}
+    manifest.write_text(json.dumps(facts))
+
+    session = Session.open(manifest)
+
+    assert session.parent_session == "1794778104000_first"
+    assert report(session)["usage"]["cost"] == 0.25
 
 
 def _cline_session(tmp_path: Path) -> tuple[Path, Path]:

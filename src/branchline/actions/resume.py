@@ -56,8 +56,15 @@ class ResumePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shell_command(self) -> str:
-        """The command as you would type it, the directory included."""
+        """The command that continues the session, the directory included."""
         return command_line(self.command, self.cwd)
+
+    @property
+    def safe_command(self) -> str:
+        """The command to type: if the program may delete the session, ours, which copies it first."""
+        if self.keeps is None:
+            return self.shell_command
+        return command_line(("branchline", "resume", self.keeps), self.cwd)
 
 
 def plan_resume(
@@ -83,7 +90,7 @@ def plan_resume(
     if known is not None and installed(known.argv[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
         if known.deletes is not None:
-            keeps = path
+            keeps = None if path is None else session_argument(path, id)
             note = f"warning: {known.deletes}; branchline keeps a copy before it starts {known.argv[0]}"
     else:
         ours = agent not in RESUME_COMMANDS and not here
@@ -112,7 +119,7 @@ def resume_command_of(row: SessionRow) -> str | None:
     if row.problem is not None or not agent:
         return None
     try:
-        return plan_resume(agent, path=row.path, id=row.id, cwd=row.cwd, installed=_installed).shell_command
+        return plan_resume(agent, path=row.path, id=row.id, cwd=row.cwd, installed=_installed).safe_command
     except (InvalidId, NotSupported):
         return None
 

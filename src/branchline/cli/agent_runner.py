@@ -23,7 +23,7 @@ def has_terminal() -> bool:
 def run_agent(out: Output, going: ResumePlan) -> None:
     """Show the command and run it; without a terminal, only show it."""
     if not has_terminal():
-        out.line(going.shell_command)
+        out.line(going.safe_command)
         if going.keeps is not None and going.note is not None:
             remark(going.note)
         remark(f"{going.program} needs a terminal; run this command in one to continue the session")

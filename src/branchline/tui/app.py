@@ -258,10 +258,10 @@ class BranchlineApp(App[int]):
                 self._give_back()
                 code = continue_session(going, cwd)
         except SuspendNotSupported:
-            self.tell(f"this terminal cannot run another program; the command is: {going.shell_command}")
+            self.tell(f"this terminal cannot run another program; the command is: {going.safe_command}")
             return
         if code is None:
-            self.tell(f"{going.program} could not be started: {going.shell_command}")
+            self.tell(f"{going.program} could not be started: {going.safe_command}")
         elif code:
             self.tell(f"{going.program} ended with code {code}")
         self.refresh(layout=True)

@@ -81,7 +81,10 @@ def _session_lines(
         {
             "cline": "session",
             "id": f"{session}__{agent}" if agent else session,
-            "parent": session if agent else None,
+            "parent": session
+            if agent
+            else text_of(dict_of(facts.get("fork")).get("forkedFromSessionId")) or None,
+            "agent": agent or None,
             "cwd": text_of(about.get("cwd")) or text_of(about.get("workspace_root")),
             "time": None if agent else about.get("started_at"),
             "title": None if agent else facts.get("title"),

@@ -30,7 +30,7 @@ class ClineHome(FormatHome):
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         own = environment.get("CLINE_SESSION_DATA_DIR")
-        if own is None and (data := environment.get("CLINE_DATA_DIR")):
+        if not own and (data := environment.get("CLINE_DATA_DIR")):
             own = posixpath.join(data, "sessions")
         base = environment.get("CLINE_DIR") or posixpath.join(home, ".cline")
         storages = [posixpath.join(home, editor) for editor in EDITORS]

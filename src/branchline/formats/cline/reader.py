@@ -119,9 +119,7 @@ class ClineReader(ChainReader[Row]):
         reading, head = self.reading, self._head
         reading.title = typed_words((head.title or "").strip()) or self._prompt or None
         reading.last_message_time = self._spoken or None
-        reading.knows_cost = (
-            head.cline == "task" or head.parent is None
-        )  # the manifest has it, a sub-agent's file does not
+        reading.knows_cost = not head.agent  # a sub-agent's file does not have it, the manifest does
         if reading.read_only is None:
             reading.read_only = READ_ONLY
         if not reading.lines:

@@ -31,6 +31,7 @@ class Row(msgspec.Struct, gc=False):
     cline: str = ""
     id: str | None = None
     parent: str | None = None
+    agent: str | None = None
     cwd: str = ""
     time: str | int | float | None = None
     title: str | None = None

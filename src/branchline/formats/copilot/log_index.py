@@ -8,12 +8,14 @@ __all__ = ["CopilotLogIndex"]
 
 
 class CopilotLogIndex(LinkedLogIndex):
-    """Index that also locates images, which other events refer to."""
+    """Index that also locates images and shell commands, which other events refer to."""
 
     def __init__(self) -> None:
         super().__init__("copilot")
         self.assets: dict[str, int] = {}
         """The position of the event with each asset."""
+        self.commands: dict[str, int] = {}
+        """The position of the event with each shell command of the user, by the id of the call."""
 
     @property
     def counted_elsewhere(self) -> int:

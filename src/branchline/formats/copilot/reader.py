@@ -60,6 +60,8 @@ class CopilotReader(LinkedReader[Row]):
                 kind, role = _DATA
         elif role == "assistant":
             quiet = not data.content or data.content.isspace()
+        elif data.is_user_requested and role == "toolResult":
+            role = "bashExecution"
         elif (role == "user" and (data.source or "").startswith("agent-")) or (
             kind == "compaction" and data.success is False
         ):
@@ -79,6 +81,8 @@ class CopilotReader(LinkedReader[Row]):
                 names[one.tool_call_id] = one.name
         elif data.tool_name and data.tool_call_id:
             self.reading.tool_names.setdefault(data.tool_call_id, data.tool_name)
+        if row.type == "tool.user_requested" and data.tool_call_id:
+            self.reading.commands[data.tool_call_id] = position
         if data.asset_id:
             self.reading.assets.setdefault(data.asset_id, position)
         if role == "user" and not self._prompt:

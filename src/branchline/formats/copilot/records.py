@@ -7,6 +7,7 @@ from typing import Any
 
 from branchline.context import milliseconds
 from branchline.entries import (
+    BashExecution,
     Block,
     Compaction,
     Custom,
@@ -86,6 +87,8 @@ def _message(data: dict[str, Any], reading: CopilotLogIndex, position: int, time
             return UserMessage(content=_prompt(data, reading), timestamp=time)
         case "toolResult":
             return _result(data, reading, time)
+        case "bashExecution":
+            return _command(data, reading, time)
         case _:
             return completed_answer(
                 tuple(_answer(data)),
@@ -103,14 +106,22 @@ def _prompt(data: dict[str, Any], reading: CopilotLogIndex) -> tuple[Block, ...]
 def _images(items: Any, reading: CopilotLogIndex) -> Iterator[Image]:
     """Yield images that a list holds, or that it names as assets."""
     for one in map(dict_of, list_of(items)):
-        if one.get("type") not in ("blob", "image"):
+        media = text_of(one.get("mimeType"))
+        if one.get("type") not in ("blob", "image") and not media.startswith("image/"):
             continue
         data = one.get("data")
-        if data is None and (position := reading.assets.get(text_of(one.get("assetId")))) is not None:
-            line = json_codec.bounded(reading.read(*reading.span(position)))
-            data = dict_of((json_codec.loads_object(line) or {}).get("data")).get("data")
+        if data is None:
+            data = _data_at(reading.assets.get(text_of(one.get("assetId"))), reading).get("data")
         if isinstance(data, str):
-            yield Image(data=data, mime_type=text_of(one.get("mimeType")))
+            yield Image(data=data, mime_type=media)
+
+
+def _data_at(position: int | None, reading: CopilotLogIndex) -> dict[str, Any]:
+    """Return the data of another event."""
+    if position is None:
+        return {}
+    line = json_codec.bounded(reading.read(*reading.span(position)))
+    return dict_of((json_codec.loads_object(line) or {}).get("data"))
 
 
 def _answer(data: dict[str, Any]) -> list[Block]:
@@ -133,16 +144,31 @@ def _answer(data: dict[str, Any]) -> list[Block]:
     return blocks
 
 
+def _command(data: dict[str, Any], reading: CopilotLogIndex, time: int | None) -> BashExecution:
+    """Return a shell command that the user ran; an earlier event has its text."""
+    asked = _data_at(reading.commands.get(text_of(data.get("toolCallId"))), reading)
+    code = dict_of(data.get("shellExecution")).get("exitCode")
+    return BashExecution(
+        command=text_of(dict_of(asked.get("arguments")).get("command")),
+        output=_output(data),
+        exit_code=code if type(code) is int else None,
+        timestamp=time,
+    )
+
+
+def _output(data: dict[str, Any]) -> str:
+    content, error = dict_of(data.get("result")).get("content"), dict_of(data.get("error"))
+    if isinstance(content, str):
+        return content
+    return text_or_json(error.get("message", data.get("error")) if content is None else content)
+
+
 def _result(data: dict[str, Any], reading: CopilotLogIndex, time: int | None) -> ToolResult:
-    result, error = dict_of(data.get("result")), dict_of(data.get("error"))
-    content = result.get("content")
-    if not isinstance(content, str):
-        content = text_or_json(error.get("message", data.get("error")) if content is None else content)
-    call = text_of(data.get("toolCallId"))
+    call, result = text_of(data.get("toolCallId")), dict_of(data.get("result"))
     return ToolResult(
         tool_call_id=call,
         tool_name=reading.tool_names.get(call, ""),
-        content=(Text(text=content), *_images(result.get("binaryResultsForLlm"), reading)),
+        content=(Text(text=_output(data)), *_images(result.get("binaryResultsForLlm"), reading)),
         is_error=data.get("success") is False,
         timestamp=time,
     )

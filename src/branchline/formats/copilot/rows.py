@@ -35,6 +35,7 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     tool_name: str | None = None
     parent_tool_call_id: str | None = None
     asset_id: str | None = None
+    is_user_requested: bool = False
     tool_requests: tuple[_ToolRequest, ...] | None = None
 
 

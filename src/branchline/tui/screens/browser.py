@@ -438,7 +438,7 @@ class BrowserScreen(SessionListScreen):
 
     def action_copy(self) -> None:
         if self.row is not None and (going := self._plan(self.row, tell=True)) is not None:
-            self.copy(going.shell_command, "command")
+            self.copy(going.safe_command, "command")
 
     def _go_on_here(self, row: SessionRow, *, asked: bool = False) -> None:
         """Continue a fork in branchline chat after a question."""
