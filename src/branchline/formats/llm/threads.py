@@ -41,8 +41,8 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 
 _Turn = tuple[Any, ...]
-"""One model call: its row, the message that it ended with, model and tokens as JSON, details of them, time, and
-whether the model answered nothing, so that the call ended with the prompt.
+"""One model call: its row, the message that it ended with, model and tokens as JSON, details of them, time,
+and whether the model answered nothing, so that the call ended with the prompt.
 
 A plain tuple, because there is one for each answer.
 """
