@@ -277,6 +277,22 @@ def test_a_turn_that_repeats_an_answer_is_a_usage_record_of_that_answer(tmp_path
     assert session.usage().all.total.input == 30
 
 
+@pytest.mark.parametrize("last", ["m2", "m3"])
+def test_a_call_that_the_model_did_not_answer_is_a_usage_record_of_the_prompt(tmp_path, last):
+    rows: list[Message] = [("m0", None, "a"), ("m1", "m0", "b"), ("m2", "m1", "c"), ("m3", "m2", "d")]
+    turns = {"u1": "m1", "u2": "m2"} | ({"u3": "m3"} if last == "m3" else {})
+    path = tmp_path / "any.db"
+    address = database(path, rows, last, **turns)
+    changed(path, "ALTER TABLE turns ADD COLUMN parent_message_hash TEXT")
+    changed(path, "UPDATE turns SET parent_message_hash = iif(id = 'u2', 'm2', 'm0')")
+
+    session = Session.open(address)
+
+    assert session.path() == ["m0", "m1", "m2", "m3"][: len(turns) + 1]
+    assert session.entry("u2/usage").parent == "m2"
+    assert session.usage().all.total.input == 10 * len(turns)
+
+
 @pytest.mark.parametrize("kind", DATABASES)
 def test_the_table_by_which_a_format_is_chosen_is_one_that_its_databases_have(kind, tmp_path):
     DATABASES[kind](tmp_path / "any.db")

@@ -28,7 +28,7 @@ SELECT rowid, tip_message_hash, json_object(
     'model', ifnull(CAST({model} AS TEXT), ''),
     'given', CAST(input_tokens AS INTEGER),
     'made', CAST(output_tokens AS INTEGER)
-), token_details, datetime_utc
+), token_details, datetime_utc, {is_silent}
 FROM turns WHERE thread_id = ? ORDER BY id
 """  # SQLite encodes short values faster than Python
 
@@ -41,7 +41,8 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 
 _Turn = tuple[Any, ...]
-"""One model call: its row, the message that it ended with, model and tokens as JSON, details of them, time.
+"""One model call: its row, the message that it ended with, model and tokens as JSON, details of them, time,
+and whether the model answered nothing, so that the call ended with the prompt.
 
 A plain tuple, because there is one for each answer.
 """
@@ -54,7 +55,7 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     raw_id, name, tip, forked_from, created = thread
     thread_id = text_of(raw_id)
     turns = list(_turns(query, thread_id))
-    times = [text_of(turn[-1]) for turn in turns]
+    times = [text_of(turn[4]) for turn in turns]
     begun = iso_time(earliest_time(times) or milliseconds(text_of(created)))
     end = iso_time(latest_time(times)) or begun
     header = Header(id=thread_id, version=3, timestamp=begun, parent_session=text_of(forked_from) or None)
@@ -63,11 +64,12 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
     parts = PartLines(query, has_attachments=any(attachments))
     messages = _Messages(parts, MessageTree(query, [tip, *[turn[1] for turn in turns]]))
     calls = list(zip(turns, _json_texts(times), strict=True))
-    if not messages.add_turns(calls):
+    if any(turn[5] for turn in turns) or not messages.add_turns(calls):
         for turn, time in calls:
-            is_added = messages.add_path(turn[1], time, _last_head(turn, time))
-            if not is_added and (call := _usage(query, turn)) is not None:
-                yield from messages.lines()  # the model repeated an earlier answer
+            head = time + PARTS if turn[5] else _last_head(turn, time)
+            is_answered = messages.add_path(turn[1], time, head) and not turn[5]
+            if not is_answered and (call := _usage(query, turn)) is not None:
+                yield from messages.lines()  # the model repeated an earlier answer, or said nothing
                 yield _line("usage", {**call, "parent": messages.name_of(turn[1])})
     time = _encode(begun)
     messages.add_path(tip, time, time + PARTS)
@@ -85,7 +87,7 @@ def thread_lines(query: Query, thread: tuple[Any, ...], tables: Collection[str])
 
 def _last_head(turn: _Turn, time: bytes) -> bytes:
     """Return what the line of the last message of a turn has from the time on, up to the parts."""
-    _, _, told, details, _ = turn
+    _, _, told, details, *_ = turn
     if details:
         return b'%b,"turn":%b,"details":\t%b\t%b' % (time, told, json_value(details), PARTS)
     return b'%b,"turn":%b%b' % (time, told, PARTS)
@@ -93,7 +95,7 @@ def _last_head(turn: _Turn, time: bytes) -> bytes:
 
 def _usage(query: Query, turn: _Turn) -> dict[str, Any] | None:
     """Return the tokens of a turn that added no message, if they are known."""
-    row, _, told, details, time = turn
+    row, _, told, details, time, _ = turn
     call: TurnRow = decode_turn(told) or TurnRow()
     usage = usage_of(call.given, call.made, details)
     if usage is None:
@@ -107,10 +109,12 @@ def _line(kind: str, fields: dict[str, Any]) -> bytes:
 
 
 def _turns(query: Query, thread_id: str) -> Iterator[_Turn]:
+    known = columns(query, "turns")
     model = "model"
-    if "resolved_model" in columns(query, "turns"):
+    if "resolved_model" in known:
         model = "coalesce(nullif(CAST(resolved_model AS TEXT), ''), model)"
-    return query(_TURNS.format(model=model), thread_id)
+    is_silent = "parent_message_hash = tip_message_hash" if "parent_message_hash" in known else "NULL"
+    return query(_TURNS.format(model=model, is_silent=is_silent), thread_id)
 
 
 class _Messages:
