@@ -293,6 +293,45 @@ def test_a_call_that_the_model_did_not_answer_is_a_usage_record_of_the_prompt(tm
     assert session.usage().all.total.input == 10 * len(turns)
 
 
+def prompt_of(path: Path, session_id: str) -> tuple[str, list[bool]]:
+    """The text of the one prompt with attachments or fragments, and which of its other blocks are images."""
+    with Session.open(f"{path}#{session_id}") as session:
+        (prompt,) = (
+            entry.message
+            for entry in session.entries()
+            if isinstance(entry, MessageEntry)
+            and entry.message.role == "user"
+            and any(word in str(entry.message) for word in ("fragment", "image"))
+        )
+    return message_text(prompt, ""), [
+        isinstance(block, Image) for block in prompt.content if not isinstance(block, Text)
+    ]
+
+
+def test_a_log_does_not_expand_to_a_huge_session(tmp_path, monkeypatch):
+    """Once 3 MB of a log became 100 GB of text in memory: a fragment may be named any number of times."""
+    monkeypatch.setattr("branchline.formats.llm.stored_values._MOST_REPEATED", 3_000)
+    path, older = tmp_path / "logs.db", tmp_path / "older.db"
+    threads, conversations = DATABASES["llm"](path), DATABASES["llm, older"](older)
+    for one in (path, older):
+        changed(one, "UPDATE fragments SET content = ?", "fragment " * 100)
+    references = json.dumps({"text_ref": [{"fragment": 1}] * 50})
+    changed(path, "UPDATE parts SET payload = ? WHERE payload LIKE '%text_ref%'", references)
+    for _ in range(49):
+        changed(older, "INSERT INTO prompt_fragments VALUES ('r3', 1, 0)")
+        changed(older, "INSERT INTO prompt_attachments VALUES ('r3', 'picture', 0)")
+    changed(older, "UPDATE attachments SET content = zeroblob(1000)")
+    changed(older, "DELETE FROM prompt_fragments WHERE response_id = 'r1'")
+
+    text, blocks = prompt_of(path, threads)
+    older_text, older_blocks = prompt_of(older, conversations)
+
+    assert text == "fragment " * 500 + "[fragment 1 again]" * 45
+    assert blocks == [True]
+    assert (older_text.count("fragment "), older_text.count("again]")) == (500 + 44, 44)
+    assert older_blocks == [True, *[False] * 49]
+
+
 @pytest.mark.parametrize("kind", DATABASES)
 def test_the_table_by_which_a_format_is_chosen_is_one_that_its_databases_have(kind, tmp_path):
     DATABASES[kind](tmp_path / "any.db")

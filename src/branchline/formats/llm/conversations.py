@@ -10,7 +10,8 @@ from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_lines import EntryLines
 from branchline.formats.common.tables import columns, tables, text_of
 from branchline.formats.json_values import iso_time
-from branchline.formats.llm.values import attachment_block, usage_of
+from branchline.formats.llm.stored_values import StoredValues
+from branchline.formats.llm.values import usage_of
 from branchline.formats.protocol import Query
 
 __all__ = ["conversation_lines", "unlisted_usage"]
@@ -103,30 +104,39 @@ class _Parts:
     def __init__(self, query: Query) -> None:
         self._query = query
         self._tables = tables(query)
+        self._stored = StoredValues(query)
+        self._system: tuple[list[Any], str] = [], ""
 
     def _rows(self, table: str, statement: str, row: _Row) -> Iterator[tuple[Any, ...]]:
         return self._query(statement, text_of(row["id"])) if table in self._tables else iter(())
 
-    def _fragments(self, table: str, row: _Row) -> list[str]:
+    def _fragments(self, table: str, row: _Row) -> list[Any]:
         statement = f"""
-            SELECT fragments.content FROM {table} JOIN fragments ON fragments.id = {table}.fragment_id
+            SELECT fragments.id FROM {table} JOIN fragments ON fragments.id = {table}.fragment_id
             WHERE {table}.response_id = ? ORDER BY {table}."order"
         """  # noqa: S608
-        return [text_of(content) for (content,) in self._rows(table, statement, row)]
+        return [number for (number,) in self._rows(table, statement, row)]
+
+    def _joined(self, separator: str, fragments: list[Any], text: object) -> str:
+        return separator.join(filter(None, (*map(self._stored.fragment, fragments), text_of(text))))
 
     def system(self, row: _Row) -> str:
-        """Return the system prompt of a response."""
-        return "\n\n".join(filter(None, (*self._fragments("system_fragments", row), text_of(row["system"]))))
+        """Return the system prompt of a response, which is usually that of the one before."""
+        told = [*self._fragments("system_fragments", row), row["system"]]
+        if told != self._system[0]:
+            self._system = told, self._joined("\n\n", told[:-1], told[-1])
+        return self._system[1]
 
     def prompt(self, row: _Row) -> list[dict[str, Any]]:
         """Return the content of a prompt."""
-        text = "\n".join(filter(None, (*self._fragments("prompt_fragments", row), text_of(row["prompt"]))))
+        text = self._joined("\n", self._fragments("prompt_fragments", row), row["prompt"])
         statement = """
-            SELECT attachments.id, attachments.type, attachments.path, attachments.url, attachments.content
-            FROM prompt_attachments JOIN attachments ON attachments.id = prompt_attachments.attachment_id
+            SELECT attachments.id FROM prompt_attachments
+            JOIN attachments ON attachments.id = prompt_attachments.attachment_id
             WHERE prompt_attachments.response_id = ? ORDER BY prompt_attachments."order"
         """
-        attached = map(attachment_block, self._rows("prompt_attachments", statement, row))
+        names = self._rows("prompt_attachments", statement, row)
+        attached = [self._stored.attachment(text_of(name)) for (name,) in names]
         return [*([{"type": "text", "text": text}] if text else ()), *attached]
 
     def calls(self, row: _Row) -> list[dict[str, Any]]:

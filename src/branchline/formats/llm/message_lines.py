@@ -13,7 +13,7 @@ from branchline.entries import json_codec
 from branchline.formats.common.derived_lines import one_line
 from branchline.formats.common.tables import text_of
 from branchline.formats.llm.rows import TAB, PayloadRow, decode_payload, letter_of_part
-from branchline.formats.llm.values import attachment_block
+from branchline.formats.llm.stored_values import StoredValues
 from branchline.formats.protocol import Query
 
 __all__ = ["PARTS", "Head", "PartLines", "json_value"]
@@ -33,8 +33,6 @@ WHERE id BETWEEN (SELECT min(id) FROM parts WHERE message_hash = ?)
 ORDER BY id LIMIT ?
 """  # llm writes a message with all its parts: reading them in a row takes less than looking up each message
 _USUAL_PARTS = 16  # of a message, at most
-_ATTACHMENT = "SELECT id, type, path, url, content FROM attachments WHERE id = ?"
-_FRAGMENT = "SELECT content FROM fragments WHERE id = ?"
 _PLAIN = b"abcdefghijklmnopqrstuvwxyz_"
 _NEWLINE, _TAB = b"\n\t"  # a number is found in bytes without the exception that bytes cost
 _WITH_TEXT = frozenset({b"text", b"reasoning"})
@@ -54,6 +52,7 @@ class PartLines:
     def __init__(self, query: Query, *, has_attachments: bool) -> None:
         self._query = query
         self._has_attachments = has_attachments
+        self._stored = StoredValues(query)
 
     def lines(self, row: int, names: Sequence[Any], heads: Sequence[Head]) -> bytes:
         """Return the lines of messages in consecutive rows, of which the first is given."""
@@ -85,7 +84,7 @@ class PartLines:
             details: PayloadRow = decode_payload(value) or PayloadRow()
             if text is None and details.text_ref:
                 text = "".join(
-                    piece.literal if piece.literal is not None else self._fragment(piece.fragment)
+                    piece.literal if piece.literal is not None else self._stored.fragment(piece.fragment)
                     for piece in details.text_ref
                 )
             wanted = (
@@ -93,18 +92,12 @@ class PartLines:
                 if details.attachment is None
                 else (details.attachment, *details.attachments)
             )
-            attachments |= {one.id: self._attachment(one.id) for one in wanted}
+            attachments |= {one.id: self._stored.attachment(one.id) for one in wanted}
             has_text = bool(text and not text.isspace())
             shape += letter_of_part(kind, has_text=has_text)
             pieces.append(b"[%b,%b,\t%b\t]" % (_encode(kind), _encode(text), value))
         attached = b',"attachments":' + json_codec.dumps(attachments) if attachments else b""
         return b'%b%b],"shape":"%b"%b}\n' % (b"".join(head), b",".join(pieces), shape, attached)
-
-    def _fragment(self, number: int | None) -> str:
-        return next((text_of(content) for (content,) in self._query(_FRAGMENT, number)), "")
-
-    def _attachment(self, name: str) -> dict[str, Any]:
-        return attachment_block(next(self._query(_ATTACHMENT, name), (name, None, None, None, None)))
 
 
 def _joined(parts: Sequence[_Part], names: Sequence[object], heads: Sequence[Head]) -> bytes:
