@@ -12,7 +12,7 @@ import shlex
 import msgspec
 
 from branchline.actions.convert import TARGETS, ConvertedFile, ConvertRequest, convert, target_format
-from branchline.actions.resume import ResumePlan, agent_of, plan_resume, plan_session
+from branchline.actions.resume import ResumePlan, agent_of, owner_of, plan_resume, plan_session
 from branchline.errors import InvalidId, NotSupported
 from branchline.formats import agent_name
 from branchline.formats.resume_commands import RESUME_COMMANDS, directory_problem, session_argument
@@ -56,19 +56,25 @@ def destinations(agent: str) -> tuple[Destination, ...]:
 def hand_over(session: Session, to: str, *, cwd: str | os.PathLike[str] | None = None) -> Handover:
     """Convert a session for another agent and install it there.
 
-    ``cwd`` is the working directory of the new session (default: that of the old one). A session of
-    that agent is not converted. Raises what :func:`require_handover` raises, and whatever
+    ``cwd`` is the working directory of the new session (default: that of the old one). A session that
+    the agent has already is not converted. Raises what :func:`require_handover` raises, and whatever
     :func:`~branchline.actions.convert.convert` raises.
     """
     to = agent_name(to)
     directory = session.cwd if cwd is None else resolve_cwd(cwd)
-    if agent_of(session) == to:
+    if owner_of(session) == to or (agent_of(session) == to and not _needs_place(to)):
         return Handover(agent=to, plan=plan_session(session, cwd=directory or None))
     require_handover(session, to, cwd=directory)
     request = ConvertRequest(to=to, install=True, every_branch=False, cwd=directory)
     file = convert(session, request).files[0]
     plan = plan_resume(to, path=file.path, id=file.session, cwd=directory)
     return Handover(agent=to, plan=plan, file=file)
+
+
+def _needs_place(agent: str) -> bool:
+    """Return whether an agent opens only sessions that are where it looks for them."""
+    known = RESUME_COMMANDS.get(agent)
+    return agent in TARGETS and known is not None and known.takes != "path"
 
 
 def require_handover(session: Session, to: str, *, cwd: str) -> None:

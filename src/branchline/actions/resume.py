@@ -28,6 +28,7 @@ __all__ = [
     "agent_of",
     "continue_session",
     "keep_copy",
+    "owner_of",
     "plan_resume",
     "plan_session",
     "resume_command_of",
@@ -74,20 +75,23 @@ def plan_resume(
     id: str,  # noqa: A002
     cwd: str | None,
     here: bool = False,
+    is_in_place: bool = True,
     installed: Callable[[str], str | None] = find_program,
     is_directory: Callable[[str], bool] = os.path.isdir,
 ) -> ResumePlan:
     """Return the command that continues a session: in its agent if that is installed, else our own chat.
 
     Our chat continues its own sessions directly and other agents' sessions in a fork; ``here`` asks for a
-    fork in any case. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id or path
+    fork in any case. A session that is not ``is_in_place``, where its agent looks for sessions, is unknown to
+    an agent that is given an id, and continues in our chat too. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id or path
     cannot be part of a command.
     """
     known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
     missing: str | None = None
     keeps: str | None = None
-    if known is not None and installed(known.argv[0]) is not None:
+    is_known = is_in_place or (known is not None and known.takes == "path")
+    if known is not None and is_known and installed(known.argv[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
         if known.deletes is not None:
             keeps = None if path is None else session_argument(path, id)
@@ -95,7 +99,9 @@ def plan_resume(
     else:
         ours = agent not in RESUME_COMMANDS and not here
         command = ("branchline", "chat", "--resume" if ours else "--fork", session_argument(path, id))
-        if known is not None:
+        if known is not None and not is_known:
+            note = f"{agent} does not look for sessions there; continuing in a fork, in branchline chat"
+        elif known is not None:
             missing = known.argv[0]
             note = f"{missing} is not installed; continuing in a fork, in branchline chat"
     unusable = directory_problem(cwd) if cwd else None
@@ -137,17 +143,24 @@ def plan_session(
     With ``here``, our own chat continues a fork of it. Raises InvalidId or NotSupported if the session's id
     or path cannot be part of a command.
     """
+    owner = owner_of(session)
     return plan_resume(
-        agent_of(session),
+        owner or session.transcript.format.name,
         path=None if session.file is None else absolute_path(session.file),
         id=session.id,
         cwd=session.cwd if cwd is None else resolve_cwd(cwd),
         here=here,
+        is_in_place=owner is not None,
     )
 
 
 def agent_of(session: Session) -> str:
-    """Return the agent in whose folders a session's file is, else the one whose format it has.
+    """Return the agent in whose folders a session's file is, else the one whose format it has."""
+    return owner_of(session) or session.transcript.format.name
+
+
+def owner_of(session: Session) -> str | None:
+    """Return the agent in whose folders a session's file is; None for a file elsewhere.
 
     A native session in a database of ours belongs to no other agent, which could not open it there.
     """
@@ -158,7 +171,7 @@ def agent_of(session: Session) -> str:
     for place in SessionLibrary.everywhere().places:
         if path.startswith(os.path.realpath(place.root) + os.sep):
             return place.agent
-    return session.transcript.format.name
+    return None
 
 
 def continue_session(going: ResumePlan, cwd: str | None) -> int | None:

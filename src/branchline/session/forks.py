@@ -129,6 +129,10 @@ def plan(
         lines = writer.copy(transcript, header) if whole else writer.fork(transcript, leaf, header)
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
+    if place.to == "pi":
+        from branchline.conversion.entry_utils import count_answers  # noqa: PLC0415  few forks need it
+
+        lines = count_answers(lines)
     target = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
         writer=target,
