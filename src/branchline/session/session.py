@@ -21,6 +21,7 @@ from branchline.context.javascript import trim
 from branchline.entries import (
     ACTIVITY_ROLES,
     SIDE_TYPES,
+    Block,
     BranchSummary,
     Compaction,
     CompactionSummaryMessage,
@@ -811,7 +812,7 @@ def _content(value: Any) -> Content:
     """Return a text or blocks, which may be given as JSON objects."""
     if not isinstance(value, list | tuple):
         return content_from(value)
-    return tuple(one if isinstance(one, msgspec.Struct) else block_from_fields(one) for one in value)
+    return tuple(one if isinstance(one, Block) else block_from_fields(one) for one in value)
 
 
 def _clean_title(title: str) -> str:
