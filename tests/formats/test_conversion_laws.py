@@ -9,8 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from branchline.conversion import convert
-from branchline.formats import PI
-from formats.conversion_kit import APPENDABLE, EXPECTED, HEADER, TARGETS, read, rich_sessions, written
+from branchline.conversion.verify import missing_fields
+from branchline.entries import AssistantMessage, Entry, MessageEntry, ToolCall, ToolResult
+from branchline.formats import OPENCODE, PI
+from branchline.stores.protocol import SizedContent
+from formats.conversion_kit import APPENDABLE, EXPECTED, HEADER, TARGETS, read, rich_sessions, said, written
 
 FOREIGN = [name for name in TARGETS if name != "pi"]
 few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
@@ -124,3 +127,49 @@ def test_what_a_conversion_adds_has_another_id_than_what_an_earlier_one_added(na
         again = convert(first, TARGETS[other], HEADER)
 
         assert "duplicate-id" not in {found.kind for found in written(again.data, TARGETS[other]).findings}
+
+
+@few
+@given(data=rich_sessions())
+def test_a_document_for_opencode_holds_every_field_that_the_report_does_not_name(data):
+    """The report is made of lines, which become a document at the end: nothing may be lost on the way."""
+    source, imports, documents = read(data, PI), OPENCODE.imports, OPENCODE.documents
+    assert imports is not None
+    assert documents is not None
+
+    made = convert(source, OPENCODE.for_import(), HEADER)
+    document = imports.document(made.data)
+
+    content = SizedContent(lambda offset, size: document[offset : offset + size], len(document))
+    lines = read(made.data, OPENCODE)
+    back = read(b"".join(documents.lines(content, "a.json", lambda _: None)), OPENCODE)
+    assert sum(made.fidelity.counted().values()) == made.fidelity.entries == len(source.tree)
+    assert back.reading.findings == []
+    assert said(back) == said(lines)
+    wanted, found = _by_call(lines), _by_call(back)
+    assert len(wanted) == len(found)
+    for name, entry in wanted.items():
+        assert missing_fields(entry, found[name]) == ()
+
+
+def _by_call(session) -> dict[tuple[str, int], Entry]:
+    """The conversation by place; results, which may be in another order, by the number of their call."""
+    calls: dict[str, int] = {}
+    found: dict[tuple[str, int], Entry] = {}
+    made = others = 0
+    for position, kind in enumerate(session.tree.types):
+        if kind in ("session_info", "leaf"):
+            continue
+        entry = session.entry(position)
+        message = entry.message if isinstance(entry, MessageEntry) else None
+        if isinstance(message, ToolResult):
+            found["result", calls[message.tool_call_id]] = entry
+            continue
+        found["other", others] = entry
+        others += 1
+        if isinstance(message, AssistantMessage):
+            for block in message.content:
+                if isinstance(block, ToolCall):
+                    calls[block.id] = made
+                    made += 1
+    return found

@@ -5,6 +5,7 @@ Messages are made of native entries here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ VERSION = "1.18.33"
 """The version of opencode whose documents we write."""
 _FINISHES = {"stop": "stop", "toolUse": "tool-calls", "length": "length"}
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9.+-]+")
 _RANDOM = 14
 _LONGEST_TITLE = 100
 _TIME_BITS = 48
@@ -111,6 +113,8 @@ def _synthetic_part(block: Any) -> dict[str, Any]:
 
 def _file(image: Image) -> dict[str, Any]:
     mime = image.mime_type or "image/png"
+    if _IMAGE_TYPE.fullmatch(mime) is None:
+        raise NotSupported("opencode takes only images whose type says so")
     return {"mime": mime, "url": f"data:{mime};base64,{image.data}"}
 
 
@@ -260,6 +264,7 @@ class _Builder:
     def _answer(self, entry: Entry, answer: AssistantMessage) -> None:
         self._name_model(answer.provider or "", answer.model or "")
         info = self._answer_info(answer.usage)
+        info |= {"modelID": answer.model or "", "providerID": answer.provider or ""}
         if (error := error_of(answer)) is not None:
             info["error"] = error
         elif (finish := _finish(answer)) is not None:

@@ -167,7 +167,9 @@ def fields_of_entry(
         case "message", "assistant":
             return {"message": {**_answer(message, start, end), **_moment(message)}}
         case "message", _:
-            return {"message": {**result_fields(message.parts[start]), **_moment(message)}}
+            part = message.parts[start]
+            time = moment_of(part.state.time.end) or moment_of(message.row.time.created)
+            return {"message": {**result_fields(part), "timestamp": time}}
         case "compaction", _:
             fields: dict[str, Any] = {
                 "summary": _summary(message),

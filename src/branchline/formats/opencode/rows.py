@@ -110,6 +110,10 @@ class _StateTime(msgspec.Struct, frozen=True, gc=False):
     compacted: _Number | None = None
 
 
+class _StateSpan(_StateTime, frozen=True, gc=False):
+    end: _Number = 0
+
+
 class FileRow(msgspec.Struct, frozen=True, gc=False):
     """A file that a tool returned."""
 
@@ -126,7 +130,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
     error: msgspec.Raw = _NOTHING
     title: msgspec.Raw = _NOTHING
     metadata: msgspec.Raw = _NOTHING
-    time: _StateTime = _StateTime()
+    time: _StateSpan = _StateSpan()
     attachments: tuple[FileRow, ...] = ()
 
 

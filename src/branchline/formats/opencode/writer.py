@@ -77,6 +77,7 @@ class _Encoder:
         tree = index.tree
         end = tree.nearest_conversation_entry(len(tree) - 1)
         self._lines.last = tree.keys[end] if end >= 0 else None
+        self._time = (milliseconds(tree.times[end]) or 0) if end >= 0 else 0
         self._calls: dict[str, ToolCall] = {}
         self._titles: set[str | None] = set()
 
@@ -114,7 +115,8 @@ class _Encoder:
             yield from self._conversation_entry(entry)
 
     def _conversation_entry(self, entry: Entry) -> Iterator[bytes]:
-        time = _moment(entry)
+        # opencode sorts messages by their time.
+        time = self._time = max(self._time, _moment(entry)) or self._begin()
         match entry:
             case MessageEntry(message=ToolResult() as result):
                 call = self._call(result.tool_call_id)
@@ -142,6 +144,11 @@ class _Encoder:
                 yield from self._message_lines(_message(entry.id, info, parts_of(entry)))
             case _:
                 raise _refused(entry.type)
+
+    def _begin(self) -> int:
+        """The time of a session whose first messages have none."""
+        header = self._index.header
+        return 0 if header is None else milliseconds(header.timestamp) or 0
 
     def _message_lines(self, message: StoredMessage, first_kept: str | None = None) -> Iterator[bytes]:
         time = iso_time(message.row.time.created)
