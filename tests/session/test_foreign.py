@@ -277,6 +277,20 @@ def test_a_fork_for_pi_lies_where_pi_looks_for_it(tmp_path, home):
     assert Path(fork.file).parent == home / ".pi/agent/sessions/--home-u-proj--"
 
 
+@pytest.mark.parametrize("program", ["branchline", "zot"])
+@pytest.mark.parametrize("scope", ["path", "tree"])
+def test_answers_of_a_fork_for_pi_have_usage_on_which_pi_would_fail_otherwise(tmp_path, home, program, scope):
+    source = begun(program, tmp_path)
+    source.append_message({"role": "assistant", "content": [{"type": "text", "text": "bare"}]})
+
+    with source.fork(to="pi", scope=scope) as fork:
+        lines = [json.loads(line) for line in Path(fork.file).read_text().splitlines()]
+
+    answers = [line["message"] for line in lines if line.get("message", {}).get("role") == "assistant"]
+    assert len(answers) == 3
+    assert all("usage" in answer for answer in answers)
+
+
 def test_a_file_ends_as_its_program_wants_whatever_the_store_says(tmp_path):
     made = begun("induscode", tmp_path).fork(store=FilesStore(tmp_path))
 
