@@ -135,8 +135,10 @@ def test_the_forest_shows_forks_below_their_parents(run, data, talk) -> None:
     lines = run("forest").stdout.splitlines()
 
     assert lines[0].startswith("talk")
-    assert sorted(line[:3] for line in lines[1:] if line[0] in "├└") == ["└─ ", "├─ "]
-    assert any(line.startswith(("│  └─ ", "   └─ ")) for line in lines)
+    begin = lines[1].index(next(filter(set("├└").__contains__, lines[1])))
+    branches = [line[begin:].partition("─")[0] for line in lines]
+    assert sorted(branch for branch in branches if len(branch) == 1) == ["└", "├"]
+    assert sum(branch in ("│  └", "   └") for branch in branches) == 1
     assert [row["depth"] for row in data("forest")["sessions"]].count(1) == 2
     assert data("forest", "--all")["sessions"] == data("forest")["sessions"]
 

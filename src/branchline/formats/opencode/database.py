@@ -17,7 +17,7 @@ import msgspec
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_lines import EntryLines, instant, joined_lines, one_line
 from branchline.formats.common.tables import text_of
-from branchline.formats.json_values import dict_of, iso_time
+from branchline.formats.json_values import dict_of, iso_time, optional_text
 from branchline.formats.opencode.lineage import COPIES, origins_of
 from branchline.formats.opencode.log_index import NAME, ORIGIN
 from branchline.formats.opencode.rows import TAB, decode_event, decode_message, decode_part
@@ -125,8 +125,10 @@ def header_of(row: tuple[Any, ...]) -> Header:
     session_id, starter, directory, _, version, _, created, _, metadata, *_ = row
     told: dict[str, Any] = {"version": text_of(version)} if version else {}
     parent = text_of(starter)
-    if not parent and metadata and (origin := _origin(metadata)):
-        parent, told["converted"] = text_of(origin.get("from")), text_of(origin.get("at"))
+    if not parent and metadata:
+        origin = _origin(metadata)
+        if parent := optional_text(origin.get("from")) or "":
+            told["converted"] = optional_text(origin.get("at")) or ""
     return Header(
         id=text_of(session_id),
         version=3,
