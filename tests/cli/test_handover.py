@@ -194,6 +194,27 @@ def test_a_session_of_the_agent_itself_is_not_converted(data, tmp_path, talk, ag
     assert sorted((tmp_path / "person").rglob("*")) == files
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "copilot", "qwen"])
+def test_a_session_that_the_agent_would_not_find_is_installed(
+    data, run, tmp_path, world, talk, agents, agent
+):
+    made = data("convert", talk, "--to", agent, "-o", f"{tmp_path / 'backup'}/")["files"][0]
+
+    plain = data("resume", made["path"])
+    there = data("resume", made["path"], "--in", agent)
+
+    assert plain["command"] == ["branchline", "chat", "--fork", made["path"]]
+    assert f"{agent} does not look for sessions there" in plain["note"]
+    new = there["handed_over"]
+    assert new["path"].startswith(str(tmp_path / "person"))
+    assert new["session"] in " ".join(there["command"])
+    with Session.open(new["path"]) as session, Session.open(made["path"]) as source:
+        assert session.header.parent_session in (source.file, source.id)
+        assert [message.role for message in session.context().messages] == [
+            message.role for message in source.context().messages
+        ]
+
+
 def test_a_session_of_another_agent_comes_back_into_our_own_chat(data, talk, agents):
     made = data("resume", talk, "--in", "codex")["handed_over"]
 
@@ -264,6 +285,7 @@ def test_an_empty_session_is_refused(run, tmp_path, agents):
     run("new", "--id", "empty")
 
     assert "it has no messages" in run("resume", "empty", "--in", "claude", code=1).stderr
+    assert "it has no messages" in run("convert", "empty", "--to", "claude", "--install", code=1).stderr
     assert not (tmp_path / "person" / ".claude").exists()
 
 

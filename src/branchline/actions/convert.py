@@ -95,11 +95,14 @@ class ConvertResult(msgspec.Struct, frozen=True, kw_only=True):
 def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     """Write a session as new files of another agent. The session does not change.
 
-    Raises NotSupported for an agent whose sessions are only read, FileExists if a path is taken, and
+    Raises NotSupported for an agent whose sessions are only read, or if a session without messages is to be
+    installed, FileExists if a path is taken, and
     ValueError for an unknown agent, or if several files are to go to a path that is not a directory.
     """
     request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
+    if request.install and not any(role is not None for role in session.index.roles):
+        raise NotSupported(f"cannot install {session.id} for {request.to}: it has no messages to go on from")
     leaves = list(_leaves(session, request))
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:
         raise ValueError(f"{len(leaves)} files need a directory; give one with -o DIR/")

@@ -82,9 +82,9 @@ def plan_resume(
     """Return the command that continues a session: in its agent if that is installed, else our own chat.
 
     Our chat continues its own sessions directly and other agents' sessions in a fork; ``here`` asks for a
-    fork in any case. A session that is not ``is_in_place``, where its agent looks for sessions, is unknown to
-    an agent that is given an id, and continues in our chat too. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id or path
-    cannot be part of a command.
+    fork in any case. So does a session that is not ``is_in_place``, where its agent looks for sessions,
+    unless the agent takes a path. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id
+    or path cannot be part of a command.
     """
     known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
