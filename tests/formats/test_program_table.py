@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from branchline import AssistantMessage, Session
+from branchline import AssistantMessage, LogReplaced, Session
 from branchline.actions.format_support import supported_formats
-from branchline.entries import MessageEntry, UsageEntry
+from branchline.entries import MessageEntry, UsageEntry, message_text
 from branchline.formats import EntryLog
 from formats.conversion_kit import read, samples
 from formats.database_kit import DATABASES
+from formats.vibe_kit import ID, MESSAGES, text, write_session
 from support import CORPUS
 
 TABLE = {row.name: row for row in supported_formats()}
@@ -74,3 +78,78 @@ def test_lines_that_a_program_adds_are_there_after_a_refresh(program, tmp_path):
         assert before < len(session.entries())
         assert session.index.keys == whole.index.keys
     assert TABLE[program].followed == "yes"
+
+
+def _in_cline(folder: Path) -> tuple[str, Callable[[], object]]:
+    path = folder / DOCUMENTS["cline"]
+    shutil.copytree(CORPUS / "cline" / "data", folder / "data")
+
+    def add() -> None:
+        document = json.loads(path.read_text())
+        document["messages"].append({"id": "u9", "role": "user", "content": "Added.", "ts": 1772600009000})
+        path.write_text(json.dumps(document))
+
+    return str(path), add
+
+
+def _in_vibe(folder: Path) -> tuple[str, Callable[[], object]]:
+    place = folder / "logs" / "session" / "unified" / ID
+    added = {"message": {"role": "user", "content": [text("Added.")]}, "source": "history", "turn_index": 2}
+    current = write_session(place)
+    return str(current), lambda: write_session(place, [*MESSAGES, added], generation=8)
+
+
+ADDED = {
+    "opencode": """
+        INSERT INTO message VALUES ('msg_z', '{id}', 1900000000000, 1900000000000,
+            '{{"role":"user","time":{{"created":1900000000000}}}}');
+        INSERT INTO part VALUES ('prt_z', 'msg_z', '{id}', 1900000000000, 1900000000000,
+            '{{"type":"text","text":"Added."}}');
+    """,
+    "llm": """
+        INSERT INTO messages VALUES ('b2:9', 'b2:4', 'user', NULL);
+        INSERT INTO parts (message_hash, position, type, text) VALUES ('b2:9', 0, 'text', 'Added.');
+        UPDATE threads SET tip_message_hash = 'b2:9' WHERE id = '{id}';
+    """,
+    "goose": """
+        INSERT INTO messages (session_id, role, content_json, created_timestamp, metadata_json) VALUES
+            ('{id}', 'user', '[{{"type":"text","text":"Added."}}]', 1900000000,
+            '{{"userVisible":true,"agentVisible":true}}');
+    """,
+}
+"""What the programs do when a prompt is added."""
+
+
+def _in_database(program: str, folder: Path) -> tuple[str, Callable[[], object]]:
+    path = folder / "sessions.db"
+    session_id = DATABASES[program](path)
+
+    def add() -> None:
+        with sqlite3.connect(path) as connection:
+            connection.executescript(ADDED[program].format(id=session_id))
+
+    return f"{path}#{session_id}", add
+
+
+@pytest.mark.parametrize("program", sorted(TABLE.keys() - set(LINES)))
+def test_what_a_program_adds_to_documents_and_databases_is_there_when_they_are_read_again(program, tmp_path):
+    documents = {"cline": _in_cline, "vibe": _in_vibe}
+    address, add = documents[program](tmp_path) if program in documents else _in_database(program, tmp_path)
+    with Session.open(address) as session:
+        assert "Added." not in said(session)
+
+        add()
+
+        try:
+            session.refresh()
+            assert "Added." in said(session)
+        except LogReplaced:  # something else changed with it, as views of a live session expect
+            pass
+    with Session.open(address) as session:
+        assert "Added." in said(session)
+    assert TABLE[program].followed == "read again"
+
+
+def said(session: Session) -> list[str]:
+    entries = [entry for entry in session.entries() if isinstance(entry, MessageEntry)]
+    return [message_text(entry.message) for entry in entries]
