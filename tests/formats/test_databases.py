@@ -410,6 +410,46 @@ def _fork(path: Path, source: str, fork: str, title: str, created: int, own: int
     )
 
 
+def test_forks_of_goose_hang_below_the_sessions_that_they_copy(tmp_path):
+    """Goose names no origin: copied messages keep their ids, and the origin may have been compacted since."""
+    path = tmp_path / "any.db"
+    goose_database(path)
+    changed(path, ("UPDATE messages SET message_id = 'msg_' || id",))
+    for fork, source, last in (("f1", "20261115_1", 3), ("f2", "f1", 99), ("f3", "20261115_1", 99)):
+        changed(
+            path,
+            (f"{_GOOSE_FORK} '20261115_1'", fork),
+            (_GOOSE_COPIES, fork, source, last),
+            (_GOOSE_OWN, fork, f"own_{fork}"),
+        )
+    changed(
+        path,
+        (f"{_GOOSE_FORK} '20261115_1'", "other"),
+        (_GOOSE_OWN, "other", "own_other"),
+        ("UPDATE messages SET id = id + 1000 WHERE session_id = '20261115_1'",),
+    )
+
+    forest = SessionLibrary(path).forest()
+
+    below = {"f1": "20261115_1", "f2": "f1", "f3": "20261115_1"}
+    assert {item.row.key: item.parent for item in forest if item.parent is not None} == below
+
+
+_GOOSE_FORK = """
+INSERT INTO sessions (id, name, session_type, working_dir, created_at, updated_at)
+SELECT ?1, name, session_type, working_dir, created_at, updated_at FROM sessions WHERE id =
+"""
+_GOOSE_COPIES = """
+INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json)
+SELECT message_id, ?1, role, content_json, created_timestamp, metadata_json FROM messages
+WHERE session_id = ?2 ORDER BY id LIMIT ?3
+"""
+_GOOSE_OWN = """
+INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp)
+VALUES (?2, ?1, 'user', '[{"type":"text","text":"Own."}]', 1900000000)
+"""
+
+
 @pytest.mark.parametrize(
     "metadata", ["{", "[]", '{"branchline":1}', '{"branchline":{"from":{}}}', 7, b"\xff"]
 )

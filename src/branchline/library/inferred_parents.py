@@ -1,4 +1,4 @@
-"""Parents of sessions that Claude Code or opencode copied without naming the original.
+"""Parents of sessions that Claude Code, opencode or Goose copied without naming the original.
 
 A copy by Claude Code is a file that begins with records of the original. While files are read for a listing,
 the hashes of their record ids are collected. Only files that contain the first record of another file are

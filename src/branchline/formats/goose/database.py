@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from operator import contains, itemgetter
 from typing import Any
@@ -11,6 +11,7 @@ from branchline.context import milliseconds
 from branchline.entries import Header, json_codec
 from branchline.formats.common.derived_lines import EntryLines, joined_lines, one_line
 from branchline.formats.common.tables import columns, text_of
+from branchline.formats.goose.lineage import COPIES, origins_of
 from branchline.formats.goose.log_index import NAME
 from branchline.formats.goose.rows import TAB
 from branchline.formats.json_values import iso_time, optional_number, optional_text, whole_number
@@ -66,6 +67,9 @@ class GooseDatabase(DatabaseSessions):
 
     def ids(self, query: Query) -> Iterable[str]:
         return (text_of(session_id) for (session_id,) in query("SELECT id FROM sessions"))
+
+    def origins(self, query: Query) -> Mapping[str, str]:
+        return origins_of(query(COPIES))
 
     def session(self, query: Query, session_id: str) -> SessionVersion | None:
         row = next(_sessions(query, "WHERE id = ?", session_id), None)
