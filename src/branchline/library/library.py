@@ -284,8 +284,8 @@ class SessionLibrary(LibraryShortcuts):
         """Return the sessions below those that they were forked from or started by, depth first.
 
         Reads headers only. With ``deep`` each file is read: rows are complete, and copies that Claude Code
-        made without naming the original are found by the records that they share. Forks of opencode and Goose,
-        which do not name it either, are found by the times or ids of their messages.
+        made without naming the original are found by the records that they share. Forks of opencode and
+        Goose, which do not name it either, are found by the times or ids of their messages.
         """
         from branchline.library.inferred_parents import (  # noqa: PLC0415  lists need none
             ParentInference,
