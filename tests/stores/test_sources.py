@@ -37,6 +37,7 @@ from branchline.formats import (
 )
 from branchline.plugins import formats as plugin_formats
 from branchline.stores import gone, open_log, snapshot_of, stored_at
+from branchline.stores.foreign_database import is_database, read_database
 
 
 class NotesReader(JsonlReader):
@@ -192,6 +193,24 @@ def test_a_database_with_several_sessions_asks_which_one(tmp_path):
     connection.execute("DELETE FROM note WHERE talk = 'one'")
 
     assert texts(Session.open(tmp_path / "a.db")) == ["Other"]
+
+
+def test_a_write_during_a_read_is_noticed_although_the_lock_was_lost(tmp_path):
+    """Closing a descriptor of a file gives up all locks of the process on it, also those of other threads."""
+    path = tmp_path / "a.db"
+    database(path).close()
+    write = f"import sqlite3\nwith sqlite3.connect({str(path)!r}) as c: c.execute('DELETE FROM note')"
+    found = []
+
+    def read(query):
+        found.append(len(list(query("SELECT text FROM note"))))
+        if len(found) == 1:
+            assert is_database(str(path))
+            subprocess.run([sys.executable, "-c", write], check=True)
+        return found[-1]
+
+    assert read_database(str(path), read) == 0
+    assert found == [3, 0]
 
 
 def test_rows_that_are_added_are_read_and_changed_rows_are_reported(tmp_path):

@@ -136,7 +136,8 @@ class _Connection:
         self.path = path
         self.files = files
         self.is_live = False
-        """Whether SQLite itself guarantees consistent reads."""
+        """Whether SQLite reads the files in place, in a transaction."""
+        self.is_wal = False
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self.connection = self._open()
 
@@ -147,8 +148,8 @@ class _Connection:
             raise NotASession(f"cannot read {self.path}: it is not a SQLite database")
         if max(head[_WAL_VERSION], default=0) > _NEWEST_VERSION:
             raise NotASession(f"cannot read {self.path}: it has a newer SQLite file format")
-        is_wal = _NEWEST_VERSION in head[_WAL_VERSION]
-        if not is_wal or (self.files.has_wal and self.files.has_shm and _has_frames(self.path + "-wal")):
+        self.is_wal = _NEWEST_VERSION in head[_WAL_VERSION]
+        if not self.is_wal or (self.files.has_wal and self.files.has_shm and _has_frames(self.path + "-wal")):
             try:
                 live = _connect(self.path, "mode=ro&readonly_shm=1")
             except _sqlite_error() as problem:
@@ -245,8 +246,15 @@ class _Reading:
         connection.close()
 
     def is_consistent(self) -> bool:
-        """Return whether everything read belongs to one state of the database."""
-        return self._connection.is_live or _files(self._path)[:2] == self._connection.files[:2]
+        """Return whether everything read belongs to one state of the database.
+
+        A transaction guarantees it with a WAL. Without one it needs a lock on the file, which is lost when
+        any thread of this process closes a descriptor of that file.
+        """
+        connection = self._connection
+        if connection.is_live and connection.is_wal:
+            return True
+        return _files(self._path)[:2] == connection.files[:2]
 
     def query(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         try:
