@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from branchline import SessionLibrary
 from branchline.cli.app import cli
 from support import CORPUS
 
@@ -163,3 +164,20 @@ def test_a_named_pipe_in_the_place_of_any_file_is_never_waited_for(program, home
         for path in some:
             path.unlink()
             Path(f"{path}.away").rename(path)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_library_notices_an_agent_that_was_used_after_it_was_opened(deep, tmp_path):
+    """The browser and the web viewer keep one library while people work elsewhere."""
+    library = SessionLibrary.everywhere(home=tmp_path, environment={})
+    assert list(library.list(deep=deep)) == []
+    home = tmp_path / ".codex"
+
+    shutil.copytree(CORPUS / "codex" / "synthetic" / "lineage", home, dirs_exist_ok=True)
+    before = {row.id: row.title for row in library.list(deep=deep)}
+    named = next(iter(before))
+    (home / "session_index.jsonl").write_text(json.dumps({"id": named, "thread_name": "Named later"}) + "\n")
+    after = {row.id: row.title for row in library.list(deep=deep)}
+
+    assert before.keys() == after.keys()
+    assert {key for key in after if after[key] == "Named later"} == {named}

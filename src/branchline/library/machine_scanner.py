@@ -110,11 +110,15 @@ class MachineScanner:
         self.home = None if home is None else os.fspath(home)
         self._cwds = () if self.cwd is None else tuple(dict.fromkeys((self.cwd, real_path(self.cwd))))
         self._wanted = None if agents is None else {places.known_agent(agent) for agent in agents}
+        self._look_around()
+
+    def _look_around(self) -> None:
+        """Find the places of all agents; an agent may have been installed since the last scan."""
         known = places.known_places(
             None if self.cwd is None else self._cwds,
             # Our own folder may contain sessions of any agent: imported ones, and the demo.
             agents=None if self._wanted is None else (*self._wanted, places.NATIVE_AGENT),
-            environment=environment,
+            environment=self.environment,
             home=self.home,
         )
         self.places: list[places.Place] = known.places
@@ -123,6 +127,8 @@ class MachineScanner:
         self._days_kept: dict[str, float | None] = {}
         self._names: dict[str, list[str]] = {}
         self._plain: dict[int, tuple[str | None, int | None]] = {}
+        self._has_looked = True
+        """Whether nothing was scanned since."""
 
     @property
     def name(self) -> str:
@@ -148,6 +154,9 @@ class MachineScanner:
     def _scan(
         self, known: Mapping[str, FileState] = _NOTHING
     ) -> tuple[list[FoundFile], list[SkippedFile], list[FoundFile]]:
+        if not self._has_looked:
+            self._look_around()
+        self._has_looked = False
         found: dict[object, FoundFile] = {}
         hidden: dict[str, SkippedFile] = {}
         for place in self.places:
