@@ -93,7 +93,11 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Termin
         session.append_message(answer("Hello."))
     program_of_pi = tmp_path / "bin" / "pi"
     program_of_pi.parent.mkdir()
-    program_of_pi.write_text('#!/bin/sh\necho "$@" > "$HOME/ran"\npwd >> "$HOME/ran"\n')
+    program_of_pi.write_text(
+        "#!/bin/sh\n"
+        """sed '1s/"id":"[^"]*"/"id":"second"/' "$2" > "${2%.jsonl}-2.jsonl"\n"""  # as pi would begin another
+        'echo "$@" > "$HOME/ran"\npwd >> "$HOME/ran"\n'
+    )
     program_of_pi.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program_of_pi.parent}:{os.environ['PATH']}")
     command = f"{shlex.quote(sys.executable)} -m branchline; echo CODE=$?; sleep 60"
@@ -237,7 +241,7 @@ def test_a_person_finds_reads_labels_branches_forks_undoes_a_delete_exports_comp
     assert command.startswith("--session ")
     assert command.endswith(".jsonl")
     assert cwd == str(tmp_path / "project")
-    terminal.wait("1 of 4 sessions")  # the browser is there again
+    terminal.wait("2 of 5 sessions")  # the browser is there again, with what pi wrote
 
     terminal.press("C-q")
     terminal.wait("CODE=0")

@@ -252,7 +252,7 @@ class BranchlineApp(App[int]):
     # -- going on elsewhere ---------------------------------------------------------------------------
 
     def go_on(self, going: ResumePlan, *, cwd: str | None) -> None:
-        """Run the command that continues a session, then return to the browser."""
+        """Run the command that continues a session, then return to the browser, and list what is new."""
         try:
             with self.suspend():
                 self._give_back()
@@ -260,6 +260,8 @@ class BranchlineApp(App[int]):
         except SuspendNotSupported:
             self.tell(f"this terminal cannot run another program; the command is: {going.safe_command}")
             return
+        finally:
+            self.browser.reload_later()
         if code is None:
             self.tell(f"{going.program} could not be started: {going.safe_command}")
         elif code:

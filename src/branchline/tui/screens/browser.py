@@ -328,8 +328,11 @@ class BrowserScreen(SessionListScreen):
         self.show_everything()
 
     def reload_later(self) -> None:
-        """Reload the list when it is shown next: there are new sessions."""
-        self._stale = True
+        """Reload the list, or when it is shown next: there are new sessions."""
+        if self.is_current:
+            self.action_reload()
+        else:
+            self._stale = True
 
     def on_screen_suspend(self) -> None:
         self._away = True
@@ -499,7 +502,6 @@ class BrowserScreen(SessionListScreen):
     def _hand_over(self, agent: str, cwd: str | None, session: Session) -> None:
         with self.branchline.telling(), session:
             done = hand_over(session, agent, cwd=cwd)
-            self.reload_later()
             self.branchline.go_on(done.plan, cwd=done.plan.cwd)
 
     def action_tree(self) -> None:
