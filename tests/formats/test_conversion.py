@@ -404,6 +404,24 @@ def test_a_format_without_branches_gets_the_active_one_and_the_account_tells_of_
     assert [why.split(",")[0] for why in reasons(made, "lost", "user message")] == ["not on the active path"]
 
 
+@pytest.mark.parametrize("target", ["zot", "copilot"])
+def test_a_title_beside_the_path_is_kept_by_a_format_without_branches(session, target):
+    """`branchline new --title` writes it before the first message, which does not follow it."""
+    session.set_title("Sky")
+    first = session.append_message("start")
+    session.set_title("Blue sky")
+    session.append_message("left")
+    session.branch(first)
+    session.append_message("right")
+
+    made = convert(session.transcript, TARGETS[target], HEADER)
+
+    found = written(made.data, TARGETS[target])
+    assert found.title == "Blue sky"
+    assert len(reasons(made, "lost", "title")) == 1  # the former one
+    assert reasons(made, "approximated", "title") == ["at the end of the path, without its time"]
+
+
 def test_each_branch_can_be_a_file_of_its_own(session):
     first = session.append_message("start")
     left = session.append_message("left")

@@ -62,11 +62,18 @@ class ConversionPlan(NamedTuple):
 
 
 def make_plan(
-    source: EntryLog, target: Format, leaf: int | None, ledger: FidelityRecorder, *, as_in_file: bool
+    source: EntryLog,
+    target: Format,
+    leaf: int | None,
+    ledger: FidelityRecorder,
+    *,
+    as_in_file: bool,
+    adds_title: bool,
 ) -> ConversionPlan:
     """Plan a path, or (``leaf`` None) the whole tree. Records omitted entries in the ledger.
 
-    ``as_in_file`` keeps the order of the file even if an entry precedes its parent.
+    ``as_in_file`` keeps the order of the file even if an entry precedes its parent. ``adds_title`` if the
+    title is added at the end where no entry on the path gives it.
     """
     tree = source.tree
     leaf_position = tree.nearest_conversation_entry(source.reading.leaf) if leaf is None else leaf
@@ -74,8 +81,12 @@ def make_plan(
     if whole and "branch" in target.traits.unsupported:
         whole = False
         on_path = set(_with_side_records(tree, leaf_position))
+        is_kept = adds_title and "session_info" not in target.traits.unsupported
+        title = _place_of_title(source) if is_kept else -1
         for position in range(len(tree)):
-            if position not in on_path:
+            if position == title and position not in on_path:
+                ledger.approximated(position, "at the end of the path, without its time")
+            elif position not in on_path:
                 why = f"not on the active path, and {target.traits.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else UNREADABLE)
     order: Sequence[int] = _with_side_records(tree, leaf_position)
@@ -116,6 +127,14 @@ NOT_ACTIVE = "not on the active path, and the format keeps only branches that be
 _BEHIND = SIDE_TYPES - {"leaf"}
 _BARRIERS = frozenset({"compaction", "branch_summary", "context_cleared"})
 _SETTINGS = SIDE_TYPES | {"model_change", "thinking_level_change"}
+
+
+def _place_of_title(source: EntryLog) -> int:
+    """Return the record that gives the session its title; -1 if there is none."""
+    if not source.title:
+        return -1
+    types = source.tree.types
+    return max((place for place, kind in enumerate(types) if kind == "session_info"), default=-1)
 
 
 def _with_side_records(tree: Tree, leaf: int) -> list[int]:

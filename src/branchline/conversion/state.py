@@ -49,8 +49,15 @@ class ConversionState:
         source, target, header, leaf, restorer, bare = job
         self.source, self.target, self.bare = source, target, bare
         self.ledger = FidelityRecorder(source.tree)
+        self.exact = restorer is not None and restorer.head is not None
+        """Whether the original file is restored."""
         self.plan = make_plan(
-            source, target, leaf, self.ledger, as_in_file=target is PI and source.format.is_appendable
+            source,
+            target,
+            leaf,
+            self.ledger,
+            as_in_file=target is PI and source.format.is_appendable,
+            adds_title=not bare and not self.exact,
         )
         self.keeper = None
         if target is PI and source.format.is_appendable and not bare:
@@ -59,8 +66,6 @@ class ConversionState:
             header = self.keeper.header(header)
         self.header = header if target is PI else header_with_model(header, source, self.plan.order)
         head = target.required_writer().encode_header(self.header)
-        self.exact = restorer is not None and restorer.head is not None
-        """Whether the original file is restored."""
         if restorer is not None and restorer.head is not None:
             head = restorer.head
         self._file_name = target.home.file_key(self.header) + target.traits.suffix
