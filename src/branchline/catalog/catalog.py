@@ -398,7 +398,7 @@ class Catalog:
             ],
         )
         self._set_meta("next_doc", first + len(documents))
-        self._pass_on(file)
+        self._pass_on(file, first)
         run("DELETE FROM label WHERE file = ?", (file,))
         many(
             "INSERT INTO label VALUES (?, ?, ?)",
@@ -426,21 +426,22 @@ class Catalog:
             known.add(one.mark)
         return counted
 
-    def _pass_on(self, file: int) -> None:
+    def _pass_on(self, file: int, first: int) -> None:
         """Let copies of entries that count in another session, under other ids, not count either.
 
-        A session that went from pi to Codex and back has the ids of Codex for entries that pi counts.
+        A session that went from pi to Codex and back has the ids of Codex for entries that pi counts. Looks
+        at the documents from ``first`` on, and at those of other files that they say this of.
         """
         run = self.connection.execute
         copies = [
             copy
             for (copy,) in run(
                 "SELECT doc.id FROM doc JOIN file ON file.id = doc.file"
-                " WHERE (doc.file = ?1"
-                " OR doc.mark IN (SELECT mark FROM doc WHERE file = ?1 AND counted = -2))"
+                " WHERE (doc.id >= ?2 AND doc.file = ?1"
+                " OR doc.mark IN (SELECT mark FROM doc WHERE id >= ?2 AND file = ?1 AND counted = -2))"
                 " AND doc.counted IN (0, 1) AND file.parent IS NOT NULL AND doc.ms < file.created_ms"
                 " AND EXISTS (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = -2)",
-                (file,),
+                (file, first),
             )
         ]
         for copy in copies:
