@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import compress, count
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -74,6 +74,9 @@ class LogIndex:
     entry. ``consumed`` is the end of the last complete line. ``read_only`` is the reason why nothing may be
     appended, or None.
     """
+
+    renames_copies: ClassVar[bool] = False
+    """Whether entries that came with a fork or a conversion have other ids than in their source."""
 
     def __init__(self, format_name: str) -> None:
         self.format = format_name
@@ -180,7 +183,7 @@ class LogIndex:
     @property
     def counted_elsewhere(self) -> int:
         """The number of entries at the start that are counted in another file, under other ids."""
-        return 0
+        return self.inherited_entries if self.renames_copies else 0
 
     @property
     def inherited_entries(self) -> int:
@@ -237,6 +240,11 @@ class LinkedLogIndex(LogIndex):
     def __init__(self, format_name: str) -> None:
         super().__init__(format_name)
         self.tool_names: dict[str, str] = {}
+
+    @property
+    def converted_entries(self) -> int:
+        """The number of entries that came with a conversion: its own record, and those older than it."""
+        return 1 + first_after_fork("" if self.header is None else self.header.timestamp, self.tree.times[1:])
 
 
 def entry_fields(tree: Tree, position: int, timestamp: str | None = None) -> dict[str, Any]:

@@ -35,6 +35,8 @@ def base_of(meta: dict[str, Any]) -> HistoryBase | None:
 class CodexLogIndex(LogIndex):
     """Index of a rollout: the tree, the first record, and the results of the replay."""
 
+    renames_copies = True
+
     def __init__(self) -> None:
         super().__init__("codex")
         self.thread = ""
@@ -121,10 +123,6 @@ class CodexLogIndex(LogIndex):
     def is_revert(self) -> bool:
         """Whether an earlier rollout of the same thread holds the beginning."""
         return self.base is not None and self.forked_from is None and self.parent_thread is None
-
-    @property
-    def counted_elsewhere(self) -> int:
-        return self.copied
 
     @property
     def inherited_entries(self) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from branchline.formats.log_index import LinkedLogIndex, first_after_fork
+from branchline.formats.log_index import LinkedLogIndex
 
 __all__ = ["CopilotLogIndex"]
 
 
 class CopilotLogIndex(LinkedLogIndex):
     """Index that also locates images and shell commands, which other events refer to."""
+
+    renames_copies = True
 
     def __init__(self) -> None:
         super().__init__("copilot")
@@ -18,12 +20,8 @@ class CopilotLogIndex(LinkedLogIndex):
         """The position of the event with each shell command of the user, by the id of the call."""
 
     @property
-    def counted_elsewhere(self) -> int:
-        return self.inherited_entries
-
-    @property
     def inherited_entries(self) -> int:
         """The number of entries that are older than the conversion, with the record of it."""
         if self.header is None or self.header.parent_session is None:
             return 0
-        return 1 + first_after_fork(self.header.timestamp, self.tree.times[1:])
+        return self.converted_entries

@@ -16,6 +16,8 @@ _DEPTH = 4  # session, agents, agent, file
 class KimiLogIndex(LogIndex):
     """Index that also holds the continuation lines of each answer, and the facts that results lack."""
 
+    renames_copies = True
+
     def __init__(self) -> None:
         super().__init__("kimi")
         self.pieces: dict[int, array[int]] = {}
@@ -30,10 +32,6 @@ class KimiLogIndex(LogIndex):
 
     @property
     def inherited_entries(self) -> int:
-        return self.copied
-
-    @property
-    def counted_elsewhere(self) -> int:
         return self.copied
 
 

@@ -15,16 +15,14 @@ ORIGIN = "branchline"
 class OpencodeLogIndex(DerivedLogIndex):
     """Beside the tree, what messages became whose ids are not those of entries."""
 
+    renames_copies = True
+
     def __init__(self) -> None:
         super().__init__(NAME)
         self.aliases: dict[str, str] = {}
         """The entry of a message with another id."""
         self.kept_from: dict[int, str] = {}
         """For compactions, the first message that is kept."""
-
-    @property
-    def counted_elsewhere(self) -> int:
-        return self.inherited_entries
 
     @property
     def inherited_entries(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from branchline.formats.log_index import LinkedLogIndex, first_after_fork
+from branchline.formats.log_index import LinkedLogIndex
 
 __all__ = ["ORIGIN", "QwenLogIndex", "agent_of"]
 
@@ -33,8 +33,7 @@ class QwenLogIndex(LinkedLogIndex):
     def inherited_entries(self) -> int:
         if self.origin is None or self.header is None:
             return self.copied
-        # The record of the conversion is the first.
-        return max(self.copied, 1 + first_after_fork(self.header.timestamp, self.tree.times[1:]))
+        return max(self.copied, self.converted_entries)
 
 
 def agent_of(path: str) -> tuple[str, str] | None:

@@ -25,6 +25,8 @@ class Meta(NamedTuple):
 class ZotLogIndex(LogIndex):
     """Index of a zot session."""
 
+    renames_copies = True
+
     def __init__(self) -> None:
         super().__init__("zot")
         self.version = self.current_version = 1
@@ -99,10 +101,6 @@ class ZotLogIndex(LogIndex):
         if not self.metas or (isinstance(message, User) and is_summary(message.meta)):
             return False
         return before >= self.fork_point or utc_time(message.time) > self.started > ""
-
-    @property
-    def counted_elsewhere(self) -> int:
-        return self.inherited_entries
 
     @property
     def inherited_entries(self) -> int:
