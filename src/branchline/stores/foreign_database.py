@@ -99,7 +99,7 @@ class _Files(NamedTuple):
     main: tuple[int, ...]
     wal: tuple[int, ...] | None
     has_shm: bool
-    has_journal: bool
+    journal: tuple[int, ...] | None
 
     @property
     def has_wal(self) -> bool:
@@ -111,7 +111,7 @@ def _files(path: str) -> _Files:
     if not stat.S_ISREG(status.st_mode):
         raise NotASession(f"cannot read {path}: it is not a regular file")
     wal, shm, journal = (_state_beside(path, ending) for ending in ("-wal", "-shm", "-journal"))
-    return _Files(_state(status), wal, shm is not None, journal is not None)
+    return _Files(_state(status), wal, shm is not None, journal)
 
 
 def _state_beside(path: str, ending: str) -> tuple[int, ...] | None:
@@ -158,7 +158,7 @@ class _Connection:
             else:
                 self.is_live = True
                 return live
-        elif not self.files.has_wal and not self.files.has_journal:
+        elif not self.files.has_wal and self.files.journal is None:
             return _connect(self.path, "mode=ro&immutable=1")
         return self._open_copy()
 
@@ -172,14 +172,14 @@ class _Connection:
         )  # mode 0700
         try:
             for _ in range(_ATTEMPTS):
-                before, journal = _files(self.path), _state_beside(self.path, "-journal")
+                before = _files(self.path)
                 copy = os.path.join(self._copy.name, "copy.db")
                 shutil.copyfile(self.path, copy)
-                for ending, exists in (("-wal", before.has_wal), ("-journal", before.has_journal)):
+                for ending, exists in (("-wal", before.has_wal), ("-journal", before.journal is not None)):
                     if exists:
                         shutil.copyfile(self.path + ending, copy + ending)
                 self.files = _files(self.path)
-                if self.files[:2] == before[:2] and _state_beside(self.path, "-journal") == journal:
+                if (*self.files[:2], self.files.journal) == (*before[:2], before.journal):
                     return _connect(copy, "mode=rw")
         except BaseException:
             self.close()
