@@ -35,7 +35,15 @@ from branchline.session.forks import fork_position, time_after
 from branchline.session.locator import record_title, store_of, written_format
 from branchline.stores import check_key
 
-__all__ = ["TARGETS", "ConvertRequest", "ConvertResult", "ConvertedFile", "convert", "target_format"]
+__all__ = [
+    "TARGETS",
+    "ConvertRequest",
+    "ConvertResult",
+    "ConvertedFile",
+    "convert",
+    "has_messages",
+    "target_format",
+]
 
 TARGETS = (
     *("branchline", "pi", "oh-my-pi", "operator", "induscode", "zot", "piglet"),
@@ -92,16 +100,21 @@ class ConvertResult(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[ConvertedFile, ...]
 
 
+def has_messages(session: Session) -> bool:
+    """Return whether there is anything that an agent could go on from."""
+    return any(role is not None for role in session.index.roles)
+
+
 def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     """Write a session as new files of another agent. The session does not change.
 
     Raises NotSupported for an agent whose sessions are only read, or if a session without messages is to be
-    installed, FileExists if a path is taken, and
-    ValueError for an unknown agent, or if several files are to go to a path that is not a directory.
+    installed, FileExists if a path is taken, and ValueError for an unknown agent, or if several files are to
+    go to a path that is not a directory.
     """
     request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
-    if request.install and not any(role is not None for role in session.index.roles):
+    if request.install and not has_messages(session):
         raise NotSupported(f"cannot install {session.id} for {request.to}: it has no messages to go on from")
     leaves = list(_leaves(session, request))
     if request.output is not None and len(leaves) > 1 and output_directory(request.output) is None:

@@ -11,8 +11,15 @@ import shlex
 
 import msgspec
 
-from branchline.actions.convert import TARGETS, ConvertedFile, ConvertRequest, convert, target_format
-from branchline.actions.resume import ResumePlan, agent_of, owner_of, plan_resume, plan_session
+from branchline.actions.convert import (
+    TARGETS,
+    ConvertedFile,
+    ConvertRequest,
+    convert,
+    has_messages,
+    target_format,
+)
+from branchline.actions.resume import ResumePlan, owner_of, plan_resume, plan_session
 from branchline.errors import InvalidId, NotSupported
 from branchline.formats import agent_name
 from branchline.formats.resume_commands import RESUME_COMMANDS, directory_problem, session_argument
@@ -62,7 +69,9 @@ def hand_over(session: Session, to: str, *, cwd: str | os.PathLike[str] | None =
     """
     to = agent_name(to)
     directory = session.cwd if cwd is None else resolve_cwd(cwd)
-    if owner_of(session) == to or (agent_of(session) == to and not _needs_place(to)):
+    owner = owner_of(session)
+    is_backup = owner is None and _needs_place(to)  # the agent would not find it there
+    if to == (owner or session.transcript.format.name) and not is_backup:
         return Handover(agent=to, plan=plan_session(session, cwd=directory or None))
     require_handover(session, to, cwd=directory)
     request = ConvertRequest(to=to, install=True, every_branch=False, cwd=directory)
@@ -74,7 +83,7 @@ def hand_over(session: Session, to: str, *, cwd: str | os.PathLike[str] | None =
 def _needs_place(agent: str) -> bool:
     """Return whether an agent opens only sessions that are where it looks for them."""
     known = RESUME_COMMANDS.get(agent)
-    return agent in TARGETS and known is not None and known.takes != "path"
+    return agent in TARGETS and known is not None and not known.opens_any_file
 
 
 def require_handover(session: Session, to: str, *, cwd: str) -> None:
@@ -87,7 +96,7 @@ def require_handover(session: Session, to: str, *, cwd: str) -> None:
     if known is not None and find_program(known.argv[0]) is None:
         way_out = _without_program(session, to, cwd)
         raise NotSupported(f"cannot continue in {to}: {known.argv[0]} is not installed; {way_out}")
-    if not any(role is not None for role in session.index.roles):
+    if not has_messages(session):
         raise NotSupported(f"cannot continue {session.id} in {to}: it has no messages")
     problem = directory_problem(cwd) if cwd else "the session names no directory"
     if problem is None and not os.path.isdir(cwd):

@@ -82,15 +82,15 @@ def plan_resume(
     """Return the command that continues a session: in its agent if that is installed, else our own chat.
 
     Our chat continues its own sessions directly and other agents' sessions in a fork; ``here`` asks for a
-    fork in any case. So does a session that is not ``is_in_place``, where its agent looks for sessions,
-    unless the agent takes a path. ``path`` is absolute. Raises InvalidId or NotSupported if the session's id
-    or path cannot be part of a command.
+    fork in any case. Unless its agent opens any file, a session is also continued in a fork if it is not
+    ``is_in_place``, where the agent looks for sessions. ``path`` is absolute. Raises InvalidId or
+    NotSupported if the session's id or path cannot be part of a command.
     """
     known = None if here else RESUME_COMMANDS.get(agent)
     note: str | None = None
     missing: str | None = None
     keeps: str | None = None
-    is_known = is_in_place or (known is not None and known.takes == "path")
+    is_known = is_in_place or (known is not None and known.opens_any_file)
     if known is not None and is_known and installed(known.argv[0]) is not None:
         command, note = known.command(path=path, id=id), known.note
         if known.deletes is not None:

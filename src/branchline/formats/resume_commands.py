@@ -47,6 +47,11 @@ class ResumeCommand(msgspec.Struct, frozen=True, kw_only=True):
     deletes: str | None = None
     """Why this command may delete the session, as text; None if it cannot."""
 
+    @property
+    def opens_any_file(self) -> bool:
+        """Whether the agent opens sessions that are not where it looks for them."""
+        return self.takes == "path"
+
     def command(self, *, path: str | None, id: str) -> tuple[str, ...]:  # noqa: A002
         """Return the command for one session.
 
