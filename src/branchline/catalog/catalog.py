@@ -432,22 +432,18 @@ class Catalog:
         A session that went from pi to Codex and back has the ids of Codex for entries that pi counts. Looks
         at the documents from ``first`` on, and at those of other files that they say this of.
         """
-        run = self.connection.execute
-        copies = [
-            copy
-            for (copy,) in run(
-                "SELECT doc.id FROM doc JOIN file ON file.id = doc.file"
-                " WHERE (doc.id >= ?2 AND doc.file = ?1"
-                " OR doc.mark IN (SELECT mark FROM doc WHERE id >= ?2 AND file = ?1 AND counted = -2))"
-                " AND doc.counted IN (0, 1) AND file.parent IS NOT NULL AND doc.ms < file.created_ms"
-                " AND EXISTS (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = -2)",
-                (file, first),
-            )
-        ]
-        for copy in copies:
-            run("UPDATE doc SET counted = -2 WHERE id = ?", (copy,))
-            run("UPDATE usage SET counted = 0 WHERE doc = ?", (copy,))
-            run("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM doc WHERE id = ?)", (copy,))
+        copies = self.connection.execute(
+            "SELECT doc.id FROM doc JOIN file ON file.id = doc.file"
+            " WHERE (doc.id >= ?2 AND doc.file = ?1"
+            " OR doc.mark IN (SELECT mark FROM doc WHERE id >= ?2 AND file = ?1 AND counted = -2))"
+            " AND doc.counted IN (0, 1) AND file.parent IS NOT NULL AND doc.ms < file.created_ms"
+            " AND EXISTS (SELECT 1 FROM doc AS other WHERE other.mark = doc.mark AND other.counted = -2)",
+            (file, first),
+        ).fetchall()
+        many = self.connection.executemany
+        many("UPDATE doc SET counted = -2 WHERE id = ?", copies)
+        many("UPDATE usage SET counted = 0 WHERE doc = ?", copies)
+        many("UPDATE file SET rolled = 0 WHERE id = (SELECT file FROM doc WHERE id = ?)", copies)
 
     def _set_paths(self, file: int, text: TextUpdate) -> None:
         """Update which of the earlier documents are on the active path."""
