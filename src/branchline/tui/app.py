@@ -261,7 +261,7 @@ class BranchlineApp(App[int]):
             self.tell(f"this terminal cannot run another program; the command is: {going.safe_command}")
             return
         finally:
-            self.browser.reload_later()
+            self.browser.reload_when_shown()
         if code is None:
             self.tell(f"{going.program} could not be started: {going.safe_command}")
         elif code:

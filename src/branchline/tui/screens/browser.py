@@ -327,8 +327,8 @@ class BrowserScreen(SessionListScreen):
                 self.tell(f"{row.title or row.id} no longer exists", wrong=True)
         self.show_everything()
 
-    def reload_later(self) -> None:
-        """Reload the list, or when it is shown next: there are new sessions."""
+    def reload_when_shown(self) -> None:
+        """Reload the list now, or when it is shown next: there are new sessions."""
         if self.is_current:
             self.action_reload()
         else:

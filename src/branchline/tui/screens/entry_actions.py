@@ -177,7 +177,7 @@ class EntryActionsScreen(ListScreen):
                 return f"not forked: {done.reason}"
             with done.session as made:
                 name, draft = made.id, made.is_draft
-            self.branchline.browser.reload_later()
+            self.branchline.browser.reload_when_shown()
             if draft:
                 return f"forked into {name}, listed after its first reply"
             return f"forked into {name}"
