@@ -17,7 +17,7 @@ from branchline.actions.output_file import output_directory, require_new_path, w
 from branchline.clock import SystemClock
 from branchline.conversion import Converted, Fidelity, branch_tips
 from branchline.conversion import convert as convert_log
-from branchline.conversion.entry_utils import count_answers
+from branchline.conversion.entry_utils import add_missing_usage
 from branchline.entries import Header
 from branchline.errors import BranchlineError, FileExists, NotSupported
 from branchline.formats import PI, Format, agent_name
@@ -125,7 +125,7 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
         converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
         if request.to == "pi" and session.transcript.format is PI and not request.same_id:
             # Native answers may have no usage, on which pi fails.
-            converted = msgspec.structs.replace(converted, data=count_answers(converted.data))
+            converted = msgspec.structs.replace(converted, data=add_missing_usage(converted.data))
         if leaf is None and request.every_branch and not request.same_id and _takes_several(request):
             leaves += converted.branches_left
         path = _place(request, target, converted.header)

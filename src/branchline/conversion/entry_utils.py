@@ -36,9 +36,9 @@ from branchline.tree import Tree
 
 __all__ = [
     "ToolResultForms",
+    "add_missing_usage",
     "calls_with_long_numbers",
     "chained",
-    "count_answers",
     "group_tool_results",
     "has_native_form",
     "message_of",
@@ -298,26 +298,26 @@ def with_some_usage(entry: Entry) -> Entry:
     Pi and oh-my-pi fail on an answer without usage.
     """
     if isinstance(entry, Compaction) and entry.retained_tail:
-        tail = tuple(map(_counted, entry.retained_tail))
+        tail = tuple(map(_answer_with_usage, entry.retained_tail))
         return msgspec.structs.replace(entry, retained_tail=tail)
     message = message_of(entry)
-    if message is None or (counted := _counted(message)) is message:
+    if message is None or (answer := _answer_with_usage(message)) is message:
         return entry
-    return msgspec.structs.replace(entry, message=counted)
+    return msgspec.structs.replace(entry, message=answer)
 
 
-def _counted(message: Message) -> Message:
+def _answer_with_usage(message: Message) -> Message:
     if not isinstance(message, AssistantMessage) or message.usage is not None:
         return message
     return msgspec.structs.replace(message, usage=_NOTHING_RECORDED)
 
 
-def count_answers(data: bytes) -> bytes:
+def add_missing_usage(data: bytes) -> bytes:
     """Return the lines of a session of pi, with usage in every answer; all other bytes stay as they are."""
-    return b"\n".join(map(_counted_line, data.split(b"\n")))
+    return b"\n".join(map(_line_with_usage, data.split(b"\n")))
 
 
-def _counted_line(line: bytes) -> bytes:
+def _line_with_usage(line: bytes) -> bytes:
     if b'"assistant"' not in line:
         return line
     start, end = field_ranges(line).get("message", (0, 0))

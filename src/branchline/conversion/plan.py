@@ -84,9 +84,11 @@ def make_plan(
         is_kept = adds_title and "session_info" not in target.traits.unsupported
         title = _place_of_title(source) if is_kept else -1
         for position in range(len(tree)):
-            if position == title and position not in on_path:
+            if position in on_path:
+                continue
+            if position == title:
                 ledger.approximated(position, "at the end of the path, without its time")
-            elif position not in on_path:
+            else:
                 why = f"not on the active path, and {target.traits.unsupported['branch']}"
                 ledger.lost(position, why if position not in tree.placeholders else UNREADABLE)
     order: Sequence[int] = _with_side_records(tree, leaf_position)

@@ -130,9 +130,9 @@ def plan(
     else:
         lines = _carried(transcript, format_, header, None if scope == "tree" else leaf)
     if place.to == "pi":
-        from branchline.conversion.entry_utils import count_answers  # noqa: PLC0415  few forks need it
+        from branchline.conversion.entry_utils import add_missing_usage  # noqa: PLC0415  few forks need it
 
-        lines = count_answers(lines)
+        lines = add_missing_usage(lines)
     target = new_writer(format_, header, store, key=place.key, lines=lines, durability=durability)
     return ForkPlan(
         writer=target,

@@ -77,13 +77,12 @@ def _session_lines(
     if manifest is not None and messages is None:
         document_in(manifest, path)
     facts = dict_of(about.get("metadata"))
+    forked = text_of(dict_of(facts.get("fork")).get("forkedFromSessionId"))
     yield _line(
         {
             "cline": "session",
             "id": f"{session}__{agent}" if agent else session,
-            "parent": session
-            if agent
-            else text_of(dict_of(facts.get("fork")).get("forkedFromSessionId")) or None,
+            "parent": session if agent else forked or None,
             "agent": agent or None,
             "cwd": text_of(about.get("cwd")) or text_of(about.get("workspace_root")),
             "time": None if agent else about.get("started_at"),
