@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+from operator import eq
+
 from branchline.formats.protocol import Query
 
-__all__ = ["columns", "tables", "text_of"]
+__all__ = ["columns", "shared_beginning", "tables", "text_of"]
 
 
 def tables(query: Query) -> frozenset[str]:
@@ -24,3 +28,8 @@ def text_of(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def shared_beginning(some: Sequence[object], others: Sequence[object]) -> int:
+    """Return how many values two columns have in common at their beginning."""
+    return sum(takewhile(bool, map(eq, some, others)))

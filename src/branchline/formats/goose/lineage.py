@@ -5,12 +5,10 @@ A fork gets copies of messages under the ids that they had, so it begins with th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
-from operator import eq
+from collections.abc import Iterable
 from typing import Any
 
-from branchline.formats.common.tables import text_of
+from branchline.formats.common.tables import shared_beginning, text_of
 
 __all__ = ["COPIES", "origins_of"]
 
@@ -39,10 +37,6 @@ def origins_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, str]:
         older: dict[str, list[object]] = {}
         for fork, messages in family.items():
             if older:
-                origins[fork] = max(older, key=lambda one: _shared(messages, older[one]))
+                origins[fork] = max(older, key=lambda one: shared_beginning(messages, older[one]))
             older[fork] = messages
     return origins
-
-
-def _shared(some: Sequence[object], others: Sequence[object]) -> int:
-    return sum(takewhile(bool, map(eq, some, others)))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from operator import eq
 from typing import Any, NamedTuple
 
-from branchline.formats.common.tables import text_of
+from branchline.formats.common.tables import shared_beginning, text_of
 
 __all__ = ["COPIES", "origins_of"]
 
@@ -61,14 +60,14 @@ def _origin(fork: _Session, family: Sequence[_Session]) -> str | None:
     copied = list(takewhile(fork.created.__gt__, fork.times))
     found = max(
         (one for one in family if one.created < fork.created),
-        key=lambda one: (_shared(copied, one.times), _forked_title(one.title) == fork.title, -one.created),
+        key=lambda one: (
+            shared_beginning(copied, one.times),
+            _forked_title(one.title) == fork.title,
+            -one.created,
+        ),
         default=None,
     )
     return None if found is None else found.id
-
-
-def _shared(some: Sequence[int], others: Sequence[int]) -> int:
-    return sum(takewhile(bool, map(eq, some, others)))
 
 
 def _forked_title(title: str) -> str:
