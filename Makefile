@@ -33,8 +33,8 @@ install: $(VENV)/runnable  ## make the command available as ~/.local/bin/branchl
 test: $(VENV)/ready  ## run every test but the long campaigns
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow" $(ARGS)
 
-test-failed: $(VENV)/ready  ## run the tests that failed last time once more, one after the other
-	$(BIN)/python -m pytest -p no:xdist --last-failed --last-failed-no-failures none $(ARGS)
+test-failed: $(VENV)/ready  ## run up to three tests that failed last time once more, alone; those that pass are flaky
+	$(BIN)/python scripts/rerun_failed.py $(ARGS)
 
 test-all: $(VENV)/ready  ## run every test, long campaigns included
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
