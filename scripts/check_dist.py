@@ -1,7 +1,8 @@
 """Build wheel and sdist, and test both in clean environments: `make dist`.
 
 The wheel is installed into two environments, one with only the base requirements and one with every extra,
-both from locked and hashed files. The sdist must build the same wheel and pass a part of its own tests.
+both from locked and hashed files. The sdist must build the same wheel and pass a part of its own tests. Then every
+line of README and docs that installs branchline runs in an environment of its own.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def main() -> None:
         work.append(pool.submit(try_sdist, sdist, wheel, Path(scratch)))
         for job in work:
             job.result()
+    run(sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "slow", "tests/docs/test_install_lines.py")
 
 
 main()

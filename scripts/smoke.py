@@ -73,7 +73,7 @@ def check_extras(*, installed: bool) -> None:
         model_by_name("openai:gpt-5")
     except UnknownModel as problem:
         missing = str(problem)
-    assert ("branchline[chat]" in missing) is not installed, missing
+    assert (".[chat]" in missing) is not installed, missing
     if installed:
         import zstandard
 

@@ -35,7 +35,7 @@ def test_where_textual_is_missing_the_extra_is_named(run: Run, monkeypatch: pyte
     monkeypatch.setattr(browsing, "_on_a_terminal", lambda: True)
     monkeypatch.setattr(browsing, "_installed", lambda: False)
 
-    assert "branchline[tui]" in run("browse", code=1).stderr
+    assert "pip install '.[tui]'" in run("browse", code=1).stderr
 
 
 def test_reading_needs_a_session(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ def test_a_compressed_rollout_says_what_is_missing(few, run, monkeypatch) -> Non
     told = run("show", path, code=1).stderr
 
     assert told.startswith(f"branchline: cannot open {path}: this rollout is compressed with zstd")
-    assert "pip install 'branchline[zstd]'" in told
+    assert "pip install '.[zstd]'" in told
 
 
 def test_a_session_of_a_newer_version_is_read_and_told(run, data) -> None:

@@ -25,7 +25,7 @@ def test_a_missing_framework_is_named_with_its_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"branchline.integrations.{name}", raising=False)
 
-    with pytest.raises(ImportError, match=rf"pip install 'branchline\[{extra}\]'"):
+    with pytest.raises(ImportError, match=rf"pip install '\.\[{extra}\]'"):
         importlib.import_module(f"branchline.integrations.{name}")
 
 

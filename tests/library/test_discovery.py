@@ -268,7 +268,7 @@ def test_without_what_unpacks_it_a_compressed_rollout_says_what_to_install(home,
     row = discovery(home, all_projects=True).list(deep=True).unreadable[0]
 
     assert row.path == str(path)
-    assert "pip install 'branchline[zstd]'" in row.problem
+    assert "pip install '.[zstd]'" in row.problem
 
 
 # -- as they are read -------------------------------------------------------------------------------------

@@ -477,5 +477,5 @@ def test_without_the_library_the_command_names_the_extra(world):
     )
 
     assert done.returncode == 1
-    assert "pip install 'branchline[mcp]'" in done.stderr
+    assert "pip install '.[mcp]'" in done.stderr
     assert Path(ROOT / "pyproject.toml").read_text(encoding="utf-8").count("\nmcp = [") == 1

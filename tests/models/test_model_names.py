@@ -80,7 +80,7 @@ def test_with_a_key_the_model_knows_its_protocol_and_mostly_its_window(name, api
 def test_without_the_extra_the_sentence_names_it(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
-    with pytest.raises(UnknownModel, match=r"pip install 'branchline\[chat\]'"):
+    with pytest.raises(UnknownModel, match=r"pip install '\.\[chat\]'"):
         model_by_name("openai:gpt-5")
 
 

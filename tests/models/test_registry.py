@@ -217,7 +217,10 @@ def test_without_the_extra_every_provider_but_the_offline_one_needs_it(monkeypat
     offline, *others = ModelRegistry(environment={}).statuses()
 
     assert offline.ready
-    assert all((one.needs or "").startswith("pip install 'branchline[chat]', then") for one in others)
+    assert all(
+        (one.needs or "").startswith("in a checkout of branchline: pip install '.[chat]', then")
+        for one in others
+    )
 
 
 @pytest.mark.parametrize("known", KNOWN_PROVIDERS, ids=lambda known: known.name)

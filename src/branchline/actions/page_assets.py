@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 
+from branchline._version import install_extra
 from branchline.errors import NotSupported
 
 __all__ = ["page_assets", "require_html", "static_files"]
@@ -15,9 +16,7 @@ def require_html() -> None:
     """Raise NotSupported if the packages that render pages are not installed."""
     missing = [name for name in ("markdown_it", "pygments") if find_spec(name) is None]
     if missing:
-        raise NotSupported(
-            f"pages need {' and '.join(missing)} from the extra html: pip install 'branchline[html]'"
-        )
+        raise NotSupported(f"pages need {' and '.join(missing)} from the extra html: {install_extra('html')}")
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import click
 import msgspec
 
+from branchline._version import install_extra
 from branchline.chat import Chat
 from branchline.chat.frontend import Frontend
 from branchline.chat.recent_turns import show_recent_turns
@@ -161,9 +162,7 @@ class _Running:
         if not (out.interactive and sys.stdin.isatty() and os.environ.get("TERM", "") != "dumb"):
             return LineFrontend(out)
         if missing := [name for name in ("prompt_toolkit", "rich") if importlib.util.find_spec(name) is None]:
-            remark(
-                f"{' and '.join(missing)} not installed; using plain input (pip install 'branchline[chat]')"
-            )
+            remark(f"{' and '.join(missing)} not installed; using plain input ({install_extra('chat')})")
             return LineFrontend(out)
         from branchline.cli.terminal_frontend import TerminalFrontend
 

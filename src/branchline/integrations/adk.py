@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from branchline._version import install_extra
+
 try:
     from google.adk.errors._stale_session_error import StaleSessionError
     from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -34,7 +36,7 @@ try:
     from google.adk.sessions.state import State
     from pydantic_core import to_jsonable_python
 except ImportError as problem:  # pragma: no cover  a test replaces the module
-    raise ImportError("the session service for ADK needs it: pip install 'branchline[adk]'") from problem
+    raise ImportError(f"the session service for ADK needs it: {install_extra('adk')}") from problem
 
 from branchline.entries import CustomMessage
 from branchline.integrations.event_messages import (

@@ -19,11 +19,13 @@ from typing import Any
 
 import msgspec
 
+from branchline._version import install_extra
+
 try:
     from agent_framework import HistoryProvider, Message
 except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError(
-        "the history for the Agent Framework needs it: pip install 'branchline[agent-framework]'"
+        f"the history for the Agent Framework needs it: {install_extra('agent-framework')}"
     ) from problem
 
 from branchline.integrations.event_messages import assistant_message, native_forms, new_entries, tool_result

@@ -23,6 +23,8 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from branchline._version import install_extra
+
 try:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import (
@@ -39,7 +41,7 @@ try:
     from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 except ImportError as problem:  # pragma: no cover  a test replaces the module
-    raise ImportError("the saver for LangGraph needs it: pip install 'branchline[langgraph]'") from problem
+    raise ImportError(f"the saver for LangGraph needs it: {install_extra('langgraph')}") from problem
 
 from branchline.integrations.checkpoint_rows import Run, markers, open_rows
 from branchline.integrations.langgraph_mirror import ThreadMirror

@@ -17,11 +17,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from branchline._version import install_extra
+
 try:
     from agents.memory import SessionSettings
 except ImportError as problem:  # pragma: no cover  a test replaces the module
     raise ImportError(
-        "the adapter for the OpenAI Agents SDK needs it: pip install 'branchline[openai-agents]'"
+        f"the adapter for the OpenAI Agents SDK needs it: {install_extra('openai-agents')}"
     ) from problem
 
 from branchline.entries import Content, ContextEdit, Usage

@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from branchline._version import install_extra
+
 try:
     from pydantic import TypeAdapter
     from pydantic_ai.conversation_store import (
@@ -41,9 +43,7 @@ try:
         UserPromptPart,
     )
 except ImportError as problem:  # pragma: no cover  a test replaces the module
-    raise ImportError(
-        "the store for pydantic-ai needs it: pip install 'branchline[pydantic-ai]'"
-    ) from problem
+    raise ImportError(f"the store for pydantic-ai needs it: {install_extra('pydantic-ai')}") from problem
 
 from branchline.entries import Custom, UnknownMessage
 from branchline.errors import SessionNotFound

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
 
+from branchline._version import install_extra
 from branchline.errors import BranchlineError, NetworkFailure, NotSupported
 from branchline.models.protocol import Tool
 from branchline.settings import McpServerSettings
@@ -30,7 +31,7 @@ async def mcp_tools(
     cannot be reached is reported to ``on_problem`` and skipped.
     """
     if importlib.util.find_spec("pydantic_ai") is None:
-        raise NotSupported("MCP servers need more than the base package: pip install 'branchline[chat]'")
+        raise NotSupported(f"MCP servers need more than the base package: {install_extra('chat')}")
     from branchline.models.pydantic_ai.toolsets import mcp_toolset, mcp_toolsets, toolset_tools  # noqa: PLC0415
 
     toolsets = mcp_toolsets(config=config, urls=urls, commands=commands)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from branchline._version import install_extra
 from branchline.context import ModelRef
 from branchline.errors import UnknownModel
 from branchline.models.offline import OfflineModel
@@ -35,7 +36,7 @@ from branchline.settings import ProviderSettings, Settings
 __all__ = ["DEFAULT_MODEL", "ModelRegistry", "model_by_name", "model_by_reference"]
 
 DEFAULT_MODEL = "offline:echo"
-_INSTALL = "pip install 'branchline[chat]'"
+_INSTALL = install_extra("chat")
 _EXAMPLES = "anthropic:claude-sonnet-5, or offline:echo for the one that needs no network"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from branchline._version import install_extra
 from branchline.cli.options import command, store_option
 from branchline.cli.output import Output
 
@@ -26,7 +27,7 @@ __all__ = ["browse_command", "can_browse", "open_home", "pick_session"]
 
 _MOST = 2_000
 """The most hits of a search with --json."""
-_EXTRA = "the full-screen browser needs Textual; install it with: pip install 'branchline[tui]'"
+_EXTRA = f"the full-screen browser needs Textual; install it with: {install_extra('tui')}"
 
 
 @command(

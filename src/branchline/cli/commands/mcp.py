@@ -7,6 +7,7 @@ from functools import partial
 
 import click
 
+from branchline._version import install_extra
 from branchline.cli.options import agent_option, command, store_option
 from branchline.cli.output import Output
 from branchline.cli.resolver import chosen_library
@@ -46,7 +47,7 @@ def mcp_command(
     except ImportError as problem:
         if (problem.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
             raise
-        raise NotSupported("the MCP server needs a library: pip install 'branchline[mcp]'") from None
+        raise NotSupported(f"the MCP server needs a library: {install_extra('mcp')}") from None
 
     open_library = partial(chosen_library, directory, agents, everywhere=all_projects)
     open_library()  # report an invalid name now, not at the first request

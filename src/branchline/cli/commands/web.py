@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from branchline._version import install_extra
 from branchline.cli.options import command, store_option
 from branchline.cli.output import Output, remark
 from branchline.cli.resolver import chosen_library
@@ -38,9 +39,7 @@ def web_command(
     try:
         from branchline.web.server import serve
     except ImportError as problem:
-        raise click.ClickException(
-            f"the web viewer needs {problem.name}: pip install 'branchline[web]'"
-        ) from None
+        raise click.ClickException(f"the web viewer needs {problem.name}: {install_extra('web')}") from None
     library = chosen_library(directory, everywhere=True, subagents=False)
 
     def told(address: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
+from branchline._version import install_extra
 from branchline.errors import NotSupported
 
 __all__ = ["unpack"]
@@ -28,7 +29,7 @@ def unpack(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
     except ImportError:
         raise NotSupported(
             "this rollout is compressed with zstd, which needs the package zstandard: "
-            "pip install 'branchline[zstd]'"
+            + install_extra("zstd")
         ) from None
     try:
         decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)

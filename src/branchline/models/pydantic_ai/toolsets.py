@@ -18,6 +18,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, PrefixedToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
+from branchline._version import install_extra
 from branchline.entries import Image, Text
 from branchline.errors import NotSupported
 from branchline.models.protocol import Tool
@@ -43,7 +44,7 @@ def mcp_toolsets(
             from fastmcp.client.transports import StdioTransport  # noqa: PLC0415
             from pydantic_ai.mcp import MCPToolset, load_mcp_toolsets  # noqa: PLC0415
     except ImportError as problem:
-        raise NotSupported("MCP servers need a client library: pip install 'branchline[chat]'") from problem
+        raise NotSupported(f"MCP servers need a client library: {install_extra('chat')}") from problem
     found: list[AbstractToolset[Any]] = []
     if config is not None:
         try:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from branchline._version import install_extra
 from branchline.errors import BranchlineError, LockTimeout, LogError, NotSaved, NotSupported, ReadOnly
 from branchline.stores.postgres.server import Server
 
@@ -39,7 +40,7 @@ def driver() -> Any:
         import psycopg  # noqa: PLC0415  optional
     except ImportError as problem:
         raise NotSupported(
-            f"sessions in PostgreSQL need another package ({problem}): pip install 'branchline[postgres]'"
+            f"sessions in PostgreSQL need another package ({problem}): {install_extra('postgres')}"
         ) from None
     return psycopg
 
