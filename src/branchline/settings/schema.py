@@ -72,7 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     theme: Annotated[
         Literal["auto", "dark", "light"],
-        _help("Colour theme; auto asks the terminal."),
+        _help("Colour theme; auto uses COLORFGBG, else dark."),
     ] = "auto"
     color: Annotated[
         Literal["auto", "always", "never"],
