@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from branchline.actions.convert import TARGETS
+from branchline.errors import NotSupported
 from branchline.formats import detect
 from branchline.library import SessionLibrary
 from branchline.session import Session
@@ -50,6 +51,39 @@ def test_a_session_becomes_a_private_file_here_that_opens_as_what_it_is(run, wor
     found = detect(path.read_bytes()[:65536], str(path))
     assert found.name == ("pi" if target == "branchline" else target)
     assert talk.read_bytes() == before
+
+
+@pytest.fixture
+def compacted(world: Path) -> Path:
+    """A session whose older messages are behind a summary, which zot cannot store."""
+    with Session.create(world, directory=world / "kept", persist="at_once") as session:
+        session.append_message("an old prompt")
+        session.append_message({"role": "system", "content": "no message of the conversation"})
+        session.append_compaction("in short", session.append_message("a kept prompt"), 100)
+        session.append_message("a new prompt")
+    return Path(session.file)
+
+
+def test_a_conversion_that_drops_a_message_of_the_path_writes_nothing(run, world, compacted):
+    result = run("convert", compacted, "--to", "zot", "-o", "out.jsonl", code=1)
+
+    assert "zot would lack 1 message of the path" in result.stderr
+    assert "replaced by a summary" in result.stderr
+    assert "--lossy" in result.stderr
+    assert not (world / "out.jsonl").exists()
+    assert run("convert", compacted, "--to", "claude-code", "-o", "claude.jsonl").exit_code == 0
+
+
+def test_lossy_writes_the_rest_and_says_first_what_is_not_there(run, world, compacted):
+    result = run("convert", compacted, "--to", "zot", "-o", "out.jsonl", "--lossy")
+
+    assert result.stderr.startswith("not in the new file: 1 message of the path")
+    assert "a new prompt" in (world / "out.jsonl").read_text()
+    with Session.open(compacted) as session:
+        with pytest.raises(NotSupported, match="lossy=True"):
+            session.convert("zot", output=world / "other.jsonl")
+        (file,) = session.convert("zot", output=world / "other.jsonl", lossy=True).files
+        assert len(file.fidelity.dropped) == 1
 
 
 def test_the_account_is_told_on_stderr(run, talk):

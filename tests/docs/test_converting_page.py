@@ -14,7 +14,18 @@ from branchline.session import Session
 from support import ROOT
 
 PAGE = (ROOT / "docs" / "guides" / "converting.md").read_text(encoding="utf-8")
-COLUMNS = ("oh-my-pi", "operator", "induscode", "zot", "piglet", "claude-code", "codex")
+COLUMNS = (
+    "oh-my-pi",
+    "operator",
+    "induscode",
+    "zot",
+    "piglet",
+    "claude-code",
+    "codex",
+    "qwen",
+    "copilot",
+    "opencode",
+)
 HEADER = Header(
     id="01990000-0000-7000-8000-000000000001",
     version=3,
@@ -131,6 +142,7 @@ def row(name: str) -> str:
     cells = []
     for column in COLUMNS:
         (target,) = [format_ for format_ in formats() if format_.name == column]
+        target = target if target.imports is None else target.for_import()
         with Session.in_memory("/home/u", id="old", clock=FixedClock(1_800_000_000_000)) as session:
             make(session)
             cells.append(outcome(convert(session.transcript, target, HEADER).fidelity, kind))

@@ -73,6 +73,8 @@ class ConvertRequest(msgspec.Struct, frozen=True, kw_only=True):
     """With scope "tree", write further files for branches that the first one cannot hold."""
     same_id: bool = False
     """Keep the id. A session that was once converted from the target is restored to its original bytes."""
+    lossy: bool = False
+    """Write the file even if it lacks messages of the active path, or of the path that is converted."""
 
 
 class ConvertedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,9 +110,10 @@ def has_messages(session: Session) -> bool:
 def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     """Write a session as new files of another agent. The session does not change.
 
-    Raises NotSupported for an agent whose sessions are only read, or if a session without messages is to be
-    installed, FileExists if a path is taken, and ValueError for an unknown agent, or if several files are to
-    go to a path that is not a directory.
+    Raises NotSupported for an agent whose sessions are only read, if a session without messages is to be
+    installed, or if a new file would lack messages of the path and the request is not ``lossy``. Raises
+    FileExists if a path is taken, and ValueError for an unknown agent, or if several files are to go to a
+    path that is not a directory.
     """
     request = msgspec.structs.replace(request, to=agent_name(request.to))
     target = target_format(request.to)
@@ -123,6 +126,8 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
     for leaf in leaves:  # grows by the branches that the first file cannot hold
         header = _header(session, target, request)
         converted = convert_log(session.transcript, target, header, leaf=leaf, exact=request.same_id)
+        if converted.fidelity.dropped and not request.lossy:
+            raise _drops_messages(request.to, converted.fidelity)
         if request.to == "pi" and session.transcript.format is PI and not request.same_id:
             # Native answers may have no usage, on which pi fails.
             converted = msgspec.structs.replace(converted, data=add_missing_usage(converted.data))
@@ -147,6 +152,17 @@ def convert(session: Session, request: ConvertRequest) -> ConvertResult:
         source_format=session.transcript.format.name,
         target=request.to,
         files=tuple(files),
+    )
+
+
+def _drops_messages(target: str, fidelity: Fidelity) -> NotSupported:
+    """The error for a conversion that would lose what was said; nothing has been written."""
+    why = {note.why: sum(key in fidelity.dropped for key in note.entries) for note in fidelity.lost}
+    reasons = "; ".join(f"{number} × {reason}" for reason, number in why.items() if number)
+    number = len(fidelity.dropped)
+    return NotSupported(
+        f"{target} would lack {number} {'message' if number == 1 else 'messages'} of the path ({reasons}); "
+        "nothing was written. Option --lossy (in Python lossy=True) writes the rest"
     )
 
 

@@ -74,7 +74,7 @@ def hand_over(session: Session, to: str, *, cwd: str | os.PathLike[str] | None =
     if to == (owner or session.transcript.format.name) and not is_backup:
         return Handover(agent=to, plan=plan_session(session, cwd=directory or None))
     require_handover(session, to, cwd=directory)
-    request = ConvertRequest(to=to, install=True, every_branch=False, cwd=directory)
+    request = ConvertRequest(to=to, install=True, every_branch=False, cwd=directory, lossy=True)
     file = convert(session, request).files[0]
     plan = plan_resume(to, path=file.path, id=file.session, cwd=directory)
     return Handover(agent=to, plan=plan, file=file)

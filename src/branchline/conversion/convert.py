@@ -57,12 +57,16 @@ def convert(
         source, leaf = with_whole_answers(source, leaf)
     job = ConversionJob(source, target, header, leaf, restorer)
     made = Converter(job)
-    if restorer is not None and not made.has_same_parents():
-        made = Converter(job._replace(restorer=None))
+    if restorer is not None and (not made.has_same_parents() or made.dropped()):
+        plain = Converter(job._replace(restorer=None))
+        if not made.has_same_parents() or len(plain.dropped()) < len(made.dropped()):
+            made = plain
     if target.traits.rolls_back_turns and leaf is None and not made.placed_everything():
         made = Converter(job._replace(leaf=made.plan.leaf, restorer=None))
         made.drop_branches()
-    fidelity = made.ledger.close(source.format.name, target.name, len(source.findings))
+    fidelity = made.ledger.close(
+        source.format.name, target.name, len(source.findings), dropped=made.dropped()
+    )
     left = _left_out(source, made) if leaf is None and target.traits.rolls_back_turns else ()
     return Converted(data=made.out.content(), header=made.header, fidelity=fidelity, branches_left=left)
 

@@ -7,6 +7,7 @@ import msgspec
 from branchline.conversion.entry_utils import (
     has_native_form,
     message_of,
+    says_something,
     with_edit,
     with_model,
     with_some_usage,
@@ -17,7 +18,7 @@ from branchline.conversion.entry_utils import (
 from branchline.conversion.fallbacks import to_native
 from branchline.conversion.finalize import finish
 from branchline.conversion.output_buffer import REFUSALS
-from branchline.conversion.plan import NOT_ACTIVE, UNREADABLE
+from branchline.conversion.plan import NOT_ACTIVE, UNREADABLE, WITHHELD
 from branchline.conversion.state import ConversionJob
 from branchline.conversion.writer import EntryWriter
 from branchline.entries import (
@@ -73,6 +74,17 @@ class Converter(EntryWriter):
         """Return whether no entry was rejected because of its place."""
         refusal = self.target.traits.unsupported.get("elsewhere", "")
         return super().has_same_parents() and not self.ledger.has_lost(refusal)
+
+    def dropped(self) -> tuple[str, ...]:
+        """Return the readable messages of the path that say something and are not in the new file."""
+        tree = self.source.tree
+        spoken = (place for place in tree.path_positions(self.plan.leaf) if tree.roles[place] is not None)
+        lost = self.ledger.lost_among(spoken, other_than=(UNREADABLE, WITHHELD))
+        return tuple(
+            tree.keys[place]
+            for place, entry in zip(lost, self.source.entries(lost), strict=True)
+            if says_something(entry)
+        )
 
     def drop_branches(self) -> None:
         """Report everything that is not on the path as lost."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from branchline.context import milliseconds
-from branchline.context.builder import apply_edit
+from branchline.context.builder import apply_edit, entry_messages
 from branchline.context.tool_pairs import no_result
 from branchline.conversion.fallbacks import as_user_message, fallbacks_for
 from branchline.conversion.plan import added
@@ -23,13 +23,16 @@ from branchline.entries import (
     Image,
     Message,
     MessageEntry,
+    SystemMessage,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
+    UnknownMessage,
     Usage,
     UserMessage,
     json_codec,
+    message_text,
 )
 from branchline.entries.splice import field_ranges, set_fields
 from branchline.tree import Tree
@@ -46,6 +49,7 @@ __all__ = [
     "one_by_one",
     "places_of",
     "result_forms",
+    "says_something",
     "spoken_messages",
     "with_edit",
     "with_model",
@@ -63,6 +67,19 @@ _EXACT = 2**53
 
 def message_of(entry: Entry) -> Message | None:
     return entry.message if isinstance(entry, MessageEntry) else None
+
+
+def says_something(entry: Entry) -> bool:
+    """Return whether an entry adds to the conversation: more than thinking, blanks or a system prompt."""
+    for message in entry_messages(entry):
+        if isinstance(message, SystemMessage):
+            continue
+        content = getattr(message, "content", ())
+        if message_text(message).strip() or isinstance(message, UnknownMessage):
+            return True
+        if not isinstance(content, str) and any(not isinstance(block, Text | Thinking) for block in content):
+            return True
+    return False
 
 
 def has_native_form(line: bytes) -> bool:

@@ -6,6 +6,7 @@ Every entry is in exactly one of the three, so the numbers add up.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Iterable
 from typing import Any
 
 import msgspec
@@ -61,6 +62,8 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True):
     """The number of those with the original bytes of the target's agent."""
     approximated: tuple[FidelityNote, ...] = ()
     lost: tuple[FidelityNote, ...] = ()
+    dropped: tuple[str, ...] = ()
+    """The ids of those that are readable messages of the active path, or of the path that was asked for."""
     damage: int = 0
     """The number of findings in the source."""
 
@@ -107,6 +110,11 @@ class FidelityRecorder:
     def lost(self, position: int, why: str) -> None:
         self._note(self._lost, position, why)
 
+    def lost_among(self, positions: Iterable[int], *, other_than: Container[str]) -> list[int]:
+        """Return which of these entries were lost, for other reasons than these."""
+        lost = {key for (_, why), keys in self._lost.items() if why not in other_than for key in keys}
+        return [position for position in positions if self._tree.keys[position] in lost]
+
     def has_lost(self, why: str) -> bool:
         """Return whether anything was lost for this reason."""
         return any(reason == why for _, reason in self._lost)
@@ -122,7 +130,7 @@ class FidelityRecorder:
         self._seen.add(position)
         return True
 
-    def close(self, source: str, target: str, damage: int) -> Fidelity:
+    def close(self, source: str, target: str, damage: int, *, dropped: tuple[str, ...] = ()) -> Fidelity:
         """Return the report."""
         return Fidelity(
             source=source,
@@ -132,6 +140,7 @@ class FidelityRecorder:
             restored=self.restored,
             approximated=_pages(self._approximated),
             lost=_pages(self._lost),
+            dropped=dropped,
             damage=damage,
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from branchline.entries import AssistantMessage, Entry, Header, MessageEntry, Text
 from branchline.errors import NotSupported
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format
 
-__all__ = ["REFUSALS", "OutputBuffer", "names_models"]
+__all__ = ["REFUSALS", "OutputBuffer", "Trial", "trial_of"]
 
 REFUSALS = (NotSupported, ValueError, OverflowError, LookupError)
 """The errors with which a format rejects an entry."""
@@ -44,16 +45,31 @@ class OutputBuffer:
         return bytes(memoryview(self._data)[offset : offset + size])
 
 
-def names_models(target: Format, header: Header) -> bool:
-    """Return whether answers in this format name their model, found by writing one."""
+class Trial(NamedTuple):
+    """What a format keeps of an answer, found by writing one."""
+
+    names_models: bool
+    """Whether answers name their model."""
+    keeps_ids: bool
+    """Whether entries keep their ids. Otherwise ids come from the new file, such as numbers of lines."""
+
+
+def trial_of(target: Format, header: Header) -> Trial:
+    """Return what this format keeps of an answer."""
     trial = OutputBuffer(
         target, target.required_writer().encode_header(header), "trial" + target.traits.suffix
     )
     answer = AssistantMessage(content=(Text(text="?"),), provider="a", model="b", timestamp=1)
-    entry = MessageEntry(id="trial", timestamp="2020-01-01T00:00:00.000Z", message=answer)
+    entry = MessageEntry(id=_TRIAL, timestamp="2020-01-01T00:00:00.000Z", message=answer)
     try:
         made = trial.write([entry])
     except REFUSALS:
-        return True
-    found = [one.message for one in map(trial.transcript.entry, made) if isinstance(one, MessageEntry)]
-    return not found or getattr(found[-1], "model", None) == "b"
+        return Trial(names_models=True, keeps_ids=True)
+    found = [one for one in map(trial.transcript.entry, made) if isinstance(one, MessageEntry)]
+    return Trial(
+        names_models=not found or getattr(found[-1].message, "model", None) == "b",
+        keeps_ids=any(one.id == _TRIAL for one in found),
+    )
+
+
+_TRIAL = "01990000-0000-7000-8000-000000000001"

@@ -30,6 +30,8 @@ from branchline.tree import ROOT, Tree
 
 __all__ = [
     "NOT_ACTIVE",
+    "UNREADABLE",
+    "WITHHELD",
     "ConversionPlan",
     "kept_messages",
     "make_plan",
@@ -100,7 +102,7 @@ def make_plan(
         order = range(len(tree)) if as_in_file else parents_first(tree)
     if withheld := source.reading.withheld:
         for position in sorted(withheld.intersection(order)):
-            ledger.lost(position, "a copy of a request, which never leaves its file")
+            ledger.lost(position, WITHHELD)
         order = [position for position in order if position not in withheld]
     fresh = _fresh_starts(source, order)
     one_root = "branch" in target.traits.unsupported or target.traits.rolls_back_turns
@@ -125,6 +127,7 @@ def make_plan(
 
 
 UNREADABLE = "its line cannot be read"
+WITHHELD = "a copy of a request, which never leaves its file"
 NOT_ACTIVE = "not on the active path, and the format keeps only branches that begin with a prompt"
 _BEHIND = SIDE_TYPES - {"leaf"}
 _BARRIERS = frozenset({"compaction", "branch_summary", "context_cleared"})

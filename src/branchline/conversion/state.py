@@ -10,7 +10,7 @@ from branchline.conversion.fidelity import FidelityRecorder
 from branchline.conversion.finalize import header_with_model
 from branchline.conversion.origin_reader import OriginReader
 from branchline.conversion.origin_writer import OriginWriter
-from branchline.conversion.output_buffer import OutputBuffer
+from branchline.conversion.output_buffer import OutputBuffer, Trial, trial_of
 from branchline.conversion.plan import make_plan
 from branchline.entries import (
     SIDE_TYPES,
@@ -27,6 +27,10 @@ from branchline.formats.protocol import Format
 from branchline.tree import ROOT
 
 __all__ = ["ConversionState"]
+
+
+_UNTIL_WRITTEN = " of the source"
+"""Ends the ids of entries whose format names them anew: two files that number lines have the same ids."""
 
 
 class ConversionJob(NamedTuple):
@@ -70,6 +74,8 @@ class ConversionState:
             head = restorer.head
         self._file_name = target.home.file_key(self.header) + target.traits.suffix
         self.out = OutputBuffer(target, head, self._file_name)
+        native = target is PI
+        self.kept = Trial(names_models=True, keeps_ids=True) if native else trial_of(target, self.header)
         self.written: dict[int, int] = {}
         """The position in the new file, by the position in the source."""
         self.bound: set[int] = set()
@@ -156,6 +162,8 @@ class ConversionState:
 
     def _own_id(self, position: int) -> str:
         key = self.source.tree.keys[position]
+        if not self.kept.keeps_ids:
+            return f"{key}{_UNTIL_WRITTEN}"
         # "#" marks the second use of an id, and some formats would find the first.
         return key if self.target is PI else key.replace("#", ".")
 

@@ -29,7 +29,7 @@ from branchline.conversion.fallbacks import (
     without_lone_surrogates,
 )
 from branchline.conversion.origin import Origin, with_origin
-from branchline.conversion.output_buffer import REFUSALS, names_models
+from branchline.conversion.output_buffer import REFUSALS
 from branchline.conversion.plan import kept_messages, summary_follows
 from branchline.conversion.state import ConversionJob, ConversionState
 from branchline.conversion.verify import missing_fields
@@ -68,7 +68,7 @@ class EntryWriter(ConversionState):
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # entries that only the source's agent understands
         self._enveloped: set[int] = set()  # entries in a framework's form, which no other format keeps
-        self._models_apart = self.target is not PI and not names_models(self.target, self.header)
+        self._models_apart = not self.kept.names_models
 
     def _pass(self, position: int) -> None:
         """Skip this entry: its children become children of its parent."""

@@ -206,7 +206,7 @@ class History:
         """Convert a session, or the path to an entry, for another agent. ValueError for an unknown agent."""
         with self._opened(name) as session:
             request = ConvertRequest(
-                to=to, scope="tree" if entry is None else "path", entry=entry, install=True
+                to=to, scope="tree" if entry is None else "path", entry=entry, install=True, lossy=True
             )
             result = convert(session, request)
             (file,) = result.files

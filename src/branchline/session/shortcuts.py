@@ -69,6 +69,7 @@ class SessionShortcuts:
         output: _Path | None = None,
         install: bool = False,
         same_id: bool = False,
+        lossy: bool = False,
         cwd: _Path | None = None,
     ) -> ConvertResult:
         """Write the session as a new file of another agent, with a fidelity report.
@@ -78,7 +79,14 @@ class SessionShortcuts:
         from branchline.actions.convert import ConvertRequest, convert  # noqa: PLC0415
 
         request = ConvertRequest(
-            to=to, scope=scope, entry=entry, output=output, install=install, same_id=same_id, cwd=cwd
+            to=to,
+            scope=scope,
+            entry=entry,
+            output=output,
+            install=install,
+            same_id=same_id,
+            lossy=lossy,
+            cwd=cwd,
         )
         return convert(cast("Session", self), request)
 

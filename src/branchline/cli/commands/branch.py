@@ -122,6 +122,7 @@ def _say_moved(out: Output, command_name: str, session: Session, before: str | N
 @click.option("--tree", "whole", is_flag=True, help="Copy all branches, not only the path to ENTRY.")
 @click.option("--to", "target", metavar="AGENT", help="Agent of the new session (default: the same agent).")
 @click.option("-o", "--output", metavar="PATH", help="Output file or directory, as for `convert`.")
+@click.option("--lossy", is_flag=True, help="With -o, write the file even if it lacks messages of the path.")
 @cwd_option("Working directory of the new session (default: unchanged).")
 @directory_option
 def fork_command(
@@ -132,6 +133,7 @@ def fork_command(
     whole: bool,  # noqa: FBT001
     target: str | None,
     output: str | None,
+    lossy: bool,  # noqa: FBT001
     cwd: str | None,
     directory: str | None,
 ) -> None:
@@ -154,6 +156,7 @@ def fork_command(
                 before=before,
                 cwd=cwd,
                 output=output,
+                lossy=lossy,
             )
             run_conversion(out, live, request)
             return

@@ -51,6 +51,7 @@ _SHOWN = 3  # entry ids in a line of the report
     is_flag=True,
     help="Keep the session id; restore the original lines of a session converted from FORMAT.",
 )
+@click.option("--lossy", is_flag=True, help="Write the file even if it lacks messages of the active path.")
 @cwd_option("Working directory of the new session (default: unchanged).")
 @directory_option
 def convert_command(
@@ -63,12 +64,14 @@ def convert_command(
     output: str | None,
     install: bool,  # noqa: FBT001
     same_id: bool,  # noqa: FBT001
+    lossy: bool,  # noqa: FBT001
     cwd: str | None,
     directory: str | None,
 ) -> None:
     """Write SESSION as a new file of another agent. SESSION is unchanged.
 
-    Content that the other format cannot hold is approximated or dropped; a report on stderr lists it. With
+    Content that the other format cannot hold is approximated or dropped; a report on stderr lists it. If that
+    would drop messages of the active path, nothing is written without --lossy. With
     --install, the command that continues the new session is printed and, on a terminal, run on Enter.
     Sessions of Claude Code and Codex are always new files; existing ones are never changed.
     """
@@ -90,6 +93,7 @@ def convert_command(
             output=output,
             install=install,
             same_id=same_id,
+            lossy=lossy,
         )
         run_conversion(out, live, request)
 
@@ -136,6 +140,8 @@ def _offer(out: Output, target: str, file: ConvertedFile) -> None:
 def tell_fidelity(fidelity: Fidelity, source: str) -> None:
     """Print the fidelity report on stderr."""
     counts = fidelity.counted()
+    if fidelity.dropped:
+        remark(f"not in the new file: {count(len(fidelity.dropped), 'message')} of the path, listed below")
     words = f"kept as they are: {counts['carried']:,} of {count(fidelity.entries, 'entry', 'entries')}"
     if fidelity.restored:
         words += f" ({fidelity.restored:,} byte for byte)"
