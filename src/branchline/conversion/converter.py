@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from branchline.context.builder import with_sent_summary
 from branchline.conversion.entry_utils import (
     has_native_form,
     message_of,
@@ -115,6 +116,8 @@ class Converter(EntryWriter):
             self._foreign.add(position)
         if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
             entry = _context_reset(entry)
+        if isinstance(entry, Compaction):
+            entry = with_sent_summary(self.source, entry)
         is_pi = self.target.traits.native_entries
         silent = self.source.context_rules.excluded_types
         entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)

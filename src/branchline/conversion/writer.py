@@ -268,7 +268,7 @@ class EntryWriter(ConversionState):
             how = "its summary precedes the messages that it keeps"
             if not self.target.traits.appendable:
                 how = "its summary is the last of the messages that it keeps"
-                kept_and_summary = opening_messages(entry, source.context_rules)
+                kept_and_summary = opening_messages(source, entry)
                 entry = msgspec.structs.replace(entry, summary="", retained_tail=kept_and_summary)
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.context import ContextRules, ModelRef, milliseconds
+from branchline.context import ContextRules, ContextSource, ModelRef, milliseconds
 from branchline.context.context import ContextMessage
 from branchline.entries import (
     AssistantMessage,
@@ -74,8 +74,9 @@ def _decoder() -> msgspec.json.Decoder[_Record]:
     return msgspec.json.Decoder(_Record)
 
 
-def _summary_left(compaction: Compaction) -> tuple[Message, ...]:
+def _summary_left(source: ContextSource, compaction: Compaction) -> tuple[Message, ...]:
     """Return what replaces a compaction; Claude Code does not send an empty summary."""
+    del source
     if not compaction.summary.strip():
         return ()
     time = milliseconds(compaction.timestamp)

@@ -64,7 +64,7 @@ def record_of(line: bytes, index: CopilotLogIndex, position: int) -> Entry:
             return Compaction(
                 **common,
                 summary=text_of(data.get("summaryContent")),
-                first_kept=common["id"],
+                first_kept=tree.keys[index.first_kept.get(position, position)],
                 tokens_before=whole_number(data.get("preCompactionTokens")) or None,
             )
         case "model_change":
