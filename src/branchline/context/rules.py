@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from branchline.context.context import ContextMessage
 from branchline.entries import Compaction, Message
 from branchline.tree import EntrySource
-
-if TYPE_CHECKING:
-    from branchline.context.source import ContextSource
 
 __all__ = ["ContextRules", "ModeAndRules"]
 
@@ -40,7 +37,7 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     """Entry types that are shown to the user but not sent to the model."""
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
     """Filters or changes the messages, in their order, after everything else."""
-    opening: Callable[[ContextSource, Compaction], tuple[Message, ...]] | None = None
+    opening: Callable[[EntrySource, Compaction], tuple[Message, ...]] | None = None
     """The messages that replace a compaction, in the order in which the agent sends them."""
     mode_and_rules: Callable[[EntrySource, list[int]], ModeAndRules] | None = None
     """Reads mode and injected rules from a path, where the agent records them."""

@@ -24,10 +24,6 @@ class ContextSource(EntrySource, Protocol):
         """The model that the file records for the whole session, if any."""
         ...
 
-    def raw(self, position: int) -> bytes:
-        """Return the line of an entry."""
-        ...
-
     def answer_model(self, position: int) -> ModelRef | None:
         """Return the model of an answer, if possible without decoding the answer."""
         ...

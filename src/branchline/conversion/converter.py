@@ -8,6 +8,7 @@ from branchline.context.builder import with_sent_summary
 from branchline.conversion.entry_utils import (
     has_native_form,
     message_of,
+    missing_parts,
     with_edit,
     with_model,
     with_some_usage,
@@ -88,9 +89,12 @@ class Converter(EntryWriter):
         order, source = self.plan.order, self.source
         for start in range(0, len(order), _CHUNK):
             positions = order[start : start + _CHUNK]
-            if source.format is PI:
-                lines = zip(positions, source.raws(positions), strict=True)
-                self._enveloped.update(position for position, line in lines if has_native_form(line))
+            if source.format.external_parts is not None:
+                lines = source.raws(positions)
+                self._gone.update(missing_parts(source, positions, lines))
+                if source.format is PI:
+                    named = zip(positions, lines, strict=True)
+                    self._enveloped.update(position for position, line in named if has_native_form(line))
             for position, entry in zip(positions, source.entries(positions), strict=True):
                 if self._restorer is None or not self._restore(position):
                     self._take(position, entry)

@@ -80,6 +80,7 @@ class LogIndex:
 
     def __init__(self, format_name: str) -> None:
         self.format = format_name
+        self.path = ""  # of the log, for formats with parts in other files
         self.header: Header | None = None
         self.header_line: bytes = b""
         self.header_end = 0

@@ -436,8 +436,11 @@ class CompanionFile(Protocol):
 class ExternalParts(Protocol[IndexT_contra]):
     """Parts of entries that an agent stores in other files."""
 
-    def missing_parts(self, transcript: EntryLog[IndexT_contra], position: int) -> str | None:
-        """Describe the parts of an entry whose files are missing; None if none are."""
+    mark: bytes
+    """What every line with such a part contains."""
+
+    def missing_parts(self, line: bytes, index: IndexT_contra) -> str | None:
+        """Describe the parts of the entry on a line whose files are missing; None if none are."""
         ...
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from branchline.context import ContextRules, ContextSource, ModelRef, milliseconds
+from branchline.context import ContextRules, ModelRef, milliseconds
 from branchline.context.context import ContextMessage
 from branchline.entries import (
     AssistantMessage,
@@ -25,6 +25,7 @@ from branchline.formats.claude_code.home import ClaudeCodeHome
 from branchline.formats.claude_code.kinds import CLEARED, ERROR, PROVENANCE
 from branchline.formats.copying_writer import CopyingWriter
 from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits
+from branchline.tree import EntrySource
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
@@ -74,7 +75,7 @@ def _decoder() -> msgspec.json.Decoder[_Record]:
     return msgspec.json.Decoder(_Record)
 
 
-def _summary_left(source: ContextSource, compaction: Compaction) -> tuple[Message, ...]:
+def _summary_left(source: EntrySource, compaction: Compaction) -> tuple[Message, ...]:
     """Return what replaces a compaction; Claude Code does not send an empty summary."""
     del source
     if not compaction.summary.strip():

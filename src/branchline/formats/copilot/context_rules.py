@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from branchline.context import ContextRules, ContextSource, milliseconds
+from branchline.context import ContextRules, milliseconds
 from branchline.entries import (
     Compaction,
     CompactionSummaryMessage,
@@ -14,6 +14,7 @@ from branchline.entries import (
     UserMessage,
     blocks_text,
 )
+from branchline.tree import EntrySource
 
 __all__ = ["RULES"]
 
@@ -23,7 +24,7 @@ _CUT = "...<truncated>..."
 _COMPACT = re.compile(r"\s*/compact(?:\s|$)")
 
 
-def _prompts_and_summary(source: ContextSource, compaction: Compaction) -> tuple[Message, ...]:
+def _prompts_and_summary(source: EntrySource, compaction: Compaction) -> tuple[Message, ...]:
     """Return one message: the prompts that Copilot CLI repeats, and the summary."""
     prompts = list(_prompts_before(source, compaction))
     lines = [f"<user_message>{text}</user_message>" for text in _repeated(prompts)]
@@ -38,7 +39,7 @@ def _prompts_and_summary(source: ContextSource, compaction: Compaction) -> tuple
     )
 
 
-def _prompts_before(source: ContextSource, compaction: Compaction) -> Iterator[str]:
+def _prompts_before(source: EntrySource, compaction: Compaction) -> Iterator[str]:
     """Yield the prompts of the whole session that the compaction does not keep as messages."""
     tree = source.tree
     position = tree.positions.get(compaction.id)

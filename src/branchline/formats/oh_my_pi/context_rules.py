@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import ContextMessage, ContextRules, ContextSource, milliseconds
+from branchline.context import ContextMessage, ContextRules, milliseconds
 from branchline.context.rules import ModeAndRules
 from branchline.entries import (
     AssistantMessage,
@@ -62,7 +62,7 @@ def mode_and_rules(source: EntrySource, path: list[int]) -> ModeAndRules:
     return ModeAndRules(mode, data, tuple(rules))
 
 
-def summary_and_archive(source: ContextSource, compaction: Compaction) -> tuple[Message, ...]:
+def summary_and_archive(source: EntrySource, compaction: Compaction) -> tuple[Message, ...]:
     """Return the summary, followed by the archived conversation if the compaction holds one."""
     position = source.tree.positions.get(compaction.id)
     fields = None if position is None else json_codec.loads_object(source.raw(position))

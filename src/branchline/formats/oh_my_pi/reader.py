@@ -12,7 +12,6 @@ from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.log_index import LogIndex
 from branchline.formats.oh_my_pi import rows
-from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleState, TitleTracker, read_slot
 
 __all__ = ["OhMyPiLogIndex", "OhMyPiReader"]
@@ -23,7 +22,7 @@ _decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, int, TitleState]).decode
 
 
 class OhMyPiLogIndex(LogIndex):
-    """Index that also records the title slot and the blob directories.
+    """Index that also records the title slot.
 
     ``slot_end`` is the offset at which the slot ends, 0 in a file without one.
     """
@@ -31,13 +30,9 @@ class OhMyPiLogIndex(LogIndex):
     def __init__(self, path: str) -> None:
         super().__init__(NAME)
         self.current_version = CURRENT_VERSION
-        self._path = path
+        self.path = path
         self.titles = TitleTracker()
         self.slot_end = 0
-
-    @property
-    def blob_directories(self) -> tuple[str, ...]:
-        return blob_directories(self._path)
 
 
 class OhMyPiReader(NativeReader):
