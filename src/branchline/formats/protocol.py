@@ -343,11 +343,21 @@ class DocumentFiles(Protocol):
         del path
         return ()
 
+    def shared_file(self, path: str) -> str | None:
+        """Return the file in which the agent keeps facts about this session and others, if there is one."""
+        del path
+        return None
+
+    def own_part(self, shared: bytes, path: str) -> bytes:
+        """Return the part of the shared file about one session, as such a file; nothing else is passed on."""
+        del path
+        return shared
+
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         """Yield the session as lines of JSON, each with its newline, for the reader of this format.
 
-        ``companion`` returns the content of one of :meth:`companions`, or of an immutable file in or below
-        the folder of this one; None if it cannot be read.
+        ``companion`` returns the content of one of :meth:`companions`, of an immutable file in or below the
+        folder of this one, or the session's part of :meth:`shared_file`; None if it cannot be read.
         """
         ...
 
