@@ -181,3 +181,36 @@ def test_a_library_notices_an_agent_that_was_used_after_it_was_opened(deep, tmp_
 
     assert before.keys() == after.keys()
     assert {key for key in after if after[key] == "Named later"} == {named}
+
+
+@pytest.mark.parametrize(
+    ("sample", "prompts", "messages"), [("sidechain-inline", 1, 6), ("sub-agents", 1, 10)], ids=str
+)
+def test_the_task_that_an_agent_gives_its_sub_agent_is_no_prompt_of_the_user(
+    sample, prompts, messages, tmp_path
+):
+    folder = tmp_path / ".claude" / "projects" / "-home-u-demo"
+    shutil.copytree(CORPUS / "claude-code" / "synthetic" / sample, folder)
+
+    total = json.loads(run(tmp_path, "stats", "--all", "--json"))["total"]
+
+    assert (total["prompts"], total["messages"]) == (prompts, messages)
+
+
+def test_a_file_of_a_sub_agent_alone_has_no_prompt_of_the_user(tmp_path):
+    (file,) = (CORPUS / "claude-code" / "synthetic" / "sub-agents").rglob("agent-ag00001.jsonl")
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    shutil.copy(file, folder / "copy.jsonl")
+
+    total = json.loads(run(tmp_path, "stats", "--dir", str(folder), "--json"))["total"]
+
+    assert (total["prompts"], total["answers"]) == (0, 2)
+
+
+def test_the_task_of_a_sub_agent_of_any_agent_is_no_prompt_of_the_user(home, tmp_path):
+    shutil.copytree(CORPUS / "cline" / "data", tmp_path / ".cline" / "data")
+
+    total = json.loads(run(tmp_path, "stats", "--all", "--json"))["total"]
+
+    assert total["prompts"] == 1

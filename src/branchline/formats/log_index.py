@@ -177,6 +177,11 @@ class LogIndex:
         return ()
 
     @property
+    def tasks(self) -> Container[int]:
+        """Messages of role ``user`` that an agent wrote for a sub-agent in the same file; rarely any."""
+        return ()
+
+    @property
     def answer_ids(self) -> Mapping[int, str]:
         """Keys that copies of an answer share across files, by the entry with its usage; often empty."""
         return {}
