@@ -343,6 +343,11 @@ class DocumentFiles(Protocol):
         del path
         return ()
 
+    def continuation(self, path: str) -> str | None:
+        """Return where the agent goes on with the session of a document that it no longer writes."""
+        del path
+        return None
+
     def shared_file(self, path: str) -> str | None:
         """Return the file in which the agent keeps facts about this session and others, if there is one."""
         del path
