@@ -166,6 +166,11 @@ class LogIndex:
         return None
 
     @property
+    def title_in_agent(self) -> str | None:
+        """The title that the agent itself shows; another one was set where it does not look."""
+        return self.title
+
+    @property
     def git_branch(self) -> str | None:
         """The git branch that the header names."""
         branch = None if self.header is None else (self.header.metadata or {}).get("gitBranch")

@@ -10,6 +10,7 @@ import msgspec
 from branchline.entries import json_codec, skeleton
 from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
+from branchline.formats.json_values import text_of
 from branchline.formats.log_index import LogIndex
 from branchline.formats.oh_my_pi import rows
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleState, TitleTracker, read_slot
@@ -33,6 +34,13 @@ class OhMyPiLogIndex(LogIndex):
         self.path = path
         self.titles = TitleTracker()
         self.slot_end = 0
+
+    @property
+    def title_in_agent(self) -> str | None:
+        """The title in the slot, else in the header; oh-my-pi reads changes only if it has neither."""
+        if (shown := self.titles.in_slot) is not None:
+            return shown or None
+        return text_of((json_codec.loads_object(self.header_line) or {}).get("title")) or self.title
 
 
 class OhMyPiReader(NativeReader):
