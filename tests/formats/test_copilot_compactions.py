@@ -9,21 +9,30 @@ from typing import Any
 import pytest
 
 from branchline import Session
-from branchline.context import to_model
+from branchline.context import build_context, to_model
+from branchline.conversion import convert
 from branchline.entries import message_text
+from branchline.formats import CLAUDE_CODE, CODEX, COPILOT, OH_MY_PI, PI, QWEN, ZOT, EntryLog
+from formats.conversion_kit import HEADER as SESSION
+from formats.conversion_kit import written as written_as
 from support import CORPUS
 
 COMPACTED = CORPUS / "copilot" / "compacted"
 BY_HAND = COMPACTED / "0c0b2207-2222-4a6b-9c3d-000000000011" / "events.jsonl"
 AUTOMATIC = COMPACTED / "0c0b2207-2222-4a6b-9c3d-000000000012" / "events.jsonl"
-TARGETS = ("pi", "branchline", "oh-my-pi", "zot", "claude-code", "codex", "qwen", "copilot")
+TARGETS = (PI, OH_MY_PI, ZOT, CLAUDE_CODE, CODEX, QWEN, COPILOT)
 
 Event = tuple[str, dict[str, Any]]
 
 
 def seen(session: Session) -> list[tuple[str, str]]:
     """Roles and texts of what a model sees."""
-    return [(message.role, message_text(message)) for message in to_model(session.context())]
+    return transcript_seen(session.transcript)
+
+
+def transcript_seen(transcript: EntryLog) -> list[tuple[str, str]]:
+    context = build_context(transcript, transcript.tree.nearest_conversation_entry(transcript.reading.leaf))
+    return [(message.role, message_text(message)) for message in to_model(context)]
 
 
 def written(tmp_path: Path, *events: Event) -> Session:
@@ -140,20 +149,18 @@ def test_the_repeated_prompts_are_neither_shown_nor_searched_as_a_part_of_the_su
         assert [entry.first_kept for entry in compactions] == [entry.id for entry in compactions]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
 @pytest.mark.parametrize("path", [BY_HAND, AUTOMATIC], ids=["by hand", "automatic"])
-def test_a_model_of_another_agent_receives_the_prompts_and_the_summary(path, target, tmp_path):
+def test_a_model_of_another_agent_receives_the_prompts_and_the_summary(path, target):
     with Session.open(path) as session:
-        text = seen(session)[0][1].replace("\n", "")
-        rest = seen(session)[1:]
-        (made,) = session.convert(target, scope="path", output=tmp_path / "made.jsonl").files
-    with Session.open(made.path) as converted:
-        found = seen(converted)
+        others = seen(session)[1:]
+        prompts = repeated(session)[0]
+        made = convert(session.transcript, target, SESSION, leaf=session.transcript.reading.leaf)
+    found = transcript_seen(written_as(made.data, target))
 
-    needed = [part.partition("</user_message>")[0] for part in text.split("<user_message>")[1:]]
-    assert needed
-    assert all(part in found[0][1] for part in needed)
-    assert [said for said in found[1:] if said[1]] == [said for said in rest if said[1]]
+    assert prompts
+    assert all(prompt in found[0][1] for prompt in prompts)
+    assert [said for said in found[1:] if said[1]] == [said for said in others if said[1]]
 
 
 LIMITS = [

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from branchline import Session
 from branchline.compaction import prepare_compaction
 from branchline.context import build_context
 from branchline.conversion import convert
@@ -16,7 +17,7 @@ from branchline.formats.oh_my_pi import path_state
 from formats.conversion_kit import HEADER as SESSION
 from formats.conversion_kit import said as spoken
 from formats.conversion_kit import written
-from formats.oh_my_pi_kit import answer, call, message, read, result, role, sample, story, user
+from formats.oh_my_pi_kit import SAMPLES, answer, call, message, read, result, role, sample, story, user
 
 
 def texts(*entries: dict[str, Any]) -> list[str]:
@@ -371,3 +372,12 @@ def test_a_program_that_continues_the_session_sends_the_same_messages(target: Fo
     assert [change.why for change in made.fidelity.lost] == ["oh-my-pi does not send it to the model"]
     why = "without what oh-my-pi does not send to the model"
     assert sum(len(change.entries) for change in made.fidelity.approximated if why in change.why) == 2
+
+
+def test_an_archived_history_comes_back_byte_for_byte_through_a_native_session(tmp_path):
+    with Session.open(SAMPLES / "snapcompact.jsonl") as session:
+        session.convert("branchline", output=tmp_path / "native.jsonl", same_id=True)
+    with Session.open(tmp_path / "native.jsonl") as native:
+        native.convert("oh-my-pi", output=tmp_path / "back.jsonl", same_id=True)
+
+    assert (tmp_path / "back.jsonl").read_bytes() == (SAMPLES / "snapcompact.jsonl").read_bytes()
