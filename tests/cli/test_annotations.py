@@ -12,6 +12,7 @@ import pytest
 
 from cli.conftest import Run
 from formats.claude_code_kit import record
+from support import CORPUS
 
 CLAUDE = "5a000000-0000-4000-8000-000000000001"
 DAY = 86_400
@@ -286,3 +287,34 @@ def test_a_list_without_an_index_tells_the_same(run: Run, data: Any, transcript:
     run("index", "--off")
 
     assert data("ls", "--all")["sessions"] == with_index
+
+
+# -- titles that an agent keeps for itself ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sample", "told"),
+    [("oh-my-pi/branches", True), ("pi/golden/g001", False)],
+)
+def test_name_tells_that_the_agent_goes_on_showing_a_title_of_its_own(
+    sample: str, told: bool, run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "copy.jsonl"
+    path.write_bytes((CORPUS / f"{sample}.jsonl").read_bytes())
+
+    first, *more = run("name", str(path), "Named by branchline").stdout.splitlines()
+
+    assert "is now called Named by branchline" in first
+    assert more == (["oh-my-pi shows its own title until it is renamed there"] if told else [])
+    assert run("name", str(path)).stdout == "Named by branchline\n"
+
+
+def test_name_tells_nothing_where_oh_my_pi_will_show_the_title(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "copy.jsonl"
+    lines = (CORPUS / "oh-my-pi" / "branches.jsonl").read_bytes().splitlines(keepends=True)
+    assert b'"title"' not in lines[1]
+    path.write_bytes(b"".join(lines[1:]))
+
+    result = run("name", str(path), "Named by branchline").stdout
+
+    assert "shows its own title" not in result

@@ -107,6 +107,9 @@ class Watched:
     def session_model(self) -> str | None:
         return self.source.session_model
 
+    def raw(self, position: int) -> bytes:
+        return self.source.raw(position)
+
     def answer_model(self, position: int) -> ModelRef | None:
         return model_of_answer(self, position)
 

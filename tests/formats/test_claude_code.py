@@ -453,3 +453,50 @@ def test_records_behind_the_header_of_another_program_tell_nothing():
     header = b'{"type":"session","version":3,"id":"s","timestamp":"2026-09-01T10:00:01.000Z","cwd":"/"}\n'
 
     assert not CLAUDE_CODE.reader.sniff(header + record("u", None), NAME)
+
+
+# -- answers that are not sent ----------------------------------------------------------------------------
+
+
+def test_empty_and_blank_answers_stay_in_the_tree_and_are_not_sent():
+    found = read(SAMPLES / "found" / "blank.jsonl")
+    roles = [role for role in found.tree.roles if role is not None]
+
+    sent = [message_text(item.message) for item in build_context(found, found.reading.leaf).messages]
+
+    assert roles == ["user", "assistant"] * 3
+    assert sent == ["First", "Second", "Third", "An answer."]
+
+
+@pytest.mark.parametrize(
+    ("content", "is_sent"),
+    [
+        ([], False),
+        ("", False),
+        ([{"type": "text", "text": " "}, {"type": "text", "text": ""}], False),
+        ([{"type": "text", "text": ""}, {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}], True),
+        ([{"type": "thinking", "thinking": "hm", "signature": "s"}], True),
+    ],
+)
+def test_an_answer_with_anything_but_blank_text_is_sent(content, is_sent):
+    made = [record("u1", None, content="Go"), record("a1", "u1", "assistant", []), record("u2", "a1")]
+    answer = json.loads(made[1])
+    answer["message"]["content"] = content
+    found = read(b"".join([made[0], json.dumps(answer).encode() + b"\n", made[2]]))
+
+    roles = [item.role for item in build_context(found, found.reading.leaf).messages]
+
+    assert roles == ["user", *(["assistant"] if is_sent else []), "user"]
+
+
+def test_a_blank_piece_of_an_answer_does_not_hide_the_others():
+    lines = [
+        record("u1", None, content="Go"),
+        record("a1", "u1", "assistant", [{"type": "text", "text": ""}], answer="m"),
+        record("a2", "a1", "assistant", [{"type": "text", "text": "Done."}], answer="m"),
+    ]
+    found = read(b"".join(lines))
+
+    sent = [message_text(item.message) for item in build_context(found, found.reading.leaf).messages]
+
+    assert sent == ["Go", "Done."]

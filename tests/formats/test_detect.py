@@ -185,3 +185,29 @@ def test_a_chat_history_of_aider_is_refused_by_name(before):
 
     with pytest.raises(NotASession, match=r"x\.md is a chat history of aider \(.*does not read"):
         detect(history, "x.md")
+
+
+@pytest.mark.parametrize("indent", [0, 1, 2, "\t"], ids=repr)
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_part_of_a_document_on_many_lines_is_not_taken_for_its_first_line(listed, indent):
+    block = '{"type": "grounding", "sources": []}'
+    document = json.loads((CORPUS / "foreign" / "grounding.json").read_text())
+    document["messages"][1]["content"] = ["BLOCK"]
+    text = json.dumps([document] if listed else document, indent=indent).replace('"BLOCK"', block)
+
+    with pytest.raises(NotASession, match="is not a session of any known agent") as caught:
+        detect(text.encode(), "chat.json")
+
+    assert "first line" not in str(caught.value)
+
+
+def test_the_type_of_a_first_line_is_still_named():
+    with pytest.raises(NotASession, match="its first line is of type 'grounding'"):
+        detect(b'\n{"type":"grounding","at":["x"]}\n{"type":"other"}\n', "x.jsonl")
+
+
+def test_the_sample_with_grounding_is_refused_like_other_unknown_documents():
+    path = CORPUS / "foreign" / "grounding.json"
+
+    with pytest.raises(NotASession, match="is not a session of any known agent"):
+        detect(path.read_bytes(), str(path))

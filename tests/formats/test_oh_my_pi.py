@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from branchline import Session
-from branchline.context import build_context, to_model, totals
+from branchline.context import anthropic, build_context, to_model, totals
 from branchline.conversion import convert
 from branchline.entries import (
     BranchSummary,
@@ -27,11 +28,12 @@ from branchline.entries import (
     UnknownMessage,
     UsageEntry,
     message_fields,
+    message_text,
 )
 from branchline.formats import INDUSCODE, OH_MY_PI, PI, PIGLET, ZOT, EntryLog, detect, peek
+from branchline.formats.common.blobs import blob_directories
 from branchline.formats.integrity import check_log
 from branchline.formats.oh_my_pi import path_state
-from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import TitleSlot, read_slot, slot_line
 from formats.oh_my_pi_kit import (
     CREATED,
@@ -543,6 +545,78 @@ def test_blobs_of_a_session_in_any_directory_are_looked_for_in_the_agent_directo
 
     with Session.open(path) as session:
         assert session.context().messages[0].message.content[0].data == base64.b64encode(b"picture").decode()
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch) -> Callable[..., Path]:
+    """A file without any other mark of oh-my-pi, outside its folders, and its blobs in ``~/.omp/agent``."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    blobs = tmp_path / ".omp" / "agent" / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / PICTURE).write_bytes((SAMPLES / "blobs" / PICTURE).read_bytes())
+
+    def make(picture: str = PICTURE, *, version: int = 3, late: bool = False) -> Path:
+        block = {"type": "image", "data": f"blob:sha256:{picture}", "mimeType": "image/png"}
+        header = {**HEADER, "version": version}
+        earlier = [user("x" * 1000), answer("ok")] * (100 if late else 0)
+        seen = message("user", content=[{"type": "text", "text": "see"}, block], timestamp=1)
+        lines = story(*earlier, seen, answer("ok"), header=header).splitlines(keepends=True)
+        path = tmp_path / "copies" / "copy.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"".join(lines[1:]))
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["early", "late"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_picture_of_a_file_that_looks_like_one_of_pi_is_put_back_and_inlined(elsewhere, version, late):
+    path = elsewhere(version=version, late=late)
+    inline = base64.b64encode((SAMPLES / "blobs" / PICTURE).read_bytes()).decode()
+
+    with Session.open(path) as session:
+        body = json.dumps(anthropic(session.context()).messages)
+        made = session.convert("pi", output=path.with_name("made.jsonl"))
+        session.fork()
+        assert session.format == "pi"
+
+    assert inline in body
+    assert "blob:" not in body
+    written = [Path(made.files[0].path), *set(path.parent.glob("*.jsonl")) - {path}]
+    assert len(written) > 1
+    for data in map(Path.read_bytes, written):
+        assert inline.encode() in data
+        assert b"blob:sha256:" not in data
+    assert path.read_bytes().count(b"blob:sha256:") == 1
+
+
+@pytest.mark.parametrize("same_id", [False, True])
+def test_a_picture_that_is_gone_is_counted_as_not_kept_and_never_sent(elsewhere, same_id):
+    path = elsewhere("0" * 64)
+
+    with Session.open(path) as session:
+        body = json.dumps(anthropic(session.context()).messages)
+        report = session.convert("pi", output=path.with_name("made.jsonl"), same_id=same_id).files[0]
+        findings = [(finding.kind, finding.line) for finding in session.check().findings]
+
+    assert "base64" not in body
+    assert "[image not found: image/png" in body
+    assert findings == [("missing-part", 2)]
+    (note,) = report.fidelity.approximated
+    assert note.why == "with a note in place of 1 image whose file is missing"
+    with Session.open(report.path) as made:
+        assert "[image not found: image/png" in message_text(made.entries()[0].message)
+
+
+def test_words_about_a_blob_stay_words(elsewhere):
+    path = elsewhere()
+    path.write_bytes(
+        path.read_bytes().replace(b'"text":"see"', b'"text":"blob:sha256:%b"' % PICTURE.encode())
+    )
+
+    with Session.open(path) as session:
+        assert message_text(session.entries()[0].message) == f"blob:sha256:{PICTURE}"
 
 
 def test_blobs_are_looked_for_in_the_agent_directory_also_for_sub_agents(tmp_path: Path):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from branchline import Session
+from branchline.compaction import prepare_compaction
 from branchline.context import build_context
 from branchline.conversion import convert
-from branchline.entries import Thinking
-from branchline.formats import CLAUDE_CODE, CODEX, COPILOT, QWEN, Format
+from branchline.entries import Compaction, Thinking
+from branchline.formats import CLAUDE_CODE, CODEX, COPILOT, PI, QWEN, ZOT, Format
 from branchline.formats.oh_my_pi import path_state
 from formats.conversion_kit import HEADER as SESSION
 from formats.conversion_kit import said as spoken
 from formats.conversion_kit import written
-from formats.oh_my_pi_kit import answer, call, message, read, result, role, story, user
+from formats.oh_my_pi_kit import SAMPLES, answer, call, message, read, result, role, sample, story, user
 
 
 def texts(*entries: dict[str, Any]) -> list[str]:
@@ -35,6 +38,83 @@ BOUNDARY: dict[str, Any] = {"type": "reset_boundary"}
 
 def compaction(first: str, **fields: Any) -> dict[str, Any]:
     return {"type": "compaction", "summary": "sum", "firstKeptEntryId": first, "tokensBefore": 1, **fields}
+
+
+# -- history that a compaction holds as text ---------------------------------------------------------------
+
+
+HISTORY = """¶user:Count the lines of notes.txt
+¶call:bash(command=wc -l notes.txt)
+<out>7 notes.txt</out>
+¶ai:Seven lines.
+¶user:And the second line?
+¶ai:It says: buy milk."""
+
+
+def archived(**archive: Any) -> dict[str, Any]:
+    return compaction("e2", method="snapcompact", preserveData={"snapcompact": {"frames": [], **archive}})
+
+
+def test_the_history_that_a_snapcompact_compaction_announces_follows_its_summary():
+    found = sample("snapcompact")
+    opening, *others = build_context(found, found.reading.leaf).messages
+    stored = next(entry for entry in found.entries(range(len(found.tree))) if isinstance(entry, Compaction))
+
+    assert opening.message.summary == f"{stored.summary}\n{HISTORY}"
+    assert stored.summary.endswith("HISTORY")
+    assert [_words(item.message) for item in others] == [
+        "What did I ask first?",
+        "For the lines of notes.txt.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [PI, CLAUDE_CODE, CODEX, COPILOT, QWEN, ZOT],
+    ids=["pi", "claude", "codex", "copilot", "qwen", "zot"],
+)
+def test_the_history_reaches_the_models_of_other_agents(target):
+    made = written(convert(sample("snapcompact"), target, SESSION, leaf=9).data, target)
+
+    assert HISTORY in json.dumps(spoken(made), ensure_ascii=False).replace("\\n", "\n")
+
+
+def test_the_next_summary_is_written_from_the_summary_with_its_history():
+    found = sample("snapcompact")
+
+    prepared = prepare_compaction(found, found.reading.leaf, keep_recent_tokens=1)
+
+    assert prepared is not None
+    assert HISTORY in (prepared.previous_summary or "")
+
+
+def test_a_later_compaction_replaces_the_history():
+    first = archived(text="¶user:old")
+
+    assert texts(user("a"), first, user("b"), compaction("e3", method="soft"), user("c")) == ["sum", "b", "c"]
+
+
+def test_what_is_kept_of_the_path_follows_the_history():
+    kept = {**archived(text="¶user:a█¶ai:b"), "firstKeptEntryId": "e2"}
+
+    assert texts(user("a"), user("c"), kept, user("d")) == ["sum\n¶user:a\n¶ai:b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("archive", "words"),
+    [
+        ({"frames": [{}, {}], "text": "all"}, "sum\nall\n[2 pictures of earlier history are not included]"),
+        (
+            {"frames": [{}], "textHead": "old█", "textTail": "new"},
+            "sum\nold\n\n[1 picture of earlier history is not included]\nnew",
+        ),
+        ({"frames": [{}]}, "sum\n[1 picture of earlier history is not included]"),
+        ({"text": ""}, "sum"),
+        ({"frames": None, "text": 7}, "sum"),
+    ],
+)
+def test_pictures_of_earlier_history_are_named_in_words(archive, words):
+    assert texts(user("a"), archived(**archive))[0] == words
 
 
 # -- what is read of the path ------------------------------------------------------------------------------
@@ -292,3 +372,12 @@ def test_a_program_that_continues_the_session_sends_the_same_messages(target: Fo
     assert [change.why for change in made.fidelity.lost] == ["oh-my-pi does not send it to the model"]
     why = "without what oh-my-pi does not send to the model"
     assert sum(len(change.entries) for change in made.fidelity.approximated if why in change.why) == 2
+
+
+def test_an_archived_history_comes_back_byte_for_byte_through_a_native_session(tmp_path):
+    with Session.open(SAMPLES / "snapcompact.jsonl") as session:
+        session.convert("branchline", output=tmp_path / "native.jsonl", same_id=True)
+    with Session.open(tmp_path / "native.jsonl") as native:
+        native.convert("oh-my-pi", output=tmp_path / "back.jsonl", same_id=True)
+
+    assert (tmp_path / "back.jsonl").read_bytes() == (SAMPLES / "snapcompact.jsonl").read_bytes()

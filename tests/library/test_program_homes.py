@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def run(home: Path, *words: str) -> str:
     environment = {"HOME": str(home), "BRANCHLINE_HOME": str(home / "ours"), "XDG_CONFIG_HOME": None}
     result = CliRunner().invoke(cli, words, env=environment)
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result.output if "-v" in words else result.stdout
 
 
 @pytest.mark.parametrize("program", HOMES)
@@ -115,6 +116,50 @@ def test_a_stub_that_gemini_leaves_is_neither_listed_nor_taken_for_the_session(h
     assert str(stub) not in listed
     assert str(session) in listed
     assert "A limerick." in shown
+
+
+@pytest.fixture
+def continued(home) -> Iterator[tuple[Path, Path]]:
+    """A document of an older release, and the lines in which a later one goes on with its session."""
+    (document,) = (home / ".gemini" / "tmp").rglob("session-*.json")
+    session = json.loads(document.read_text())
+    messages = session.pop("messages")
+    more = {"id": "later", "timestamp": "2026-03-06T00:00:00.000Z", "type": "user", "content": "Go on"}
+    change = {"$set": {"messages": messages}}
+    lines = document.with_suffix(".jsonl")
+    lines.write_text("".join(json.dumps(line) + "\n" for line in (session, change, more)))
+    yield document, lines
+    lines.unlink()
+
+
+def test_a_document_that_gemini_continued_in_lines_is_listed_once(home, continued):
+    document, lines = continued
+
+    listed = json.loads(run(home, "ls", "--all", "--agent", "gemini", "--json"))
+    skipped = run(home, "ls", "--all", "--agent", "gemini", "-v")
+    forest = run(home, "forest", "--all")
+
+    paths = [row["path"] for row in listed["sessions"]]
+    assert str(lines) in paths
+    assert str(document) not in paths
+    assert "a later file continues the same session" in skipped
+    assert "sessions have the id" not in forest
+    assert "Go on" in run(home, "show", json.loads(lines.read_text().split("\n")[0])["sessionId"])
+
+
+@pytest.mark.parametrize("form", ["stub", "another session", "damaged"])
+def test_a_document_is_listed_unless_its_lines_hold_the_session(form, home, continued):
+    document, lines = continued
+    first = lines.read_text().splitlines(keepends=True)[0]
+    lines.write_text(
+        {
+            "stub": first,
+            "another session": lines.read_text().replace(json.loads(first)["sessionId"], "other"),
+            "damaged": "{",
+        }[form]
+    )
+
+    assert str(document) in session_files(home, "gemini")
 
 
 def test_an_export_is_named_for_the_session_where_all_files_have_one_name(home, tmp_path):
@@ -181,3 +226,36 @@ def test_a_library_notices_an_agent_that_was_used_after_it_was_opened(deep, tmp_
 
     assert before.keys() == after.keys()
     assert {key for key in after if after[key] == "Named later"} == {named}
+
+
+@pytest.mark.parametrize(
+    ("sample", "prompts", "messages"), [("sidechain-inline", 1, 6), ("sub-agents", 1, 10)], ids=str
+)
+def test_the_task_that_an_agent_gives_its_sub_agent_is_no_prompt_of_the_user(
+    sample, prompts, messages, tmp_path
+):
+    folder = tmp_path / ".claude" / "projects" / "-home-u-demo"
+    shutil.copytree(CORPUS / "claude-code" / "synthetic" / sample, folder)
+
+    total = json.loads(run(tmp_path, "stats", "--all", "--json"))["total"]
+
+    assert (total["prompts"], total["messages"]) == (prompts, messages)
+
+
+def test_a_file_of_a_sub_agent_alone_has_no_prompt_of_the_user(tmp_path):
+    (file,) = (CORPUS / "claude-code" / "synthetic" / "sub-agents").rglob("agent-ag00001.jsonl")
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    shutil.copy(file, folder / "copy.jsonl")
+
+    total = json.loads(run(tmp_path, "stats", "--dir", str(folder), "--json"))["total"]
+
+    assert (total["prompts"], total["answers"]) == (0, 2)
+
+
+def test_the_task_of_a_sub_agent_of_any_agent_is_no_prompt_of_the_user(home, tmp_path):
+    shutil.copytree(CORPUS / "cline" / "data", tmp_path / ".cline" / "data")
+
+    total = json.loads(run(tmp_path, "stats", "--all", "--json"))["total"]
+
+    assert total["prompts"] == 1

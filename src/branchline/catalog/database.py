@@ -33,7 +33,7 @@ __all__ = [
     "release",
 ]
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 _APPLICATION = 0x42724C6E
 _TIMEOUT = 5.0  # seconds that a writer waits for another one
 _PAGE = 16 << 10

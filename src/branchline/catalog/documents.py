@@ -110,7 +110,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
     answers, priced = reading.answer_ids, transcript.records_cost
     session = "" if reading.header is None else reading.header.id
     types, times, keys = tree.types, tree.times, tree.keys
-    continuations = tree.continuations
+    continuations, tasks = tree.continuations, reading.tasks
     wanted = [
         position
         for position in range(start, len(tree))
@@ -125,7 +125,7 @@ def documents_of(transcript: EntryLog, start: int = 0) -> Iterator[Document]:
             span.offset,
             span.size,
             "continuation" if kind == "message" and position in continuations else kind,
-            text.role,
+            "custom" if text.role == "user" and position in tasks else text.role,
             milliseconds(time) if time else None,
             active is None or position in active,
             _hash(f"{name}\n{time or session}\n{text.role}"),

@@ -65,7 +65,9 @@ SELECT doc.file, doc.ms / {_QUARTER},
     CASE WHEN spent.model IS NOT NULL THEN spent.model
          WHEN doc.role = 'assistant' THEN doc.model END,
     ifnull({_SIZE}, 0),
-    total(doc.type = 'message' AND {{said}}), total(doc.type = 'message' AND doc.role = 'user' AND {{said}}),
+    total(doc.type = 'message' AND {{said}}),
+    total(doc.type = 'message' AND doc.role = 'user' AND {{said}}
+          AND NOT EXISTS (SELECT 1 FROM file WHERE file.id = doc.file AND file.is_subagent)),
     total(doc.type = 'message' AND doc.role = 'assistant' AND {{said}}),
     total(CASE WHEN doc.role = 'assistant' AND doc.tool <> '' AND {{said}}
           THEN 1 + length(doc.tool) - length(replace(doc.tool, char(10), '')) ELSE 0 END),

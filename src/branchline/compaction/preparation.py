@@ -8,6 +8,7 @@ import msgspec
 
 from branchline.compaction.cut import find_cut
 from branchline.compaction.file_operations import FileOperations, FileTally
+from branchline.context.builder import with_sent_summary
 from branchline.context.projection import ProjectedEntry, project
 from branchline.context.source import ContextSource
 from branchline.entries import SIDE_TYPES, Message, SystemMessage
@@ -64,7 +65,7 @@ def prepare_compaction(
         history=history,
         prefix=prefix,
         split_turn=split,
-        previous_summary=None if last is None else last.summary,
+        previous_summary=None if last is None else with_sent_summary(source, last).summary,
         tokens_before=projection.tokens().tokens,
         files=files.result(),
     )

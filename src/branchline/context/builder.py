@@ -11,7 +11,7 @@ from itertools import compress
 import msgspec
 
 from branchline.context.context import Context, ContextMessage
-from branchline.context.rules import ContextRules, ModeAndRules
+from branchline.context.rules import ModeAndRules
 from branchline.context.selection import Selection, ancestor_with_id, model_of, select, thinking_level_of
 from branchline.context.source import ContextSource
 from branchline.context.timestamps import milliseconds
@@ -42,6 +42,7 @@ __all__ = [
     "edits_in",
     "entry_messages",
     "opening_messages",
+    "with_sent_summary",
 ]
 
 Edits = dict[str, ContextEdit]
@@ -69,7 +70,7 @@ def build_context(source: ContextSource, leaf: int) -> Context:
     edits = edits_in(source, speaking, selection)
     messages = []
     if compaction is not None:
-        opening = apply_edit(opening_messages(compaction, rules), edits.get(compaction.id))
+        opening = apply_edit(opening_messages(source, compaction), edits.get(compaction.id))
         messages += [ContextMessage(compaction.id, message) for message in opening]
     messages += _messages(source, speaking[:older], edits)
     measured_from = len(messages)
@@ -120,17 +121,29 @@ def custom_content(entry: CustomMessage) -> AssistantMessage | CustomContent:
     )
 
 
-def opening_messages(compaction: Compaction, rules: ContextRules) -> tuple[Message, ...]:
+def opening_messages(source: ContextSource, compaction: Compaction) -> tuple[Message, ...]:
     """Return the messages that replace a compaction: system state, summary, and its retained tail.
 
     A compaction with a retained tail need not have a summary.
     """
-    if rules.opening is not None:
-        return rules.opening(compaction)
+    opening = source.context_rules.opening
+    if opening is not None:
+        return opening(source, compaction)
     system = () if compaction.system_message is None else (compaction.system_message,)
     if compaction.retained_tail is not None and not compaction.summary:
         return (*system, *compaction.retained_tail)
     return (*system, compaction_summary_message(compaction), *(compaction.retained_tail or ()))
+
+
+def with_sent_summary(source: ContextSource, compaction: Compaction) -> Compaction:
+    """Return the compaction with the summary that its agent sends, which may hold more than the stored one.
+
+    For everything that continues the conversation elsewhere: other agents know only the summary.
+    """
+    for message in opening_messages(source, compaction):
+        if isinstance(message, CompactionSummaryMessage) and message.summary != compaction.summary:
+            return msgspec.structs.replace(compaction, summary=message.summary)
+    return compaction
 
 
 def compaction_summary_message(compaction: Compaction) -> CompactionSummaryMessage:

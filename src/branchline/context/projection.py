@@ -66,6 +66,6 @@ def project(source: ContextSource, leaf: int) -> Projection:
     opening = (
         ()
         if compaction is None
-        else apply_edit(opening_messages(compaction, source.context_rules), edits.get(compaction.id))
+        else apply_edit(opening_messages(source, compaction), edits.get(compaction.id))
     )
     return Projection(compaction=compaction, opening=opening, entries=entries, measured=selection.measured)

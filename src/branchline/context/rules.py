@@ -37,7 +37,7 @@ class ContextRules(msgspec.Struct, frozen=True, kw_only=True):
     """Entry types that are shown to the user but not sent to the model."""
     finish: Callable[[list[ContextMessage]], list[ContextMessage]] | None = None
     """Filters or changes the messages, in their order, after everything else."""
-    opening: Callable[[Compaction], tuple[Message, ...]] | None = None
+    opening: Callable[[EntrySource, Compaction], tuple[Message, ...]] | None = None
     """The messages that replace a compaction, in the order in which the agent sends them."""
     mode_and_rules: Callable[[EntrySource, list[int]], ModeAndRules] | None = None
     """Reads mode and injected rules from a path, where the agent records them."""

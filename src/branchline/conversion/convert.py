@@ -7,11 +7,12 @@ read back and compared, so the report describes the actual file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from branchline.conversion.converter import Converter
+from branchline.conversion.entry_utils import missing_parts
 from branchline.conversion.fidelity import Fidelity, FidelityRecorder
 from branchline.conversion.finalize import finish
 from branchline.conversion.origin_reader import origin_reader_for
@@ -27,6 +28,8 @@ from branchline.formats.protocol import Format
 from branchline.tree import ROOT, Tree
 
 __all__ = ["Converted", "branch_tips", "convert", "native_lines"]
+
+_CHUNK = 256  # lines that are read together
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,13 +112,17 @@ def _is_continued(tree: Tree, position: int) -> bool:
 def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, *, exact: bool) -> Converted:
     """Copy or fork into a file of the same format."""
     ledger, tree = FidelityRecorder(source.tree), source.tree
-    for position in range(len(tree)) if leaf is None else tree.path_positions(leaf):
+    order = range(len(tree)) if leaf is None else tree.path_positions(leaf)
+    images, gone = _images_apart(source, order)
+    for position in order:
         if position in tree.placeholders:
             ledger.lost(position, UNREADABLE)
+        elif position in gone:
+            ledger.approximated(position, f"with a note in place of {gone[position]}")
         else:
             ledger.carried(position)
-            ledger.restored += 1
-    if exact and leaf is None:
+            ledger.restored += position not in images
+    if exact and leaf is None and not images:
         data, header = source.bytes_between(0, None), source.reading.header or header
     else:
         data = (
@@ -125,6 +132,23 @@ def _copied(source: EntryLog, target: Format, header: Header, leaf: int | None, 
         )
     fidelity = ledger.close(target.name, target.name, len(source.findings))
     return Converted(data=data, header=header, fidelity=fidelity)
+
+
+def _images_apart(source: EntryLog, order: Sequence[int]) -> tuple[set[int], dict[int, str]]:
+    """Return the entries whose images the copy gets from other files, and those whose files are missing.
+
+    Only a copy for pi: oh-my-pi reads such files itself.
+    """
+    images: set[int] = set()
+    gone: dict[int, str] = {}
+    parts = source.format.external_parts
+    if parts is not None and source.format is PI:
+        for start in range(0, len(order), _CHUNK):
+            positions = order[start : start + _CHUNK]
+            lines = source.raws(positions)
+            images.update(at for at, line in zip(positions, lines, strict=True) if parts.mark in line)
+            gone.update(missing_parts(source, positions, lines))
+    return images, gone
 
 
 def _forked(source: EntryLog, target: Format, header: Header, leaf: int) -> bytes:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from branchline.context.builder import with_sent_summary
 from branchline.conversion.entry_utils import (
     has_native_form,
     message_of,
+    missing_parts,
     says_something,
     with_edit,
     with_model,
@@ -99,9 +101,12 @@ class Converter(EntryWriter):
         order, source = self.plan.order, self.source
         for start in range(0, len(order), _CHUNK):
             positions = order[start : start + _CHUNK]
-            if source.format is PI:
-                lines = zip(positions, source.raws(positions), strict=True)
-                self._enveloped.update(position for position, line in lines if has_native_form(line))
+            if source.format.external_parts is not None:
+                lines = source.raws(positions)
+                self._gone.update(missing_parts(source, positions, lines))
+                if source.format is PI:
+                    named = zip(positions, lines, strict=True)
+                    self._enveloped.update(position for position, line in named if has_native_form(line))
             for position, entry in zip(positions, source.entries(positions), strict=True):
                 if self._restorer is None or not self._restore(position):
                     self._take(position, entry)
@@ -127,6 +132,8 @@ class Converter(EntryWriter):
             self._foreign.add(position)
         if self.bare and position in self.plan.fresh and not isinstance(entry, Custom):
             entry = _context_reset(entry)
+        if isinstance(entry, Compaction):
+            entry = with_sent_summary(self.source, entry)
         is_pi = self.target.traits.native_entries
         silent = self.source.context_rules.excluded_types
         entry = to_native(entry, self.source.format.name, silent=silent, for_pi=is_pi)

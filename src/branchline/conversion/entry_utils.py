@@ -35,6 +35,7 @@ from branchline.entries import (
     message_text,
 )
 from branchline.entries.splice import field_ranges, set_fields
+from branchline.formats.entry_log import EntryLog
 from branchline.tree import Tree
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "group_tool_results",
     "has_native_form",
     "message_of",
+    "missing_parts",
     "missing_results",
     "one_by_one",
     "places_of",
@@ -89,6 +91,19 @@ def has_native_form(line: bytes) -> bool:
     message = (json_codec.loads_object(line) or {}).get("message")
     native = message.get("native") if isinstance(message, dict) else None
     return isinstance(native, dict) and isinstance(native.get("format"), str)
+
+
+def missing_parts(source: EntryLog, positions: Sequence[int], lines: Sequence[bytes]) -> dict[int, str]:
+    """Return by position what entries lack because other files are missing."""
+    parts = source.format.external_parts
+    if parts is None:
+        return {}
+    found = {
+        position: parts.missing_parts(line, source.reading)
+        for position, line in zip(positions, lines, strict=True)
+        if parts.mark in line
+    }
+    return {position: gone for position, gone in found.items() if gone is not None}
 
 
 def calls_with_long_numbers(entry: Entry) -> bool:

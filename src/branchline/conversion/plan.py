@@ -289,7 +289,7 @@ def summary_follows(source: EntryLog, entry: Compaction) -> bool:
     """Return whether the source's agent sends a summary after the messages that the compaction keeps."""
     if not entry.summary or not entry.retained_tail:
         return False
-    last = opening_messages(entry, source.context_rules)[-1]
+    last = opening_messages(source, entry)[-1]
     return isinstance(last, UserMessage) and last not in entry.retained_tail
 
 

@@ -68,6 +68,7 @@ class EntryWriter(ConversionState):
         self._unthought: set[int] = set()
         self._foreign: set[int] = set()  # entries that only the source's agent understands
         self._enveloped: set[int] = set()  # entries in a framework's form, which no other format keeps
+        self._gone: dict[int, str] = {}  # what entries lack, because other files are missing
         self._models_apart = not self.kept.names_models
 
     def _pass(self, position: int) -> None:
@@ -268,7 +269,7 @@ class EntryWriter(ConversionState):
             how = "its summary precedes the messages that it keeps"
             if not self.target.traits.appendable:
                 how = "its summary is the last of the messages that it keeps"
-                kept_and_summary = opening_messages(entry, source.context_rules)
+                kept_and_summary = opening_messages(source, entry)
                 entry = msgspec.structs.replace(entry, summary="", retained_tail=kept_and_summary)
         if self.target is PI and not self.bare and isinstance(entry, Compaction) and not entry.summary:
             entry = msgspec.structs.replace(entry, summary=_NO_SUMMARY)  # pi shows an empty one to the model
@@ -325,8 +326,7 @@ class EntryWriter(ConversionState):
             if position in self._enveloped:
                 notes.append("without the native form that its framework reads")
             notes += unread
-            parts = self.source.format.external_parts
-            if parts is not None and (gone := parts.missing_parts(self.source, position)) is not None:
+            if (gone := self._gone.get(position)) is not None:
                 notes.append(f"with a note in place of {gone}")
             if position in self._foreign:
                 notes.append("kept as data that only its own agent reads")

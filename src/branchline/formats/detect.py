@@ -156,6 +156,8 @@ _GIVEN_UP = rb'(?:\xef\xbb\xbf)?\s*\{\s*"v"\s*:\s*4\s*,\s*"kind"\s*:\s*"header"'
 _HEAD_BYTES = 8192
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 64
+_DOCUMENT = rb"(?:\xef\xbb\xbf)?\s*[\[{][^\n]*[\[{,][ \t\r]*\n|(?:\xef\xbb\xbf)?\s*[\[{][ \t\r]*\n"
+"""How one JSON document on many lines begins: its first line is open at the end."""
 _DAMAGED_LINES = 4
 _FIRST_TYPES = SIDE_TYPES | CONVERSATION_TYPES
 _FIRST_TYPES |= {
@@ -279,6 +281,8 @@ def unsupported_program(head: bytes) -> str | None:
         return (
             "a chat history of aider (its prompts and answers cannot be told apart from aider's own output)"
         )
+    if re.match(_DOCUMENT, head) is not None:
+        return None  # its lines are parts of one object, not records
     from branchline.formats.lines import head_lines  # noqa: PLC0415  not needed for known files
 
     for line in head_lines(head, _FIRST_LINES):

@@ -29,8 +29,11 @@ def check_log(transcript: EntryLog) -> list[Finding]:
     """Return all problems found in a log, in line order."""
     found = transcript.findings
     unreadable = {finding.offset for finding in found if finding.kind == "unreadable"}
-    watch = _KeyWatch()
+    watch, parts = _KeyWatch(), transcript.format.external_parts
+    apart: set[int] = set()  # where lines begin that may have parts in other files
     for line in _lines(transcript):
+        if parts is not None and (line.data is None or parts.mark in line.data):
+            apart.add(line.offset)
         problem = _encoding_problem(transcript, line)
         if problem is not None:
             _add(found, line, "encoding", problem)
@@ -40,7 +43,7 @@ def check_log(transcript: EntryLog) -> list[Finding]:
                 what = f"an object has a duplicate key ({', '.join(repeated)}); the last one counts"
                 _add(found, line, "duplicate-key", what)
     found += _two_writers(transcript)
-    found += _missing_parts(transcript)
+    found += _missing_parts(transcript, apart)
     found.sort(key=lambda finding: finding.line)
     return found
 
@@ -144,14 +147,16 @@ class _KeyWatch:
         return list(self._found)
 
 
-def _missing_parts(transcript: EntryLog) -> Iterator[Finding]:
-    """Yield a finding for each entry with parts in other files that are missing."""
+def _missing_parts(transcript: EntryLog, apart: set[int]) -> Iterator[Finding]:
+    """Yield a finding for each entry with parts in other files that are missing; ``apart`` may have any."""
     parts, reading = transcript.format.external_parts, transcript.reading
-    if parts is None:
+    if parts is None or not apart:
         return
     for position, key in enumerate(transcript.tree.keys):
-        if (missing := parts.missing_parts(transcript, position)) is not None:
-            span = reading.span(position)
+        span = reading.span(position)
+        if span.offset not in apart:
+            continue
+        if (missing := parts.missing_parts(transcript.raw(position), reading)) is not None:
             yield Finding(
                 kind="missing-part",
                 message=f"{key}: {missing}",

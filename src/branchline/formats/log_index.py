@@ -80,6 +80,7 @@ class LogIndex:
 
     def __init__(self, format_name: str) -> None:
         self.format = format_name
+        self.path = ""  # of the log, for formats with parts in other files
         self.header: Header | None = None
         self.header_line: bytes = b""
         self.header_end = 0
@@ -165,6 +166,11 @@ class LogIndex:
         return None
 
     @property
+    def title_in_agent(self) -> str | None:
+        """The title that the agent itself shows; another one was set where it does not look."""
+        return self.title
+
+    @property
     def git_branch(self) -> str | None:
         """The git branch that the header names."""
         branch = None if self.header is None else (self.header.metadata or {}).get("gitBranch")
@@ -173,6 +179,11 @@ class LogIndex:
     @property
     def repeats(self) -> Container[int]:
         """Entries that only repeat others, because the agent needs them twice; rarely any."""
+        return ()
+
+    @property
+    def tasks(self) -> Container[int]:
+        """Messages of role ``user`` that an agent wrote for a sub-agent in the same file; rarely any."""
         return ()
 
     @property

@@ -343,11 +343,26 @@ class DocumentFiles(Protocol):
         del path
         return ()
 
+    def continuation(self, path: str) -> str | None:
+        """Return where the agent goes on with the session of a document that it no longer writes."""
+        del path
+        return None
+
+    def shared_file(self, path: str) -> str | None:
+        """Return the file in which the agent keeps facts about this session and others, if there is one."""
+        del path
+        return None
+
+    def own_part(self, shared: bytes, path: str) -> bytes:
+        """Return the part of the shared file about one session, as such a file; nothing else is passed on."""
+        del path
+        return shared
+
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         """Yield the session as lines of JSON, each with its newline, for the reader of this format.
 
-        ``companion`` returns the content of one of :meth:`companions`, or of an immutable file in or below
-        the folder of this one; None if it cannot be read.
+        ``companion`` returns the content of one of :meth:`companions`, of an immutable file in or below the
+        folder of this one, or the session's part of :meth:`shared_file`; None if it cannot be read.
         """
         ...
 
@@ -436,8 +451,11 @@ class CompanionFile(Protocol):
 class ExternalParts(Protocol[IndexT_contra]):
     """Parts of entries that an agent stores in other files."""
 
-    def missing_parts(self, transcript: EntryLog[IndexT_contra], position: int) -> str | None:
-        """Describe the parts of an entry whose files are missing; None if none are."""
+    mark: bytes
+    """What every line with such a part contains."""
+
+    def missing_parts(self, line: bytes, index: IndexT_contra) -> str | None:
+        """Describe the parts of the entry on a line whose files are missing; None if none are."""
         ...
 
 

@@ -173,6 +173,9 @@ class MachineScanner:
             files = list(originals_first(files, hidden))
         if any(place.format.compression is not None for place in self.places):
             files = unpacked_first(files, hidden)
+        for file in self._continued_documents(files):
+            hidden[file.path] = SkippedFile(file.path, CONTINUED)
+            files.remove(file)
         earlier = self._earlier(files)
         if earlier:
             hidden.update({file.path: SkippedFile(file.path, CONTINUED) for file in earlier})
@@ -244,6 +247,23 @@ class MachineScanner:
             assert splitting is not None
             superseded = splitting.superseded(file.path for file in group)
             found += [file for file in group if file.path in superseded]
+        return found
+
+    def _continued_documents(self, files: Sequence[FoundFile]) -> list[FoundFile]:
+        """Return the documents whose session goes on in another file, which holds their messages too."""
+        if all(place.format.documents is None for place in self.places):
+            return []
+        by_path = {file.path: file for file in files}
+        found = []
+        for file in files:
+            documents = file.place.format.documents
+            after = None if documents is None else by_path.get(documents.continuation(file.path) or "")
+            if after is not None:
+                before, later = self.header_row(file), self.deep_row(after)
+                if not isinstance(before, SessionRow) or not isinstance(later, SessionRow):
+                    continue
+                if before.id == later.id and later.total_messages:
+                    found.append(file)
         return found
 
     def likely(self, files: Sequence[FoundFile], text: str) -> Sequence[FoundFile]:

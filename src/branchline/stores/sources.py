@@ -573,7 +573,8 @@ def _document_content(path: str, format_: Format) -> Spool:
 
 def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], bytes | None]:
     """Return a function that reads the companion files of a document, and no other files."""
-    allowed = frozenset(documents.companions(path))
+    shared = documents.shared_file(path)
+    allowed = {*documents.companions(path), *([] if shared is None else [shared])}
     own = os.path.dirname(path) + "/"
 
     def companion(wanted: str) -> bytes | None:
@@ -588,7 +589,9 @@ def companion_reader(path: str, documents: DocumentFiles) -> Callable[[str], byt
                     data = read(0, _LARGEST_COMPANION + 1)
         except (OSError, NotASession, SessionNotFound):
             return None
-        return data if len(data) <= _LARGEST_COMPANION else None
+        if len(data) > _LARGEST_COMPANION:
+            return None
+        return documents.own_part(data, path) if wanted == shared else data
 
     return companion
 

@@ -17,6 +17,10 @@ class EntrySource(Protocol):
     @property
     def tree(self) -> Tree: ...
 
+    def raw(self, position: int) -> bytes:
+        """The line of one entry."""
+        ...
+
     def entry(self, position: int) -> Entry:
         """The record at one position."""
         ...

@@ -84,6 +84,8 @@ def name_command(
         elif changes:
             done = f"{live.id} has no title now" if clear else f"{live.id} is now called {live.title}"
             out.line(f"{done}; the leaf is still {live.leaf or 'before the first entry'}")
+            if not live.is_draft and live.transcript.reading.title_in_agent != live.title:
+                out.line(f"{live.format} shows its own title until it is renamed there")
         elif live.title is None:
             remark(f"{live.id} has no title")
         else:

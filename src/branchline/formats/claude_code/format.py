@@ -18,6 +18,7 @@ from branchline.entries import (
     Entry,
     Header,
     Message,
+    Text,
     json_codec,
 )
 from branchline.errors import NotSupported
@@ -25,6 +26,7 @@ from branchline.formats.claude_code.home import ClaudeCodeHome
 from branchline.formats.claude_code.kinds import CLEARED, ERROR, PROVENANCE
 from branchline.formats.copying_writer import CopyingWriter
 from branchline.formats.protocol import EntryTexts, Format, FormatReader, FormatTraits
+from branchline.tree import EntrySource
 
 if TYPE_CHECKING:
     from branchline.formats.claude_code.log_index import ClaudeCodeLogIndex
@@ -74,13 +76,28 @@ def _decoder() -> msgspec.json.Decoder[_Record]:
     return msgspec.json.Decoder(_Record)
 
 
-def _summary_left(compaction: Compaction) -> tuple[Message, ...]:
+def _summary_left(source: EntrySource, compaction: Compaction) -> tuple[Message, ...]:
     """Return what replaces a compaction; Claude Code does not send an empty summary."""
+    del source
     if not compaction.summary.strip():
         return ()
     time = milliseconds(compaction.timestamp)
     before = compaction.tokens_before
     return (CompactionSummaryMessage(summary=compaction.summary, tokens_before=before, timestamp=time),)
+
+
+def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
+    """Return the messages with whole answers, without those that Claude Code does not send."""
+    return [item for item in _merge_answers(messages) if not _is_blank(item.message)]
+
+
+def _is_blank(message: Message) -> bool:
+    """Return whether an answer holds nothing but blank text, which Anthropic's API refuses."""
+    if not isinstance(message, AssistantMessage):
+        return False
+    if isinstance(message.content, str):
+        return not message.content.strip()
+    return all(isinstance(block, Text) and not block.text.strip() for block in message.content)
 
 
 def _merge_answers(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -154,7 +171,7 @@ class ClaudeCodeFormatReader(FormatReader["ClaudeCodeLogIndex"]):
     """Reads transcripts of Claude Code up to 2.1."""
 
     context_rules = ContextRules(
-        boundaries=frozenset({"compact_boundary", CLEARED}), finish=_merge_answers, opening=_summary_left
+        boundaries=frozenset({"compact_boundary", CLEARED}), finish=_as_sent, opening=_summary_left
     )
 
     def sniff(self, head: bytes, path: str) -> bool:

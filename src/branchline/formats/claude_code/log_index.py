@@ -81,6 +81,10 @@ class ClaudeCodeLogIndex(LogIndex):
         return self.repeated
 
     @property
+    def tasks(self) -> Container[int]:
+        return self.linker.sidechain if self.agent is None else range(len(self.tree))
+
+    @property
     def answer_ids(self) -> Mapping[int, str]:
         return {usage_owner(spent): key for key, spent in self.spending.items() if spent != NOT_SPENT}
 

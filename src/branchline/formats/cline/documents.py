@@ -49,6 +49,17 @@ class ClineDocuments(DocumentFiles):
             names = [f"{session}.json", f"{session}.messages.json"]
         return [posixpath.join(folder, one) for one in names if one != name]
 
+    def shared_file(self, path: str) -> str | None:
+        """Return the list of tasks that Cline keeps for all of them beside their folder."""
+        folder, name = posixpath.split(path)
+        if name != "api_conversation_history.json":
+            return None
+        return posixpath.join(posixpath.dirname(posixpath.dirname(folder)), "state", "taskHistory.json")
+
+    def own_part(self, shared: bytes, path: str) -> bytes:
+        item = _tasks(shared).get(session_of(path) or "")
+        return json_codec.dumps([] if item is None else [item])
+
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         folder, name = posixpath.split(path)
         session = session_of(path) or ""
@@ -57,7 +68,10 @@ class ClineDocuments(DocumentFiles):
             return companion(posixpath.join(folder, one))
 
         if name == "api_conversation_history.json":
-            return _task_lines(content, session, path, beside)
+            shared = self.shared_file(path)
+            item = dict_of(_companion(beside("history_item.json")))
+            listed = _tasks(b"" if shared is None else companion(shared) or b"").get(session)
+            return _task_lines(content, session, path, beside, {**(listed or {}), **item})
         manifest: bytes | None
         messages: Content | None
         if name == f"{session}.json":
@@ -100,9 +114,10 @@ def _session_lines(
 
 
 def _task_lines(
-    content: Content, task: str, path: str, beside: Callable[[str], bytes | None]
+    content: Content, task: str, path: str, beside: Callable[[str], bytes | None], item: dict[str, Any]
 ) -> Iterator[bytes]:
-    item = dict_of(_companion(beside("history_item.json")))
+    """Yield the lines of an extension's task; ``item`` is what its list of tasks says about it."""
+    cwd = text_of(item.get("workspace")) or text_of(item.get("cwdOnTaskInitialization"))
     messages = item_lines(content, path)
     first = next(messages, b"")
     told = _WORKSPACE.search(first.partition(b"\n")[0].decode("utf-8", "replace"))
@@ -111,9 +126,10 @@ def _task_lines(
             "cline": "task",
             "id": task,
             "parent": text_of(item.get("parentTaskId")) or None,
-            "cwd": text_of(item.get("workspace")) or ("" if told is None else told[1]),
+            "cwd": cwd or ("" if told is None else told[1]),
             "time": int(task) if task.isdigit() and len(task) < 16 else item.get("ts"),
             "title": item.get("task"),
+            "model": item.get("modelId"),
         }
     )
     yield first
@@ -124,7 +140,15 @@ def _task_lines(
             names = {"tokensIn", "tokensOut", "cacheReads", "cacheWrites", "cost"}
             numbers = {name: value for name, value in spent.items() if name in names}
             if numbers:
-                yield _line({"spent": numbers, "ts": shown.get("ts")})
+                model = dict_of(shown.get("modelInfo")) or None
+                yield _line({"spent": numbers, "ts": shown.get("ts"), "modelInfo": model})
+
+
+@lru_cache(maxsize=2)  # it is the same for all tasks of an extension
+def _tasks(data: bytes) -> dict[str, dict[str, Any]]:
+    """Return the tasks in a list of tasks by id; none if it is damaged."""
+    items = map(dict_of, list_of(_companion(data)))
+    return {str(item.get("id")): item for item in items}
 
 
 def _companion(data: bytes | None) -> Any:

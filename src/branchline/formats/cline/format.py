@@ -8,9 +8,9 @@ from branchline.context import ContextRules
 from branchline.entries import Entry
 from branchline.formats.cline.documents import ClineDocuments, session_of
 from branchline.formats.cline.home import ClineHome
+from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.reader import ClineReader
 from branchline.formats.cline.records import record_of
-from branchline.formats.log_index import LinkedLogIndex
 from branchline.formats.protocol import Format, FormatReader, FormatTraits
 
 __all__ = ["CLINE"]
@@ -36,7 +36,7 @@ TRAITS = ClineTraits(
 )
 
 
-class ClineFormatReader(FormatReader[LinkedLogIndex]):
+class ClineFormatReader(FormatReader[ClineLogIndex]):
     """Reads sessions of Cline 3, and the tasks of the editor extensions."""
 
     context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
@@ -49,7 +49,7 @@ class ClineFormatReader(FormatReader[LinkedLogIndex]):
     def log_reader(self, path: str = "") -> ClineReader:
         return ClineReader(path)
 
-    def decode(self, line: bytes, index: LinkedLogIndex, position: int) -> Entry:
+    def decode(self, line: bytes, index: ClineLogIndex, position: int) -> Entry:
         return record_of(line, index, position)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
 from branchline.entries import Header
+from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.prompts import is_context, is_tool_output, typed_words
 from branchline.formats.cline.rows import Content, Row
 from branchline.formats.json_values import LAST_INSTANT, iso_time
-from branchline.formats.log_index import LinkedLogIndex
 from branchline.formats.typed_rows import ChainColumns, ChainReader
 
 __all__ = ["ClineReader"]
@@ -24,15 +25,17 @@ class ClineReader(ChainReader[Row]):
     format_name = "cline"
     row_type = Row
     markers = (b'{"cline":', b'{"id":', b'{"role":', b'{"spent":')
-    reading: LinkedLogIndex
+    reading: ClineLogIndex
 
     def __init__(self, path: str = "") -> None:
-        super().__init__(LinkedLogIndex("cline"))
+        super().__init__(ClineLogIndex())
         self._path = path
         self._head = Row()
         self._prompt = ""
         self._spoken: float = 0  # the latest time of a prompt or an answer
         self._tool_names = self.reading.tool_names
+        self._answer_times: list[float] = []
+        self._answer_models: list[tuple[str, str]] = []
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         if "damaged" in fields:
@@ -59,6 +62,9 @@ class ClineReader(ChainReader[Row]):
                     self._spoken = time
                 if self._is_textless(content):
                     found.quiet.append(len(found.keys))
+                if row.model_info is not None:
+                    self._answer_times.append(time or 0)
+                    self._answer_models.append(_model(row))
                 add(key, "message", time, "assistant")
             elif role == "user":
                 if type(content) is not list or len(content) != 1 or content[0].type != "tool_result":
@@ -70,8 +76,20 @@ class ClineReader(ChainReader[Row]):
                 note_count(0)
                 continue
             else:
-                add(key, "custom" if role or row.spent is None else "usage", time)
+                is_usage = not role and row.spent is not None
+                if is_usage and (model := self._model_of_request(row)) is not None:
+                    self.reading.request_models[len(self.reading.tree) + len(found.keys)] = model
+                add(key, "usage" if is_usage else "custom", time)
             note_count(1)
+
+    def _model_of_request(self, row: Row) -> tuple[str, str] | None:
+        """Return provider and model of a request: its own, or those of the answer to it."""
+        if row.model_info is not None:
+            return _model(row)
+        if not self._answer_models:
+            return ("", self._head.model) if self._head.model else None
+        place = bisect_left(self._answer_times, row.ts or 0)
+        return self._answer_models[min(place, len(self._answer_models) - 1)]
 
     def _is_textless(self, content: Content) -> bool:
         """Return whether an answer contains no text, and remember the tools that it calls."""
@@ -119,6 +137,7 @@ class ClineReader(ChainReader[Row]):
         reading, head = self.reading, self._head
         reading.title = typed_words((head.title or "").strip()) or self._prompt or None
         reading.last_message_time = self._spoken or None
+        reading.task_model = None if self._answer_models else head.model
         reading.knows_cost = not head.agent  # a sub-agent's file does not have it, the manifest does
         if reading.read_only is None:
             reading.read_only = READ_ONLY
@@ -132,3 +151,11 @@ class ClineReader(ChainReader[Row]):
             parent_session=head.parent,
             metadata={"gitBranch": head.branch} if head.branch else None,
         )
+
+
+def _model(row: Row) -> tuple[str, str]:
+    """Return provider and model of an answer."""
+    info = row.model_info
+    if info is None:
+        return "", ""
+    return info.provider_id or info.provider or "", info.model_id or info.id or ""

@@ -29,21 +29,22 @@ from branchline.entries import (
     json_codec,
 )
 from branchline.entries.blocks import UnknownBlock
+from branchline.formats.cline.log_index import ClineLogIndex
 from branchline.formats.cline.prompts import is_context, typed_words
 from branchline.formats.common.messages import (
     completed_answer,
     content_blocks,
-    text_or_json,
+    output_and_error,
     unknown_block,
     usage_with_cache,
 )
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
-from branchline.formats.log_index import LinkedLogIndex, entry_fields
+from branchline.formats.log_index import entry_fields
 
 __all__ = ["record_of"]
 
 
-def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
+def record_of(line: bytes, reading: ClineLogIndex, position: int) -> Entry:
     """Return the entry at a position, from the bytes of its line."""
     tree = reading.tree
     time = milliseconds(tree.times[position])
@@ -58,7 +59,14 @@ def record_of(line: bytes, reading: LinkedLogIndex, position: int) -> Entry:
         case "message":
             return MessageEntry(**common, message=_answer(fields, time))
         case "usage":
-            return UsageEntry(**common, kind="request", usage=_spent(dict_of(fields.get("spent"))))
+            provider, model = reading.request_models.get(position, ("", ""))
+            return UsageEntry(
+                **common,
+                kind="request",
+                provider=provider or None,
+                model=model or None,
+                usage=_spent(dict_of(fields.get("spent"))),
+            )
         case "compaction":
             summary = blocks_text(_blocks(fields.get("content")), "\n")
             return Compaction(**common, summary=summary, first_kept=common["id"])
@@ -74,20 +82,20 @@ def _answer(fields: dict[str, Any], time: int | None) -> AssistantMessage:
     model, metrics = dict_of(fields.get("modelInfo")), dict_of(fields.get("metrics"))
     return completed_answer(
         _blocks(fields.get("content")),
-        provider=text_of(model.get("provider")) or None,
-        model=text_of(model.get("id")) or None,
+        provider=text_of(model.get("providerId")) or text_of(model.get("provider")) or None,
+        model=text_of(model.get("modelId")) or text_of(model.get("id")) or None,
         usage=_metrics(metrics) if metrics else None,
         timestamp=time,
     )
 
 
-def _result(fields: dict[str, Any], reading: LinkedLogIndex, position: int, time: int | None) -> ToolResult:
+def _result(fields: dict[str, Any], reading: ClineLogIndex, position: int, time: int | None) -> ToolResult:
     blocks = map(dict_of, list_of(fields.get("content")))
     results = [block for block in blocks if block.get("type") == "tool_result"]
     result = results[reading.place_in_line(position)]
     call, content = text_of(result.get("tool_use_id")), result.get("content")
     failed = result.get("is_error") is True or any(
-        dict_of(one).get("success") is False for one in list_of(content)
+        dict_of(one).get("success") is False for one in _items(content)
     )
     return ToolResult(
         tool_call_id=call,
@@ -103,12 +111,17 @@ def _output(content: Any) -> Iterator[Block]:
     if isinstance(content, str):
         yield Text(text=content)
         return
-    for item in list_of(content):
+    for item in _items(content):
         answer = dict_of(item)
-        if "result" in answer and "type" not in answer:
-            yield Text(text=text_or_json(answer.get("error") or answer["result"]))
+        if answer.keys() & {"result", "error"} and "type" not in answer:
+            yield Text(text=output_and_error(answer.get("result"), answer.get("error")))
         else:
             yield _block(item)
+
+
+def _items(content: Any) -> list[Any]:
+    """Return the answers to several queries, or the only one."""
+    return [content] if isinstance(content, dict) else list_of(content)
 
 
 def _typed(content: Any) -> Iterator[Block]:

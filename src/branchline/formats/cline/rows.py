@@ -21,6 +21,15 @@ class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     display_only: bool = False
 
 
+class _Model(msgspec.Struct, gc=False, rename="camel"):
+    """The model of an answer: the command line and the editor extensions name the fields differently."""
+
+    id: str | None = None
+    model_id: str | None = None
+    provider: str | None = None
+    provider_id: str | None = None
+
+
 class _Presence(msgspec.Struct, gc=False):
     """Any object; no fields are kept."""
 
@@ -35,6 +44,7 @@ class Row(msgspec.Struct, gc=False):
     cwd: str = ""
     time: str | int | float | None = None
     title: str | None = None
+    model: str | None = None
     branch: str | None = None
     role: str = ""
     content: Content = None
@@ -42,3 +52,4 @@ class Row(msgspec.Struct, gc=False):
     metadata: _Metadata | None = None
     is_summary: bool = msgspec.field(name="isSummary", default=False)
     spent: _Presence | None = None
+    model_info: _Model | None = msgspec.field(name="modelInfo", default=None)

@@ -45,6 +45,7 @@ from branchline.formats.protocol import (
     SplitFiles,
     header_in,
 )
+from branchline.tree import EntrySource
 
 __all__ = ["CODEX"]
 
@@ -67,8 +68,9 @@ def _as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
     return sent
 
 
-def _history_left(compaction: Compaction) -> tuple[Message, ...]:
+def _history_left(source: EntrySource, compaction: Compaction) -> tuple[Message, ...]:
     """Return what a compaction keeps; the summary is the last user message, or the first if written here."""
+    del source
     tail = compaction.retained_tail or ()
     if not compaction.summary:
         return tail

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from branchline.entries import Block, Image, Text, Thinking, ToolCall, Usage
-from branchline.formats.common.messages import text_or_json, unknown_block
+from branchline.formats.common.messages import output_and_error, text_or_json, unknown_block
 from branchline.formats.json_values import dict_of, optional_text, text_of, whole_number
 
 __all__ = [
@@ -63,7 +63,9 @@ def answer_blocks(content: Any) -> tuple[Block, ...]:
 def response_blocks(response: dict[str, Any]) -> tuple[Block, ...]:
     """Return the content of a ``functionResponse``: its output or error, and its images."""
     body = response.get("response")
-    if isinstance(body, dict):
+    if isinstance(body, dict) and {"output", "error"} <= body.keys():
+        body = output_and_error(body["output"], body["error"])
+    elif isinstance(body, dict):
         body = next((body[name] for name in ("output", "error", "content") if name in body), body)
     images = [block for block in blocks_of(response.get("parts")) if isinstance(block, Image)]
     if body is None or body == {}:

@@ -9,7 +9,14 @@ from branchline.entries import AssistantMessage, Block, Text, ToolCall, Usage, j
 from branchline.entries.blocks import UnknownBlock
 from branchline.formats.json_values import list_of, whole_number
 
-__all__ = ["completed_answer", "content_blocks", "text_or_json", "unknown_block", "usage_with_cache"]
+__all__ = [
+    "completed_answer",
+    "content_blocks",
+    "output_and_error",
+    "text_or_json",
+    "unknown_block",
+    "usage_with_cache",
+]
 
 
 def completed_answer(content: tuple[Block, ...], **facts: Any) -> AssistantMessage:
@@ -33,6 +40,15 @@ def unknown_block(value: Any, kind: str = "") -> UnknownBlock:
 def text_or_json(value: Any) -> str:
     """Return text as it is, and any other value as JSON."""
     return value if isinstance(value, str) else json_codec.dumps(value).decode("utf-8", "replace")
+
+
+def output_and_error(output: Any, error: Any) -> str:
+    """Return what a failed tool printed, and its error unless the output contains it."""
+    printed = "" if output is None else text_or_json(output)
+    problem = text_or_json(error) if error else ""
+    if not printed.strip():
+        return problem or printed
+    return printed if problem.strip() in printed else f"{printed}\n{problem}"
 
 
 def usage_with_cache(*, given: Any, made: Any, cached: Any, written: Any = 0) -> Usage:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from branchline.entries import Damaged, Entry, Header, codec, decode_entry, json_codec
+from branchline.entries import Damaged, Entry, Header, codec, decode_entry, entry_from_fields, json_codec
+from branchline.formats.common.blobs import BLOB_MARK, fields_with_blobs
 from branchline.formats.common.native_upgrade import CURRENT_VERSION, upgraded
 from branchline.formats.protocol import FormatReader, IndexT
 
@@ -34,7 +35,7 @@ class NativeFormatReader(FormatReader[IndexT]):
 
     def decode_block(self, data: bytes, index: IndexT, block: LineChunk) -> Sequence[Entry] | None:
         """Decode all entries of a block at once; None if the tree changed one of them."""
-        if index.version != CURRENT_VERSION or not index.linker.is_regular:
+        if index.version != CURRENT_VERSION or not index.linker.is_regular or BLOB_MARK in data:
             return None
         try:
             found = codec.decode_known_lines(memoryview(data))
@@ -50,7 +51,11 @@ class NativeFormatReader(FormatReader[IndexT]):
         parent = tree.parent(key)
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = decode_entry(line) if index.version == CURRENT_VERSION else upgraded(line, index, position)
+        fields = fields_with_blobs(line, index.path)
+        if index.version != CURRENT_VERSION:
+            entry = upgraded(json_codec.loads(line) if fields is None else fields, index, position)
+        else:
+            entry = decode_entry(line) if fields is None else entry_from_fields(fields)
         if entry.id != key or entry.parent != parent:
             entry = msgspec.structs.replace(entry, id=key, parent=parent)
         return entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from branchline._sha256 import sha256
-from branchline.entries import Entry, entry_from_fields, json_codec
+from branchline.entries import Entry, entry_from_fields
 from branchline.tree import ROOT
 
 if TYPE_CHECKING:
@@ -49,9 +49,8 @@ def _object_position(index: int, reading: LogIndex) -> int:
     return position
 
 
-def upgraded(line: bytes, reading: LogIndex, position: int) -> Entry:
+def upgraded(fields: dict[str, Any], reading: LogIndex, position: int) -> Entry:
     """Return the record of a version 1 or 2 entry as version 3."""
-    fields = json_codec.loads(line)
     if reading.version == 1:
         fields["id"] = reading.tree.keys[position]
         kept = fields.pop("firstKeptEntryIndex", None)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from branchline.context import ContextRules
 from branchline.entries import Entry, Header, json_codec
+from branchline.formats.copilot.context_rules import RULES
 from branchline.formats.copilot.home import CopilotHome, WorkspaceFile
 from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.copilot.reader import CopilotReader
@@ -40,7 +40,6 @@ TRAITS = CopilotTraits(
     name="copilot",
     records_cost=False,
     file_patterns=("*/events.jsonl",),
-    compaction_embeds_tail=True,
     unsupported=CANNOT,
     appendable=False,
     title_in_header=True,
@@ -54,7 +53,7 @@ class CopilotFormatReader(FormatReader[CopilotLogIndex]):
 
     log_reader = CopilotReader
     decode = staticmethod(record_of)
-    context_rules = ContextRules(excluded_types=frozenset({"custom_message"}))
+    context_rules = RULES
 
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize an event with data and the id of the previous one."""

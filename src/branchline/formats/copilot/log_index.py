@@ -18,6 +18,8 @@ class CopilotLogIndex(LinkedLogIndex):
         """The position of the event with each asset."""
         self.commands: dict[str, int] = {}
         """The position of the event with each shell command of the user, by the id of the call."""
+        self.first_kept: dict[int, int] = {}
+        """By compaction: the first message that was said while it ran, which it keeps."""
 
     @property
     def inherited_entries(self) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import posixpath
 import re
 
+import msgspec
+
 from branchline.context import milliseconds
 from branchline.entries import Header
 from branchline.entries.skeleton import SalvagedIds
@@ -31,6 +33,8 @@ _KINDS: dict[str, tuple[str, str | None]] = {
     "session.info": ("custom_message", None),
 }
 """The entry that an event becomes, by its type; all others are data."""
+_BESIDE = "model."
+"""How the types of events begin that are a chain of their own, of which the file has only a part."""
 _IDS = re.compile(rb'"id":"([0-9A-Za-z-]{1,64})","timestamp":"[^"\\]*","parentId":(?:null|"([^"\\]*)")')
 
 READ_ONLY = "Copilot CLI sessions are read-only; fork this one into a native session to continue"
@@ -50,9 +54,12 @@ class CopilotReader(LinkedReader[Row]):
         self._session = self._cwd = self._branch = self._version = self._time = ""
         self._prompt = self._last_activity = self._title = ""
         self._origin: str | None = None
+        self._compactions: set[str] = set()  # that run, and during which nothing was said so far
+        self._said_during: dict[str, int] = {}  # the first message since a compaction began
 
     def place(self, row: Row) -> RowPlace:
         data = row.data
+        parent = msgspec.UNSET if row.type.startswith(_BESIDE) else row.parent_id
         kind, role = _KINDS.get(row.type, _DATA)
         quiet = False
         if data is None or row.agent_id is not None or data.parent_tool_call_id is not None:
@@ -66,13 +73,16 @@ class CopilotReader(LinkedReader[Row]):
             kind == "compaction" and data.success is False
         ):
             kind, role = _DATA
-        return row.id, row.parent_id, kind, row.timestamp, role, quiet
+        return row.id, parent, kind, row.timestamp, role, quiet
 
     def note(self, row: Row, position: int) -> None:
         data = row.data
         if data is None:
             return
         role = self.reading.tree.roles[position]
+        if role is not None and self._compactions:
+            self._said_during.update(dict.fromkeys(self._compactions, position))
+            self._compactions.clear()
         if (role == "assistant" or role == "user") and row.timestamp > self._last_activity:  # noqa: PLR1714  for speed
             self._last_activity = row.timestamp
         if data.tool_requests:
@@ -83,6 +93,8 @@ class CopilotReader(LinkedReader[Row]):
             self.reading.tool_names.setdefault(data.tool_call_id, data.tool_name)
         if row.type == "tool.user_requested" and data.tool_call_id:
             self.reading.commands[data.tool_call_id] = position
+        if attempt := data.compaction_attempt_id:
+            self._note_compaction(row, attempt, position)
         if data.asset_id:
             self.reading.assets.setdefault(data.asset_id, position)
         if role == "user" and not self._prompt:
@@ -96,6 +108,19 @@ class CopilotReader(LinkedReader[Row]):
         if data.context is not None:
             self._cwd = self._cwd or data.context.cwd
             self._branch = self._branch or data.context.branch or ""
+
+    def _note_compaction(self, row: Row, attempt: str, position: int) -> None:
+        if row.type == "session.compaction_start":
+            self._compactions.add(attempt)
+        elif self.reading.tree.types[position] == "compaction":
+            self._compactions.discard(attempt)
+            if (first := self._said_during.pop(attempt, None)) is not None:
+                self.reading.first_kept[position] = first
+
+    def take_one(self, row: Row, line: bytes, offset: int) -> None:
+        gap = self.gap
+        super().take_one(row, line, offset)
+        self.gap = gap and row.type.startswith(_BESIDE)  # it does not say what was lost before it
 
     def salvage(self, data: bytes) -> SalvagedIds | None:
         """Return id and parent, which are at the end of a line."""

@@ -26,7 +26,7 @@ from branchline.entries import (
     UserMessage,
     json_codec,
 )
-from branchline.formats.common.messages import completed_answer, text_or_json, usage_with_cache
+from branchline.formats.common.messages import completed_answer, output_and_error, usage_with_cache
 from branchline.formats.copilot.log_index import CopilotLogIndex
 from branchline.formats.json_values import dict_of, list_of, text_of, whole_number
 from branchline.formats.log_index import entry_fields
@@ -64,7 +64,7 @@ def record_of(line: bytes, index: CopilotLogIndex, position: int) -> Entry:
             return Compaction(
                 **common,
                 summary=text_of(data.get("summaryContent")),
-                first_kept=common["id"],
+                first_kept=tree.keys[index.first_kept.get(position, position)],
                 tokens_before=whole_number(data.get("preCompactionTokens")) or None,
             )
         case "model_change":
@@ -157,10 +157,8 @@ def _command(data: dict[str, Any], reading: CopilotLogIndex, time: int | None) -
 
 
 def _output(data: dict[str, Any]) -> str:
-    content, error = dict_of(data.get("result")).get("content"), dict_of(data.get("error"))
-    if isinstance(content, str):
-        return content
-    return text_or_json(error.get("message", data.get("error")) if content is None else content)
+    error = dict_of(data.get("error")).get("message", data.get("error"))
+    return output_and_error(dict_of(data.get("result")).get("content"), error)
 
 
 def _result(data: dict[str, Any], reading: CopilotLogIndex, time: int | None) -> ToolResult:

@@ -36,6 +36,7 @@ class _Data(msgspec.Struct, gc=False, rename="camel"):
     parent_tool_call_id: str | None = None
     asset_id: str | None = None
     is_user_requested: bool = False
+    compaction_attempt_id: str = ""
     tool_requests: tuple[_ToolRequest, ...] | None = None
 
 

@@ -35,6 +35,10 @@ class GeminiDocuments(DocumentFiles):
         text = head if line.strip() == b"{" else line
         return _MESSAGES.search(text) is not None and _TYPICAL.search(text) is not None
 
+    def continuation(self, path: str) -> str | None:
+        """Return the file of lines in which later releases continue a document, under the same name."""
+        return f"{path}l" if self.recognizes(path) else None
+
     def lines(self, content: Content, path: str, companion: Callable[[str], bytes | None]) -> Iterator[bytes]:
         del companion
         document = document_in(content.read(0, content.size()), path)

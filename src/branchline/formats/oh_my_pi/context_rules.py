@@ -11,19 +11,24 @@ from typing import Any
 
 import msgspec
 
-from branchline.context import ContextMessage, ContextRules
+from branchline.context import ContextMessage, ContextRules, milliseconds
 from branchline.context.rules import ModeAndRules
 from branchline.entries import (
     AssistantMessage,
     Block,
+    Compaction,
+    CompactionSummaryMessage,
     CustomContent,
     Image,
+    Message,
     Text,
     Thinking,
     ToolCall,
     ToolResult,
     UnknownBlock,
+    json_codec,
 )
+from branchline.formats.json_values import dict_of, list_of, text_of
 from branchline.formats.oh_my_pi.records import RECOVERED
 from branchline.tree import EntrySource
 
@@ -32,6 +37,7 @@ __all__ = ["RULES", "as_sent", "mode_and_rules"]
 _INTERNAL = frozenset({"prewalk-plan", "vibe-mode-context"})  # meant for oh-my-pi itself, not for the model
 _INTERRUPTED = "interrupted-thinking"  # follows an interrupted answer that is still sent
 _FAILED = ("aborted", "error")
+_ARCHIVE_MARKS = str.maketrans({"█": "\n", "\x0e": None, "\x0f": None})  # a line end; around tool output
 
 
 def as_sent(messages: list[ContextMessage]) -> list[ContextMessage]:
@@ -56,11 +62,39 @@ def mode_and_rules(source: EntrySource, path: list[int]) -> ModeAndRules:
     return ModeAndRules(mode, data, tuple(rules))
 
 
+def summary_and_archive(source: EntrySource, compaction: Compaction) -> tuple[Message, ...]:
+    """Return the summary, followed by the archived conversation if the compaction holds one."""
+    position = source.tree.positions.get(compaction.id)
+    fields = None if position is None else json_codec.loads_object(source.raw(position))
+    preserved = dict_of(dict_of(fields).get("preserveData"))
+    return (
+        CompactionSummaryMessage(
+            summary="\n".join((compaction.summary, *_archived(dict_of(preserved.get("snapcompact"))))),
+            tokens_before=compaction.tokens_before,
+            timestamp=milliseconds(compaction.timestamp),
+        ),
+    )
+
+
+def _archived(archive: dict[str, Any]) -> list[str]:
+    """Return an archived conversation as text; pictures of it are not supported."""
+    whole = text_of(archive.get("text"))
+    count = len(list_of(archive.get("frames")))
+    pictures = f"{count} pictures of earlier history are" if count > 1 else "1 picture of earlier history is"
+    parts = [
+        whole or text_of(archive.get("textHead")),
+        f"[{pictures} not included]" if count else "",
+        "" if whole else text_of(archive.get("textTail")),
+    ]
+    return [part.translate(_ARCHIVE_MARKS) for part in parts if part]
+
+
 RULES = ContextRules(
     boundaries=frozenset({"reset_boundary"}),
     explicit_model_wins=True,
     keeps_system_messages=True,
     finish=as_sent,
+    opening=summary_and_archive,
     mode_and_rules=mode_and_rules,
 )
 

@@ -26,13 +26,13 @@ from branchline.entries import (
     entry_fields,
     json_codec,
 )
+from branchline.formats.common.blobs import BLOB_MARK, Blobs, blob_directories, with_blobs
 from branchline.formats.common.native_copies import tree_lines, upgrade_lines
 from branchline.formats.common.native_decoder import BOM, NativeFormatReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.log_index import LineChunk
-from branchline.formats.oh_my_pi.blobs import BLOB_MARK, missing_images, with_blobs
 from branchline.formats.oh_my_pi.context_rules import RULES
 from branchline.formats.oh_my_pi.copies import forked_lines
 from branchline.formats.oh_my_pi.home import OhMyPiHome, is_own_path
@@ -40,7 +40,7 @@ from branchline.formats.oh_my_pi.reader import NAME, OhMyPiLogIndex, OhMyPiReade
 from branchline.formats.oh_my_pi.records import RECOVERED, native_entry, to_fields, with_task_usage
 from branchline.formats.oh_my_pi.rows import OWN_TYPES
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleSlot, clean_title, slot_line
-from branchline.formats.protocol import ExternalParts, Format, FormatTraits, FormatWriter, ReadingLimits
+from branchline.formats.protocol import Format, FormatTraits, FormatWriter, ReadingLimits
 
 __all__ = ["OH_MY_PI"]
 
@@ -112,7 +112,7 @@ class OhMyPiFormatReader(NativeFormatReader[OhMyPiLogIndex]):
         if fields is None:
             return super().decode(line, index, position)
         if BLOB_MARK in line:
-            with_blobs(fields, index.blob_directories)
+            with_blobs(fields, blob_directories(index.path))
         key = tree.keys[position]
         entry = with_task_usage(native_entry(fields, tree, position))
         return msgspec.structs.replace(entry, id=key, parent=tree.parent(key))
@@ -243,17 +243,6 @@ def _head(header: Header, slot: TitleSlot, kept: Mapping[str, Any]) -> bytes:
     return slot_line(slot) + json_codec.dumps(present) + b"\n"
 
 
-class OhMyPiBlobs(ExternalParts[OhMyPiLogIndex]):
-    """Images that oh-my-pi stores in separate files."""
-
-    def missing_parts(self, transcript: EntryLog[OhMyPiLogIndex], position: int) -> str | None:
-        line = transcript.raw(position)
-        if BLOB_MARK not in line:
-            return None
-        count = missing_images(json_codec.loads_object(line), transcript.reading.blob_directories)
-        return f"{count} image{'s' if count > 1 else ''} whose file is missing" if count else None
-
-
 class OhMyPiLimits(ReadingLimits):
     """oh-my-pi lists the title of the slot, which may be truncated."""
 
@@ -266,6 +255,6 @@ OH_MY_PI = Format(
     reader=OhMyPiFormatReader(),
     writer=OhMyPiFormatWriter(),
     home=OhMyPiHome(),
-    external_parts=OhMyPiBlobs(),
+    external_parts=Blobs(),
     limits=OhMyPiLimits(),
 )

@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping
 
 from branchline.entries import Header
-from branchline.formats.common.native_home import expanded, file_key
+from branchline.formats.common.blobs import agent_directory
+from branchline.formats.common.native_home import file_key
 from branchline.formats.protocol import FormatHome
 
-__all__ = ["OhMyPiHome", "agent_directory", "is_own_path"]
+__all__ = ["OhMyPiHome", "is_own_path"]
 
-_PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
 _SESSION = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z?_.+")
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 
 
 class OhMyPiHome(FormatHome):
@@ -25,16 +24,7 @@ class OhMyPiHome(FormatHome):
 
     def roots(self, environment: Mapping[str, str], home: str) -> list[str]:
         """Return the directory that holds the sessions of all projects."""
-        profile = _profile(environment)
-        configured = environment.get("PI_CODING_AGENT_DIR")
-        if profile is None and configured:
-            return [posixpath.join(expanded(configured, home), "sessions")]
-        branch = () if profile is None else ("profiles", profile)
-        data_home = environment.get("XDG_DATA_HOME")
-        if data_home and posixpath.isdir(moved := posixpath.join(data_home, "omp", *branch)):
-            return [posixpath.join(moved, "sessions")]
-        root = posixpath.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
-        return [posixpath.join(root, *branch, "agent", "sessions")]
+        return [posixpath.join(agent_directory(environment, home), "sessions")]
 
     def directory(self, cwd: str, environment: Mapping[str, str], home: str) -> str:
         """Return the directory for the sessions of one working directory, with symlinks resolved."""
@@ -64,26 +54,10 @@ class OhMyPiHome(FormatHome):
         return f"{folder}.jsonl" if any(map(_SESSION.fullmatch, folder.split("/"))) else None
 
 
-def agent_directory() -> str:
-    """Return the user's agent directory, which also holds the blobs of sessions stored elsewhere."""
-    names = ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME")
-    values = {name: posixpath.expandvars(f"${name}") for name in names}
-    environment = {name: value for name, value in values.items() if value != f"${name}"}
-    return posixpath.dirname(OhMyPiHome().roots(environment, posixpath.expanduser("~"))[0])
-
-
 def is_own_path(path: str) -> bool:
     """Return whether a file is where only oh-my-pi stores sessions."""
     parts = posixpath.normpath(path).split("/")[:-1]
     return ".omp" in parts or ("omp" in parts and "sessions" in parts[parts.index("omp") :])
-
-
-def _profile(environment: Mapping[str, str]) -> str | None:
-    """Return the active profile; an empty ``OMP_PROFILE`` is the default one, an invalid name is ignored."""
-    name = environment.get("OMP_PROFILE", environment.get("PI_PROFILE", "")).strip()
-    if name in ("", "default") or not _PROFILE.fullmatch(name) or _RESERVED.fullmatch(name):
-        return None
-    return name
 
 
 def _below(path: str, root: str) -> str | None:

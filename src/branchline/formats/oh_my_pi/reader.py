@@ -10,9 +10,9 @@ import msgspec
 from branchline.entries import json_codec, skeleton
 from branchline.formats.common.native_reader import NativeReader
 from branchline.formats.common.native_upgrade import CURRENT_VERSION
+from branchline.formats.json_values import text_of
 from branchline.formats.log_index import LogIndex
 from branchline.formats.oh_my_pi import rows
-from branchline.formats.oh_my_pi.blobs import blob_directories
 from branchline.formats.oh_my_pi.title_slot import SLOT_BYTES, TitleState, TitleTracker, read_slot
 
 __all__ = ["OhMyPiLogIndex", "OhMyPiReader"]
@@ -23,7 +23,7 @@ _decode = msgspec.msgpack.Decoder(tuple[bytes, bytes, int, TitleState]).decode
 
 
 class OhMyPiLogIndex(LogIndex):
-    """Index that also records the title slot and the blob directories.
+    """Index that also records the title slot.
 
     ``slot_end`` is the offset at which the slot ends, 0 in a file without one.
     """
@@ -31,13 +31,16 @@ class OhMyPiLogIndex(LogIndex):
     def __init__(self, path: str) -> None:
         super().__init__(NAME)
         self.current_version = CURRENT_VERSION
-        self._path = path
+        self.path = path
         self.titles = TitleTracker()
         self.slot_end = 0
 
     @property
-    def blob_directories(self) -> tuple[str, ...]:
-        return blob_directories(self._path)
+    def title_in_agent(self) -> str | None:
+        """The title in the slot, else in the header; oh-my-pi reads changes only if it has neither."""
+        if (shown := self.titles.in_slot) is not None:
+            return shown or None
+        return text_of((json_codec.loads_object(self.header_line) or {}).get("title")) or self.title
 
 
 class OhMyPiReader(NativeReader):

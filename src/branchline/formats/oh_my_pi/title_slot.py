@@ -103,6 +103,11 @@ class TitleTracker:
         return trim(self._title) or None
 
     @property
+    def in_slot(self) -> str | None:
+        """The title in the slot; None for a file without a slot."""
+        return None if self._slot is None else trim(self._slot.title)
+
+    @property
     def expected_slot(self) -> bytes | None:
         """Return the slot that matches the change with the same time; None if there is no such change."""
         slot = self._slot

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import ne
 from typing import TYPE_CHECKING, Any
 
 from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, Entry, Header, codec, json_codec
+from branchline.formats.common.blobs import Blobs, fields_with_blobs
 from branchline.formats.common.native_decoder import BOM, NativeFormatReader
 from branchline.formats.common.native_upgrade import FIRST_TYPES
 from branchline.formats.pi.home import PiHome
@@ -74,8 +75,9 @@ class PiFormatReader(NativeFormatReader["LogIndex"]):
     def log_reader(self, path: str = "") -> NativeReader:
         from branchline.formats.common.native_reader import NativeReader  # noqa: PLC0415  searches read no file
 
-        del path
-        return NativeReader()
+        reader = NativeReader()
+        reader.reading.path = path
+        return reader
 
 
 class PiFormatWriter(FormatWriter["LogIndex"]):
@@ -91,17 +93,24 @@ class PiFormatWriter(FormatWriter["LogIndex"]):
     def fork(self, transcript: EntryLog, leaf: int, header: Header) -> bytes:
         from branchline.formats.common.native_copies import path_lines  # noqa: PLC0415
 
-        return b"".join([codec.encode_header(header), *path_lines(transcript, leaf)])
+        return b"".join([codec.encode_header(header), *_whole(path_lines(transcript, leaf), transcript)])
 
     def copy(self, transcript: EntryLog, header: Header) -> bytes:
         from branchline.formats.common.native_copies import tree_lines  # noqa: PLC0415
 
-        return b"".join([codec.encode_header(header), *tree_lines(transcript)])
+        return b"".join([codec.encode_header(header), *_whole(tree_lines(transcript), transcript)])
 
     def upgrade(self, transcript: EntryLog) -> Iterable[bytes]:
         from branchline.formats.common.native_copies import upgrade_lines  # noqa: PLC0415
 
         return upgrade_lines(transcript)
+
+
+def _whole(lines: Iterable[bytes], transcript: EntryLog) -> Iterator[bytes]:
+    """Yield lines with the images that oh-my-pi stored in other files, which pi does not read."""
+    for line in lines:
+        fields = fields_with_blobs(line, transcript.reading.path)
+        yield line if fields is None else json_codec.dumps(fields) + b"\n"
 
 
 def is_damaged_session(kind: str) -> bool:
@@ -130,4 +139,5 @@ PI = Format(
     reader=PiFormatReader(),
     writer=PiFormatWriter(),
     home=PiHome(),
+    external_parts=Blobs(),
 )

@@ -1,4 +1,6 @@
-"""Images stored in separate files (blobs): where they are, and how they are put back into entries.
+"""Images that oh-my-pi stores in separate files (blobs), and how they are put back into entries.
+
+A file that only oh-my-pi's pictures tell from one of pi is read as pi's, so both formats put them back.
 
 A line names a blob by the hash of its bytes. Only that exact pattern is followed, so a name cannot lead out
 of the directory. An image of the conversation whose blob is missing becomes a text that reports it, because a
@@ -10,15 +12,32 @@ from __future__ import annotations
 import base64
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from branchline.formats.oh_my_pi.home import agent_directory
+from branchline.entries import json_codec
+from branchline.formats.common.native_home import expanded
+from branchline.formats.log_index import LogIndex
+from branchline.formats.protocol import ExternalParts
 
-__all__ = ["BLOB_MARK", "blob_directories", "missing_images", "with_blobs"]
+__all__ = ["BLOB_MARK", "Blobs", "agent_directory", "blob_directories", "fields_with_blobs", "with_blobs"]
 
 BLOB_MARK = b"blob:sha256:"
 _REFERENCE = re.compile(r"blob:sha256:([0-9a-f]{64})")
+_PROFILE = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9_-])?")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+
+
+class Blobs(ExternalParts[LogIndex]):
+    """Images in blobs as parts of entries."""
+
+    mark = BLOB_MARK
+
+    def missing_parts(self, line: bytes, index: LogIndex) -> str | None:
+        if BLOB_MARK not in line:
+            return None
+        count = _missing_images(json_codec.loads_object(line), blob_directories(index.path))
+        return f"{count} image{'s' if count > 1 else ''} whose file is missing" if count else None
 
 
 def blob_directories(path: str) -> tuple[str, ...]:
@@ -37,7 +56,45 @@ def blob_directories(path: str) -> tuple[str, ...]:
             found.insert(0, posixpath.join(above, "blobs"))
             break
         parent = above
-    return tuple(dict.fromkeys((*found, posixpath.join(agent_directory(), "blobs"))))
+    return tuple(dict.fromkeys((*found, posixpath.join(_own_agent_directory(), "blobs"))))
+
+
+def agent_directory(environment: Mapping[str, str], home: str) -> str:
+    """Return oh-my-pi's agent directory, or that of the active profile."""
+    profile = _profile(environment)
+    configured = environment.get("PI_CODING_AGENT_DIR")
+    if profile is None and configured:
+        return expanded(configured, home)
+    branch = () if profile is None else ("profiles", profile)
+    data_home = environment.get("XDG_DATA_HOME")
+    if data_home and posixpath.isdir(moved := posixpath.join(data_home, "omp", *branch)):
+        return moved
+    root = posixpath.join(home, environment.get("PI_CONFIG_DIR") or ".omp")
+    return posixpath.join(root, *branch, "agent")
+
+
+def _own_agent_directory() -> str:
+    """Return the user's agent directory, which also holds the blobs of sessions stored elsewhere."""
+    names = ("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR", "OMP_PROFILE", "PI_PROFILE", "XDG_DATA_HOME")
+    values = {name: posixpath.expandvars(f"${name}") for name in names}
+    environment = {name: value for name, value in values.items() if value != f"${name}"}
+    return agent_directory(environment, posixpath.expanduser("~"))
+
+
+def _profile(environment: Mapping[str, str]) -> str | None:
+    """Return the active profile; an empty ``OMP_PROFILE`` is the default one, an invalid name is ignored."""
+    name = environment.get("OMP_PROFILE", environment.get("PI_PROFILE", "")).strip()
+    if name in ("", "default") or not _PROFILE.fullmatch(name) or _RESERVED.fullmatch(name):
+        return None
+    return name
+
+
+def fields_with_blobs(line: bytes, path: str) -> dict[str, Any] | None:
+    """Return the JSON object of a line of this file, with images put back; None if it holds no reference."""
+    fields = json_codec.loads_object(line) if BLOB_MARK in line else None
+    if fields is not None:
+        with_blobs(fields, blob_directories(path))
+    return fields
 
 
 def with_blobs(fields: Any, directories: Sequence[str]) -> None:
@@ -61,7 +118,7 @@ def with_blobs(fields: Any, directories: Sequence[str]) -> None:
             waiting += value.items()
 
 
-def missing_images(fields: Any, directories: Sequence[str]) -> int:
+def _missing_images(fields: Any, directories: Sequence[str]) -> int:
     """Return how many images of the message in a JSON object have no blob."""
     message = fields.get("message", fields) if isinstance(fields, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
