@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from branchline import Session as Core
+from branchline import SessionLibrary
 from branchline.compat import zot
 from branchline.entries import Usage, message_text
 from session.kit import assistant, user
@@ -139,6 +140,20 @@ def test_an_empty_new_session_leaves_no_file_and_pruning_takes_old_ones(tmp_path
 
     assert zot.list_sessions(tmp_path, "/proj") == [kept.path]
     zot.prune_empty_sessions(tmp_path, "/nowhere")
+
+
+@pytest.mark.parity("ZOT-09")
+def test_a_session_that_closes_without_a_message_goes_to_the_trash_with_what_was_written(tmp_path):
+    made = zot.new_session(tmp_path, "/proj", "anthropic", "opus", "test")
+    made.append_usage(Usage(input=5, output=5, total_tokens=10))
+    data = Path(made.path).read_bytes()
+
+    made.close()
+
+    assert zot.list_sessions(tmp_path, "/proj") == []
+    library = SessionLibrary(zot.sessions_dir(tmp_path, "/proj"))
+    library.restore()
+    assert Path(made.path).read_bytes() == data
 
 
 def test_the_meta_row_of_a_new_session_names_its_model(tmp_path):

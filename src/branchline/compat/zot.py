@@ -77,7 +77,7 @@ class TreeNode:
 
 
 class Session(SessionFacade):
-    """A live session; closing a new one without messages deletes its file."""
+    """A live session; closing a new one without messages removes its file."""
 
     @property
     def id(self) -> str:
