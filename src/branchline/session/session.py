@@ -118,7 +118,7 @@ class Session(SessionShortcuts, SessionQueries):
         format: str | None = None,  # noqa: A002
         id: str | None = None,  # noqa: A002
         key: str | None = None,
-        parent_session: str | None = None,
+        parent_session: _Path | None = None,
         title: str | None = None,
         metadata: dict[str, Any] | None = None,
         persist: Persist = "with_reply",
@@ -154,7 +154,7 @@ class Session(SessionShortcuts, SessionQueries):
             id=id,
             timestamp=timestamp,
             cwd=cwd,
-            parent_session=parent_session,
+            parent_session=None if parent_session is None else os.fspath(parent_session),
             metadata={**(metadata or {}), **in_header} or None,
         )
         writer = forks.new_writer(format_, header, store, key=key, durability=durability)
