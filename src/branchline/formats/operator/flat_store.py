@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from branchline.clock import iso
 from branchline.entries import Header
-from branchline.formats.json_values import dict_of, text_of
+from branchline.formats.json_values import dict_of, iso_time, text_of
 from branchline.formats.operator.timestamps import instant
 from branchline.formats.suffixes import JSONL
 from branchline.tree import Kind
@@ -65,7 +64,7 @@ def flat_header(fields: Mapping[str, Any], path: str) -> tuple[Header, float | N
     header = Header(
         id=text_of(fields.get("id")) or posixpath.basename(path).removesuffix(JSONL),
         version=1,
-        timestamp="" if created is None else iso(created),
+        timestamp="" if created is None else iso_time(created),
         cwd="",
         metadata=dict_of(fields.get("metadata")) or None,
     )
