@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -266,14 +266,24 @@ def roots_of(format_: Format) -> list[str]:
     return format_.home.roots(os.environ, os.path.expanduser("~"))
 
 
-def existing_directory(patterns: Callable[[Mapping[str, str], str], Sequence[str]]) -> str | None:
-    """The directory that the first of these patterns finds, of several the one that changed last."""
+def profile_directory(format_: Format) -> str | None:
+    """The session directory of the first profile that exists; a new profile does not have it yet."""
+    for pattern in format_.home.profile_patterns(os.environ, os.path.expanduser("~")):
+        profile, folder = os.path.split(pattern)
+        if found := _last_changed(profile, folder):
+            return os.path.join(found, folder)
+    return None
+
+
+def _last_changed(pattern: str, folder: str = "") -> str | None:
+    """The directory of this pattern that changed last, or whose ``folder`` did, if it is there."""
     import glob  # noqa: PLC0415  few programs have profiles
 
-    for pattern in patterns(os.environ, os.path.expanduser("~")):
-        if found := [path for path in glob.glob(pattern) if os.path.isdir(path)]:
-            return max(found, key=lambda path: (os.stat(path).st_mtime, path))
-    return None
+    def changed(path: str) -> tuple[float, str]:
+        inside = os.path.join(path, folder)
+        return os.stat(inside if os.path.isdir(inside) else path).st_mtime, path
+
+    return max((path for path in glob.glob(pattern) if os.path.isdir(path)), key=changed, default=None)
 
 
 def new_directory(format_: Format, header: Header) -> str | None:
@@ -281,7 +291,7 @@ def new_directory(format_: Format, header: Header) -> str | None:
     for directory in format_.home.new_directories(header, os.environ, os.path.expanduser("~")):
         if not any(sign in directory for sign in "*?"):
             return directory
-        if (found := existing_directory(lambda *_, pattern=directory: [pattern])) is not None:
+        if (found := _last_changed(directory)) is not None:
             return found
     return None
 

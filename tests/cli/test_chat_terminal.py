@@ -159,6 +159,98 @@ def test_the_tree_of_the_chat_is_the_selector_of_the_browser(terminal, world):
     assert words(world) == ["offline: say one", "one"]
 
 
+def talk_of_three(terminal: Terminal) -> None:
+    for word in ("one", "two", "three"):
+        terminal.say(f"offline: say {word}")
+        terminal.wait(f"^{word}")
+
+
+@pytest.mark.parity("OMP-10", "OMP-11", "OMP-17")
+def test_the_tree_of_the_chat_acts_on_the_marked_row_under_a_search_and_a_filter(terminal, world):
+    talk_of_three(terminal)
+    terminal.say("/tree")
+    terminal.wait(r"^▌ .*assistant: three  ← you are here")
+    terminal.write("say two")
+    terminal.wait(r"^▌ .*user: offline: say two")
+
+    terminal.press("L")
+    terminal.wait("label: ▏")
+    terminal.write("mine")
+    terminal.press("Enter")
+    terminal.wait(r"^▌ .*\[mine\] user: offline: say two")
+    terminal.press("Escape")  # the search ends, and the cursor stays
+    terminal.wait("assistant: three  ← you are here")
+    terminal.wait(r"^▌ .*\[mine\] user: offline: say two")
+    terminal.press("Escape")
+    terminal.ready()
+    row = SessionLibrary.for_cwd(world).latest()
+    with Session.open(row.path) as session:
+        labelled = [message_text(session.entry(key).message) for key in session.labels]
+        assert labelled == ["offline: say two"]
+
+    terminal.say("/tree")
+    terminal.wait(r"^▌ .*assistant: three  ← you are here")
+    terminal.press("F8", "F8")  # only prompts: the entry that was under the cursor has no row
+    terminal.wait(r"\[user\]")
+    terminal.wait(r"^▌ .*user: offline: say three")
+    terminal.press("Enter")
+    terminal.wait("Summarize the abandoned branch")
+    terminal.press("Enter")
+    terminal.wait(r"now at .*\n(.*\n)?❯ offline: say three")
+    assert words(world) == ["offline: say one", "one", "offline: say two", "two"]
+
+
+@pytest.mark.parity("OMP-18")
+def test_branch_forks_at_the_marked_row_of_a_search(terminal, world):
+    talk_of_three(terminal)
+    terminal.say("/branch")
+    terminal.wait(r"^▌ .*assistant: three  ← you are here")
+    terminal.write("say two")
+    terminal.wait(r"^▌ .*user: offline: say two")
+
+    terminal.press("Enter")
+
+    terminal.wait(r"you are in the new session")
+    terminal.wait(r"^❯ offline: say two")
+    assert words(world) == ["offline: say one", "one"]
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05, 0.3, 0.8])
+def test_a_command_that_follows_escape_keeps_its_slash(terminal, pause):
+    terminal.ready()
+
+    terminal.press("Escape")
+    time.sleep(pause)
+    terminal.write("/help tree")
+
+    terminal.wait(r"^❯ /help tree")
+    terminal.press("Enter")
+    terminal.wait(r"Go to any entry")
+
+
+def test_escape_then_enter_is_a_new_line_and_escape_twice_at_any_pace_opens_the_tree(terminal):
+    terminal.say("offline: say one")
+    terminal.wait("^one")
+    terminal.ready()
+    terminal.write("first")
+    for pause in (0.0, 0.3):
+        terminal.press("Escape")
+        time.sleep(pause)
+        terminal.press("Enter")
+    terminal.write("second")
+    terminal.wait(r"^❯ first\n\s*\n\s+second")
+    terminal.press("C-c")
+    terminal.wait(r"^❯ *$")
+
+    terminal.press("Escape")
+    time.sleep(0.3)
+    terminal.press("Escape")
+
+    terminal.wait(r"Go where\?")
+    terminal.press("Escape")
+    terminal.ready()
+
+
 @pytest.mark.parity("OMP-12", part="the setting")
 def test_escape_twice_opens_the_turns_if_the_setting_says_so(start, monkeypatch):
     monkeypatch.setenv("BRANCHLINE_DOUBLE_ESCAPE", "turns")

@@ -69,11 +69,10 @@ def test_an_edge_case_is_read_as_the_format_says(path: Path, run) -> None:
     result = run("inspect", path, "--json", code=0 if is_session else 1)
 
     assert bool(result.stderr) is not is_session
-    if not is_session:
-        assert result.stdout == ""
-        return
     seen = json.loads(result.stdout)
-    assert seen["format"] == "pi"
+    assert seen["format"] == ("pi" if is_session else None)
+    if not is_session:
+        return
     names = dict(zip(seen["entries"], expected.get("entryKeys", []), strict=False))
     types = {node["id"]: node["type"] for node in seen["tree"]}
 
@@ -116,7 +115,7 @@ def short(problem: str) -> str:
     )
 
 
-def test_a_bad_file_gives_json_or_a_sentence_with_an_exit_code() -> None:
+def test_a_bad_file_gives_json_and_an_exit_code() -> None:
     for path in BAD:
         before = path.read_bytes()
 
@@ -124,20 +123,38 @@ def test_a_bad_file_gives_json_or_a_sentence_with_an_exit_code() -> None:
 
         assert result.exit_code in (0, 1), path
         assert bool(result.stderr) is (result.exit_code == 1), path
-        if result.exit_code == 0:
-            assert json.loads(result.stdout)["format"] == "pi", path
-        else:
-            assert result.stdout == "", path
+        assert json.loads(result.stdout)["format"] == ("pi" if result.exit_code == 0 else None), path
         assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_session_fails_as_it_does_for_other_commands(run, world) -> None:
-    (world / "empty.jsonl").write_bytes(b"")
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("empty.jsonl", b"", "empty"),
+        ("text.jsonl", b"hello\n", "no-header"),
+        ("binary.jsonl", bytes(range(256)), "no-header"),
+        ("other.jsonl", b'{"type":"poll","a":1}\n', "not-a-session"),
+        ("object.json", b'{"a": {"b": []}}', "no-header"),
+        ("sound.db", b"SQLite format 3\0" + bytes(84), None),
+        ("packed.jsonl.zst", b"\x28\xb5\x2f\xfd\0\1", None),
+    ],
+)
+def test_inspect_prints_json_for_a_file_that_is_no_session(run, world, talk, name, data, kind) -> None:
+    (world / name).write_bytes(data)
 
-    inspected = run("inspect", "empty.jsonl", "--json", code=1)
-    shown = run("show", "empty.jsonl", "--json", code=1)
+    result = run("inspect", name, "--json", code=1)
 
-    assert (inspected.stdout, inspected.stderr) == (shown.stdout, shown.stderr)
+    seen, session = json.loads(result.stdout), json.loads(run("inspect", talk, "--json").stdout)
+    assert seen.keys() == session.keys()
+    assert seen["usage"].keys() == session["usage"].keys()
+    assert (seen["format"], seen["id"], seen["leaf"], seen["entries"]) == (None, None, None, [])
+    assert result.stderr
+    assert seen["findings"]
+    assert kind in (None, seen["findings"][0]["kind"])
+
+
+def test_a_file_that_does_not_exist_is_no_object(run) -> None:
+    assert run("inspect", "./missing.jsonl", "--json", code=1).stdout == ""
 
 
 def test_the_tree_goes_into_the_active_branch_first_and_indents_only_at_branches(data, talk) -> None:

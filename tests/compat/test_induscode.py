@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from branchline import Session
+from branchline import SessionLibrary as Core
 from branchline.compat.induscode import (
     BranchNode,
     PriorTurn,
@@ -18,6 +20,8 @@ from branchline.compat.induscode import (
     TranscriptStore,
     session_scope_dir,
 )
+from branchline.context.providers.anthropic import anthropic
+from branchline.session.new_entry import NewEntry
 from parity.kit import aged, talk
 from session.kit import assistant, user
 
@@ -213,3 +217,99 @@ def test_the_event_loop_runs_while_a_directory_is_read(scoped, monkeypatch):
     asyncio.run(act())
 
     assert len(ticks) > 3
+
+
+def noted(path: Path, *entries: tuple[str, str, str, str]) -> Path:
+    """A session of these nodes in a line: node role, message role, id and text."""
+    previous = None
+    lines = []
+    for role, message_role, key, text in entries:
+        message: dict[str, object] = {"role": message_role, "content": text, "timestamp": 1794700032000}
+        if message_role == "assistant":
+            message["content"] = [{"type": "text", "text": text}]
+        fields: dict[str, object] = {
+            "schema": "indus/transcript@1",
+            "kind": "entry",
+            "id": key,
+            "prev": previous,
+            "role": role,
+            "message": message,
+            "at": "2026-11-15T07:28:48.677Z",
+        }
+        if role == "note":
+            fields["meta"] = {"command": text.partition("\n")[0].removeprefix("$ "), "exitCode": 0}
+        lines.append(json.dumps(fields) + "\n")
+        previous = key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Path:
+    """A session that begins with a shell line, as `!ls` writes it."""
+    return noted(
+        tmp_path / "--my-proj--" / "s_mwhijuap_jh4ii3eg.ndjson",
+        ("note", "user", "e1", "$ ls\na.txt"),
+        ("user", "user", "e2", "real question"),
+        ("assistant", "assistant", "e3", "an answer"),
+    )
+
+
+@pytest.mark.parity("IND-23")
+def test_a_shell_line_is_a_note_and_no_prompt(shell):
+    async def snippet():
+        lib = SessionLibrary(sessions_dir=str(shell.parent))
+        (row,) = await lib.list(deep=True)
+        store = await lib.open(shell.stem)
+        return row, lib.tree(store), lib.prior_turns(store), [node.id for node in store.path_to()]
+
+    row, nodes, turns, path = asyncio.run(snippet())
+
+    assert (row.name, row.preview, row.messageCount) == ("real question", "real question", 2)
+    assert [node.label for node in nodes] == ["note", "  user: real question", "    assistant"]
+    assert turns == [PriorTurn("e2", "real question", "real question")]
+    assert path == ["e1", "e2", "e3"]
+
+
+@pytest.mark.parity("IND-03", part="shell lines are no messages")
+def test_shell_output_is_no_prompt_in_the_core_and_still_sent_to_the_model(shell):
+    session = Session.open(shell)
+    library = Core(shell.parent)
+    (row,) = library.list(deep=True)
+
+    assert (row.first_prompt, row.messages, row.prompts) == ("real question", 2, 1)
+    assert [turn.id for turn in library.prior_turns(session)] == ["e2"]
+    assert [node.label for node in library.tree(session)] == [
+        "note",
+        "user: real question",
+        "assistant: an answer",
+    ]
+    assert [message["role"] for message in anthropic(session.context()).messages] == ["user", "assistant"]
+    assert anthropic(session.context()).messages[0]["content"] == [
+        {"type": "text", "text": "$ ls\na.txt"},
+        {"type": "text", "text": "real question"},
+    ]
+
+
+def test_a_shell_line_is_written_as_induscode_writes_it(shell, tmp_path):
+    session = Session.open(shell)
+    note = session.entry("e1")
+    copy = Session.create("/proj", directory=tmp_path / "copy", format="induscode", persist="always")
+
+    copy.write(
+        lambda _live: [
+            NewEntry(
+                kind=type(note),
+                fields={
+                    name: getattr(note, name)
+                    for name in ("custom_type", "content", "role", "display", "details")
+                },
+            )
+        ]
+    )
+
+    (line,) = Path(copy.file).read_bytes().splitlines()
+    written, original = json.loads(line), json.loads(shell.read_bytes().splitlines()[0])
+    assert (written["role"], written["meta"]) == (original["role"], original["meta"])
+    assert (written["message"]["role"], written["message"]["content"]) == ("user", "$ ls\na.txt")

@@ -93,14 +93,35 @@ def test_in_memory_a_branched_session_has_no_path():
 
 
 @pytest.mark.parity("OMP-22")
-def test_new_session_names_its_parent(manager):
+@pytest.mark.parametrize(
+    "options", [lambda old: {"parentSession": old}, lambda old: old, lambda old: {"parentSession": Path(old)}]
+)
+def test_new_session_names_its_parent(manager, options):
     old = manager.getSessionFile()
 
-    manager.newSession(parent_session=old)
+    manager.newSession(options(old))
     manager.append_message(assistant("hello"))
 
     assert manager.getSessionFile() != old
-    assert SessionManager.open(manager.getSessionFile()).session.parent_session == old
+    reopened = SessionManager.open(manager.getSessionFile()).session
+    assert reopened.parent_session == old
+    assert json.loads(Path(reopened.file).read_bytes().splitlines()[1])["parentSession"] == old
+    manager.new_session(parent_session=reopened.file)
+    assert manager.session.parent_session == reopened.file
+    manager.newSession({"parentSession": None})
+    assert manager.session.parent_session is None
+
+
+@pytest.mark.parametrize("options", [{"parent": "a.jsonl"}, {"parentSession": {"id": "a"}}, ["a.jsonl"], 3])
+def test_new_session_refuses_other_options_and_stays_in_its_session(manager, options):
+    before = manager.getSessionFile()
+
+    with pytest.raises(TypeError):
+        manager.newSession(options)
+
+    assert manager.getSessionFile() == before
+    with pytest.raises(TypeError):
+        type(manager.session).create(parent_session=options)
 
 
 @pytest.mark.parity("OMP-22")

@@ -134,6 +134,26 @@ def test_fork_list_meta_and_setters(session, tmp_path):
     assert len(rows) == 3
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda made: made.append_custom("ext:memory:facts", {"k": 1}),
+        lambda made: made.set_title("T"),
+        lambda made: made.set_model("haiku"),
+    ],
+)
+def test_close_keeps_what_was_written_without_a_message(tmp_path, write):
+    made = piglet.create(tmp_path, "/proj")
+    write(made)
+    data, shown = Path(made.path()).read_bytes(), (made.meta(), made.full_tree())
+
+    made.close()
+
+    again = piglet.open(made.path())
+    assert Path(made.path()).read_bytes() == data
+    assert (again.meta(), again.full_tree()) == shown
+
+
 @pytest.mark.parity("PIG-19")
 def test_close_leaves_no_empty_file(tmp_path):
     made = piglet.create(tmp_path, "/proj")

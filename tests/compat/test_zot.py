@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
 
 from branchline import Session as Core
+from branchline import SessionLibrary
 from branchline.compat import zot
 from branchline.entries import Usage, message_text
 from session.kit import assistant, user
@@ -139,6 +141,95 @@ def test_an_empty_new_session_leaves_no_file_and_pruning_takes_old_ones(tmp_path
 
     assert zot.list_sessions(tmp_path, "/proj") == [kept.path]
     zot.prune_empty_sessions(tmp_path, "/nowhere")
+
+
+META = (
+    b'{"type":"meta","meta":{"id":"c16e23b8-0dad-4288-853f-6657b00cae58","cwd":"/proj","model":"m",'
+    b'"provider":"p","started":"2026-11-15T06:36:09.6Z","version":"0.1.62"}}\n'
+)
+USAGE = (
+    b'{"type":"usage","usage":{"input_tokens":1,"output_tokens":1,"cost_usd":0.5},'
+    b'"cumulative":{"input_tokens":1,"output_tokens":1,"cost_usd":0.5}}\n'
+)
+RENAME = b'{"title":"nothing yet","type":"rename"}\n'
+WITHOUT_TEXT = [b"", b"\n", META, USAGE, META + USAGE, META + RENAME, META[:-1]]
+UNREADABLE = [b"hello\n", META + b'{"type":"mess', bytes(64), b'{"text":"hello"}\n', b"null\n"]
+
+
+def written(root: Path, name: str, data: bytes) -> Path:
+    folder = Path(zot.sessions_dir(root, "/proj"))
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parity("ZOT-23")
+@pytest.mark.parametrize("name", ["20261115-063609-c16e23b8.jsonl", "other.jsonl"])
+@pytest.mark.parametrize("data", [b"", b"hello\n", bytes(64), b'{"a":1}\n', b"\xff\xfe"])
+def test_a_file_that_cannot_be_read_ends_no_list(tmp_path, name, data):
+    path = written(tmp_path, name, data)
+    sound = [parent_of(tmp_path), parent_of(tmp_path)]
+    child = zot.branch_session(sound[0].path, tmp_path, "/proj", "test", 1)
+
+    summaries = {found.path: found for found in zot.describe_sessions(tmp_path, "/proj")}
+    roots = zot.build_session_tree(tmp_path, "/proj")
+
+    assert set(summaries) == {str(path), child.path, *(made.path for made in sound)}
+    assert (summaries[str(path)].message_count, summaries[str(path)].first_user_text) == (0, "")
+    assert summaries[sound[0].path].message_count == 3
+    assert {made.id for made in sound} <= {root.meta.id for root in roots}
+    assert [node.meta.id for root in roots for node in root.children] == [child.id]
+
+
+@pytest.mark.parity("ZOT-23", part="what the sweep takes")
+@pytest.mark.parametrize("name", ["20261115-063609-c16e23b8.jsonl", "other.jsonl"])
+@pytest.mark.parametrize("data", WITHOUT_TEXT)
+def test_pruning_moves_a_file_without_messages_to_the_trash(tmp_path, name, data):
+    path = written(tmp_path, name, data)
+    kept = parent_of(tmp_path)
+
+    zot.prune_empty_sessions(tmp_path, "/proj")
+
+    assert zot.list_sessions(tmp_path, "/proj") == [kept.path]
+    SessionLibrary(path.parent).restore()
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["20261115-063609-c16e23b8.jsonl", "other.jsonl"])
+@pytest.mark.parametrize("data", UNREADABLE)
+def test_pruning_leaves_a_file_with_a_line_that_cannot_be_read(tmp_path, name, data):
+    path = written(tmp_path, name, data)
+
+    zot.prune_empty_sessions(tmp_path, "/proj")
+
+    assert path.read_bytes() == data
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which files are open")
+def test_pruning_leaves_a_file_that_a_process_has_open(tmp_path):
+    path = written(tmp_path, "20261115-063609-c16e23b8.jsonl", META)
+
+    with path.open("ab"):
+        zot.prune_empty_sessions(tmp_path, "/proj")
+        assert path.exists()
+
+    zot.prune_empty_sessions(tmp_path, "/proj")
+    assert not path.exists()
+
+
+@pytest.mark.parity("ZOT-09")
+def test_a_session_that_closes_without_a_message_goes_to_the_trash_with_what_was_written(tmp_path):
+    made = zot.new_session(tmp_path, "/proj", "anthropic", "opus", "test")
+    made.append_usage(Usage(input=5, output=5, total_tokens=10))
+    data = Path(made.path).read_bytes()
+
+    made.close()
+
+    assert zot.list_sessions(tmp_path, "/proj") == []
+    library = SessionLibrary(zot.sessions_dir(tmp_path, "/proj"))
+    library.restore()
+    assert Path(made.path).read_bytes() == data
 
 
 def test_the_meta_row_of_a_new_session_names_its_model(tmp_path):

@@ -146,7 +146,9 @@ def test_every_shape_of_message_becomes_a_record():
     found = read(sample("s_mwhiju74"))
     records = found.entries(range(10))
 
-    assert [type(record).__name__ for record in records] == ["MessageEntry"] * 6 + [
+    assert [type(record).__name__ for record in records] == ["MessageEntry"] * 4 + [
+        "CustomMessage",
+        "MessageEntry",
         "CustomMessage",
         "BranchSummary",
         "MessageEntry",
@@ -158,14 +160,15 @@ def test_every_shape_of_message_becomes_a_record():
         AssistantMessage,
         ToolResult,
         UserMessage,
-        UserMessage,
         BashExecution,
         CompactionSummaryMessage,
         UnknownMessage,
     ]
     assert (messages[2].tool_name, messages[2].details) == ("bash", {"exit": 0})
-    assert messages[6].tokens_before == 1234
-    note = records[6]
+    assert messages[5].tokens_before == 1234
+    shell, note = records[4], records[6]
+    assert isinstance(shell, CustomMessage)
+    assert (shell.custom_type, shell.role, found.tree.roles[4]) == ("shell-note", "user", None)
     assert isinstance(note, CustomMessage)
     assert (note.custom_type, note.content, note.display) == ("ext", "hi", True)
     assert isinstance(records[7], BranchSummary)

@@ -509,10 +509,11 @@ def test_a_session_of_pi_is_not_taken():
     assert detect(header, "x.jsonl") is PI
 
 
-def test_the_older_flat_store_of_operator_is_not_taken():
-    assert not OPERATOR.reader.sniff(
-        b'{"type": "metadata", "id": "x", "created_at": 1.0, "metadata": {}}\n', "x.jsonl"
+def test_the_older_flat_store_of_operator_is_recognized_by_its_first_line():
+    assert (
+        detect(b'{"type": "metadata", "id": "x", "created_at": 1.0, "metadata": {}}\n', "x.jsonl") is OPERATOR
     )
+    assert not OPERATOR.reader.sniff(b'{"type": "metadata", "id": "x"}\n', "x.jsonl")
 
 
 def test_custom_messages_are_in_the_context_and_custom_data_is_not():

@@ -433,7 +433,7 @@ def test_labels_name_what_a_node_is(tmp_path):
         )
         + entry("d", "c", "condense", {"role": "compactionSummary", "summary": "what was", "tokensBefore": 9})
         + entry("e", "d", "system", {"role": "system", "content": "be kind"})
-        + entry("f", "e", "note", {"role": "note", "content": "remember"})
+        + entry("f", "e", "note", {"role": "user", "content": "$ ls\na.txt", "timestamp": 5})
     )
     native = talk(tmp_path / "native")
     native.append_compaction("in short", None, 10)

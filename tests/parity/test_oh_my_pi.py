@@ -157,6 +157,8 @@ def test_before_tree_tells_everything_and_may_cancel_or_bring_a_summary(tmp_path
     own = Recorder(SessionBeforeTreeResult(summary=HookSummary(text="in my words")))
     done = run(flows.navigate(session, four, summarize=True), hooks=hooks(own))
     assert session.entry(done.summary_entry).summary == "in my words"
+    run(flows.navigate(session, two), hooks=hooks(plain := Recorder(Cancel("not now"))))
+    assert [event.wants_summary for event in plain.before] == [False]
 
 
 @pytest.mark.parity("OMP-06")

@@ -9,10 +9,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from branchline import Session, SessionLibrary
 from branchline.actions.check import check_file
-from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES
+from branchline.cli.app import cli
+from branchline.compat.operator import SessionManager, get_default_session_dir
+from branchline.entries import CONVERSATION_TYPES, SIDE_TYPES, blocks_text
 from branchline.log import SYSTEM
 from parity.kit import aged, files, talk, texts
 from session.kit import CWD, assistant, user
@@ -77,13 +80,16 @@ def test_entries_by_id_the_leaf_and_labels_by_id(tmp_path, format_):
     last = session.leaf
 
     session.append_label(last, "here")
+    session.branch(session.path()[0])
+    other = session.append_message(assistant("another way"))  # the labelled entry is on no active path now
 
     found = Session.open(session.file)
     assert {entry.id: found.entry(entry.id) for entry in found.entries()} == {
         e.id: e for e in session.entries()
     }
-    assert found.leaf == last
-    assert found.labels == {last: "here"}
+    assert found.leaf == other
+    assert last not in found.path()
+    assert found.labels == session.labels == {last: "here"}
 
 
 @BOTH
@@ -116,6 +122,16 @@ def test_every_kind_of_entry_can_be_written_and_read(tmp_path, format_):
         "custom_message",
     }
     assert {entry.type for entry in found.entries()} == kinds
+    written = {entry.type: entry for entry in found.entries()}
+    custom, note = written["custom"], written["custom_message"]
+    assert (custom.custom_type, custom.data) == ("ext", {"a": 1})
+    assert (note.custom_type, blocks_text(note.content)) == ("ext", "words")
+    assert (written["compaction"].summary, written["compaction"].first_kept) == ("in short", first)
+    assert written["branch_summary"].summary == "what was left"
+    assert (written["label"].target, written["label"].label) == (first, "start")
+    assert (written["model_change"].provider, written["model_change"].model_id) == ("openai", "gpt-5")
+    assert written["thinking_level_change"].thinking_level == "high"
+    assert written["session_info"].name == "A name"
     assert found.header.id == session.id
     assert kinds <= CONVERSATION_TYPES | SIDE_TYPES
     assert found.check().status == "clean"
@@ -377,3 +393,42 @@ def test_new_sessions_go_into_the_folder_of_a_profile_where_one_exists(tmp_path,
     assert [row.id for row in SessionLibrary.everywhere(CWD, agents=["operator"]).list()] == [session.id]
     (tmp_path / ".operator" / "profiles" / "default" / "sessions").mkdir(parents=True)
     assert "default" in Session.create(CWD, format="operator").file
+
+
+@pytest.mark.parity("OPR-19")
+@pytest.mark.parametrize("name", ["default", "coder"])
+def test_a_fresh_profile_without_a_folder_for_sessions_is_still_the_profile(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("BRANCHLINE_HOME", str(tmp_path / "branchline"))
+    monkeypatch.chdir(tmp_path)
+    profile = tmp_path / ".operator" / "profiles" / name
+    profile.mkdir(parents=True)
+    (tmp_path / ".operator" / "profiles" / "notes.txt").write_text("no profile")
+
+    session = Session.create(CWD, format="operator")
+    session.append_message(assistant("hello"))
+    done = CliRunner().invoke(cli, ["new", "--format", "operator", "--json"])
+
+    assert get_default_session_dir() == str(profile / "sessions")
+    assert Path(session.file).parent == profile / "sessions"
+    assert Path(session.file).exists()
+    assert Path(json.loads(done.stdout)["file"]).parent == profile / "sessions"
+    manager = SessionManager.create(CWD)
+    manager.append_message(assistant("hi"))
+    assert Path(manager.session_file).parent == profile / "sessions"
+    assert not (tmp_path / ".operator" / "sessions").exists()
+
+
+@pytest.mark.parity("OPR-19")
+def test_of_several_profiles_the_default_comes_first_even_if_it_is_fresh(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    profiles = tmp_path / ".operator" / "profiles"
+    (profiles / "coder" / "sessions").mkdir(parents=True)
+    (profiles / "writer" / "sessions").mkdir(parents=True)
+    os.utime(profiles / "coder" / "sessions", (2e9, 2e9))
+
+    chosen = get_default_session_dir()
+    (profiles / "default").mkdir()
+
+    assert chosen == str(profiles / "coder" / "sessions")
+    assert get_default_session_dir() == str(profiles / "default" / "sessions")

@@ -6,9 +6,11 @@ import stat
 import pytest
 
 from branchline import Session
+from branchline.entries import Usage
 from branchline.errors import NotSaved, SessionNotFound
 from branchline.log import SYSTEM
 from branchline.stores import FilesStore, MemoryStore
+from branchline.stores.sqlite import SqliteStore
 from session.kit import (
     CWD,
     assistant,
@@ -51,17 +53,69 @@ def test_a_session_without_an_entry_touches_nothing(place):
     assert not place.exists()
 
 
-@pytest.mark.parity("ZOT-09")
-def test_closing_a_session_that_never_held_a_message_leaves_no_file(place):
-    with new(place) as session:
-        session.append_model_change("anthropic", "claude")
-        session.append_thinking_level_change("high")
-        session.set_title("Nothing was said")
-        session.append_custom("x", 1)
-        assert len(files_in(place)) == 1
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda session: session.set_title("Memory of the project"),
+        lambda session: session.append_custom("ext:memory:facts", {"k": 1}),
+        lambda session: session.append_model_change("anthropic", "claude"),
+        lambda session: session.append_thinking_level_change("high"),
+        lambda session: session.append_usage("embedding", Usage(input=1, total_tokens=1)),
+        lambda session: session.append_label(session.append_custom("ext:todo", 1), "start"),
+    ],
+    ids=["title", "custom data", "model", "thinking level", "usage", "label"],
+)
+@pytest.mark.parametrize("persist", ["with_reply", "at_once"])
+def test_closing_keeps_what_a_caller_wrote_without_any_message(place, write, persist):
+    with new(place, persist=persist) as session:
+        write(session)
+        data, title, labels = bytes_of(session), session.title, dict(session.labels)
 
-    assert files_in(place) == []
-    assert FilesStore(place).drafts() == []
+    with Session.open(path_of(session)) as again:
+        assert bytes_of(again) == data
+        assert (again.title, dict(again.labels)) == (title, labels)
+    with Session.from_store(FilesStore(place), session.key) as again:
+        assert bytes_of(again) == data
+    assert Session.open(path_of(session)).is_draft == (persist == "with_reply")
+
+
+@pytest.mark.parametrize("program", [None, "pi", "oh-my-pi", "operator", "piglet"])
+@pytest.mark.parametrize("persist", ["at_once", "always"])
+def test_a_title_given_at_birth_keeps_the_file_in_every_format(place, program, persist):
+    with Session.create(CWD, directory=place, format=program, title="Plan", persist=persist) as session:
+        pass
+
+    assert Session.open(path_of(session)).title == "Plan"
+
+
+@pytest.mark.parametrize("store", [FilesStore, lambda place: SqliteStore(f"{place}.db")])
+@pytest.mark.parametrize("persist", ["with_reply", "at_once"])
+def test_closing_removes_only_a_file_with_nothing_but_its_first_line(place, store, persist):
+    kept = store(str(place))
+    used, unused = (Session.create(CWD, store=kept, persist=persist) for _ in range(2))
+    used.set_title("T")
+
+    used.close()
+    unused.close()
+
+    assert [found.key for found in (*kept.scan().found, *kept.drafts())] == [used.key]
+    assert kept.trashed() == []
+
+
+@pytest.mark.parity("ZOT-09")
+@pytest.mark.parametrize("store", [FilesStore, MemoryStore, lambda place: SqliteStore(f"{place}.db")])
+@pytest.mark.parametrize("persist", ["with_reply", "at_once"])
+def test_closing_a_zot_session_that_never_held_a_message_leaves_no_file_but_its_trash(place, store, persist):
+    kept = store(str(place))
+    with Session.create(CWD, store=kept, format="zot", persist=persist) as session:
+        session.set_title("Nothing was said")
+        session.append_usage("answer", Usage(input=1, total_tokens=1))
+
+    assert [*kept.scan().found, *kept.drafts()] == []
+    [item] = kept.trashed()
+    assert item.key == session.key
+    kept.restore(item.token)
+    assert Session.from_store(kept, session.key).title == "Nothing was said"
 
 
 @pytest.mark.parametrize(

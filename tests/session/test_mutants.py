@@ -107,8 +107,8 @@ def never_follow(monkeypatch):
 
 
 def close_without_looking(monkeypatch):
-    def close(writer, *, worth_keeping):
-        if writer.draft and writer.log is not None and not worth_keeping():
+    def close(writer, *, has_message):
+        if writer.draft and writer.log is not None and not has_message():
             writer.store.drop_draft(writer.key)
 
     monkeypatch.setattr(SessionWriter, "close", close)

@@ -252,3 +252,29 @@ def test_a_staircase_of_branches_takes_no_more_than_its_rows():
 
     assert sum("branch 2 of 2" in words for words in said) > 10_000
     assert time.process_time() - before < 3
+
+
+def test_the_key_of_a_tree_is_that_of_the_row_under_the_cursor_under_any_search_and_filter() -> None:
+    session = Session.in_memory("/w")
+    for word in ("one", "two", "three"):
+        session.append_message(f"say {word}")
+        session.append_message({"role": "assistant", "content": [{"type": "text", "text": word}]})
+    state = TreeCursor(session)
+    assert state.key == session.leaf
+
+    for change in (
+        lambda: state.search("say two"),
+        lambda: state.search("say"),
+        lambda: state.act("step(-1)"),
+        lambda: state.search(""),
+        lambda: state.set_filter("user-only"),
+        lambda: state.act("first"),
+        lambda: state.search("three"),
+    ):
+        change()
+
+        shown = [row.key for row in state.outline]
+        assert state.key == shown[state.cursor]
+        assert session.index.roles[session.index.position(state.key)] == "user" or not state.words
+    state.search("nothing like that")
+    assert state.key is None

@@ -65,8 +65,10 @@ def import_trajectories(
         raise NotASession(f"cannot import {os.fspath(file)}: it has no conversation")
     results = []
     for title, messages in found:
-        with Session.create(cwd, directory=directory, store=store, title=title, persist="at_once") as session:
+        with Session.create(cwd, directory=directory, store=store, persist="at_once") as session:
             session.append_messages(messages)
+            if title:  # last: closing removes a file whose messages could not be written
+                session.set_title(title)
             results.append(
                 ImportResult(
                     session=session.id,

@@ -15,7 +15,7 @@ from branchline.tree import ROOT, Finding, walk_nodes
 if TYPE_CHECKING:
     from branchline.catalog.details import CostEstimate
 
-__all__ = ["estimated_cost", "report"]
+__all__ = ["estimated_cost", "report", "report_without_session"]
 
 
 def _path_in_file(session: Session, leaf: int) -> list[str]:
@@ -108,6 +108,23 @@ def report(session: Session) -> dict[str, Any]:
             "inherited_cost": float(usage.inherited.total.cost) if priced else None,
         },
         "findings": _finding_fields(check_log(session.transcript)),
+    }
+
+
+def report_without_session(path: str, problem: Exception) -> dict[str, Any]:
+    """Return the keys of a report for a file that cannot be opened as a session: only findings are known."""
+    from branchline.actions.check import check_file  # noqa: PLC0415  few files are no sessions
+
+    with Session.in_memory() as nothing:
+        fields = report(nothing)
+    unknown = dict.fromkeys(name for name, value in fields.items() if not isinstance(value, list | dict))
+    findings = _finding_fields(list(check_file(path).findings))
+    reason = {"line": 0, "offset": 0, "kind": "not-a-session", "message": str(problem)}
+    return {
+        **fields,
+        **unknown,
+        "usage": dict.fromkeys(fields["usage"]),
+        "findings": findings or [reason],
     }
 
 

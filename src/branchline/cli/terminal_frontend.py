@@ -19,10 +19,11 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.styles import Style
 
 from branchline.chat import Chat
@@ -33,7 +34,7 @@ from branchline.chat.notices import status_line
 from branchline.cli.input_history import InputHistory
 from branchline.cli.output import Output, Piece, StyleRole, paint
 from branchline.cli.streaming_answer import AnswerView
-from branchline.cli.terminal_keys import KeyListener
+from branchline.cli.terminal_keys import KeyListener, typing_keys, with_short_escape
 from branchline.cli.terminal_picker import pick
 from branchline.cli.themes import theme_for
 from branchline.cli.tree_selector import select_entry
@@ -54,6 +55,7 @@ from branchline.views.tool_views import call_text
 __all__ = ["TerminalFrontend"]
 
 _TWICE = 2.0  # seconds in which a second Ctrl-C quits
+_SEQUENCE = 1.0  # seconds in which a key after Escape belongs to it
 _FAILURE_LINES = 6
 _MEASURE = 88
 _HISTORY = "chat-history.jsonl"
@@ -98,6 +100,7 @@ class TerminalFrontend:
         self._thought = ""
         self._summary = ""
         self._last_interrupt = 0.0
+        self._escaped = 0.0  # when Escape was pressed
         self._prompt: PromptSession[str] = PromptSession(
             history=self._history,
             input=self._input,
@@ -110,6 +113,7 @@ class TerminalFrontend:
             input_processors=[SafeText()],
             style=Style.from_dict({"bottom-toolbar": "noreverse"}),
         )
+        with_short_escape(self._prompt.app)
 
     def bind(self, chat: Chat) -> None:
         self._chat = chat
@@ -293,7 +297,8 @@ class TerminalFrontend:
         return _KEY_COMMANDS.get(line, line)
 
     async def ask(self, question: str) -> str | None:
-        asking: PromptSession[str] = PromptSession(input=self._input)
+        asking: PromptSession[str] = PromptSession(input=self._input, key_bindings=typing_keys())
+        with_short_escape(asking.app)
         with self._keys.paused():
             self._answer.flush()
             try:
@@ -326,11 +331,21 @@ class TerminalFrontend:
         clear()
 
     def _bindings(self) -> KeyBindings:
-        keys = KeyBindings()
+        keys = typing_keys()
 
         @keys.add("enter")
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.validate_and_handle()
+            if self._follows_escape(event):
+                event.current_buffer.insert_text("\n")
+            else:
+                event.current_buffer.validate_and_handle()
+
+        @keys.add("escape", filter=~is_searching)
+        def _(event: KeyPressEvent) -> None:
+            if self._follows_escape(event) and not event.current_buffer.text:
+                event.app.exit(result=_OPEN)
+            else:
+                self._escaped = time.monotonic()
 
         @keys.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:
@@ -349,6 +364,11 @@ class TerminalFrontend:
             self._clear_or_leave(buffer.text, buffer.reset, event.app.exit)
 
         return keys
+
+    def _follows_escape(self, event: KeyPressEvent) -> bool:
+        """Return whether the key before this one was Escape, a moment ago."""
+        before = [press.key for press in event.previous_key_sequence]
+        return before == [Keys.Escape] and time.monotonic() - self._escaped < _SEQUENCE
 
     def _run(self, event: KeyPressEvent, command: str) -> None:
         """Run the command of a key; typed text is kept."""

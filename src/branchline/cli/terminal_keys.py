@@ -5,16 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TypeVar
 
+from prompt_toolkit.application import Application
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-__all__ = ["KeyListener"]
+__all__ = ["KeyListener", "typing_keys", "with_short_escape"]
+
+_Result = TypeVar("_Result")
 
 _ALONE = 0.1  # seconds after which Escape is a key and not the start of a sequence
 _HEARD = "heard after this step"
 _WAITS = "waits for the end of the answer"
+_ESCAPE_WAIT = 0.05
+"""Seconds after which Escape is a key and not the start of a sequence: a terminal sends one in a burst."""
+
+
+def with_short_escape(app: Application[_Result]) -> Application[_Result]:
+    """Return the application, in which keys that follow Escape are keys of their own."""
+    app.timeoutlen = app.ttimeoutlen = _ESCAPE_WAIT
+    return app
+
+
+def typing_keys() -> KeyBindings:
+    """Return the bindings of a prompt: a slash after Escape begins a command, however fast it is typed."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "/")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("/")
+
+    return keys
 
 
 class KeyListener:

@@ -16,6 +16,7 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 
 from branchline.chat.frontend import TreeChoice
 from branchline.cli.output import Output, Piece, paint
+from branchline.cli.terminal_keys import with_short_escape
 from branchline.errors import BranchlineError
 from branchline.views.browser.entry_menu import refusal
 from branchline.views.browser.keymap import TREE_LETTERS, TREE_SELECTOR
@@ -29,8 +30,6 @@ __all__ = ["select_entry"]
 
 _ROWS = 30
 _BARS = 4
-_ESCAPE_WAIT = 0.05
-"""Seconds after which Escape is a key and not the start of a sequence."""
 
 
 async def select_entry(question: str, choice: TreeChoice, out: Output, terminal: Input) -> str | None:
@@ -55,8 +54,7 @@ class _Selector:
         made: Application[str | None] = Application(
             layout=Layout(window_), key_bindings=self._keys(), input=terminal, erase_when_done=True
         )
-        made.timeoutlen = made.ttimeoutlen = _ESCAPE_WAIT
-        return made
+        return with_short_escape(made)
 
     # -- showing --------------------------------------------------------------------------------------
 
@@ -111,7 +109,7 @@ class _Selector:
         def _(event: KeyPressEvent) -> None:
             if self._label is not None:
                 self._save_label()
-            elif (key := self._key) is not None:
+            elif (key := self._state.key) is not None:
                 event.app.exit(result=key)
 
         @bindings.add("escape")
@@ -150,11 +148,6 @@ class _Selector:
         if self._field.press(key) == "changed":
             self._typed()
 
-    @property
-    def _key(self) -> str | None:
-        state = self._state
-        return state.session.index.keys[state.position] if state.cursor >= 0 else None
-
     def _typed(self) -> None:
         if self._label is None:
             self._state.search(self._search_edit.text)
@@ -167,8 +160,9 @@ class _Selector:
             self._state.act(action, self._height)
 
     def _begin_label(self) -> None:
-        if (key := self._key) is None:
+        if (key := self._state.key) is None:
             return
+        self._state.move_to(self._state.cursor)  # stays at the labelled entry when the search ends
         session = self._state.session
         why = refusal(session.transcript, "label")
         if why is not None:
@@ -178,7 +172,7 @@ class _Selector:
 
     def _save_label(self) -> None:
         text, self._label = self._field.text.strip(), None
-        if (key := self._key) is None:
+        if (key := self._state.key) is None:
             return
         try:
             self._choice.label(key, text or None)

@@ -18,6 +18,7 @@ from branchline.entries import Entry
 from branchline.formats.induscode import INDUSCODE
 from branchline.formats.suffixes import NDJSON
 from branchline.stores import FilesStore
+from branchline.tree import Tree
 
 __all__ = [
     "BranchNode",
@@ -32,6 +33,15 @@ __all__ = [
 ]
 
 _Path = str | os.PathLike[str]
+_LABELS = {
+    "assistant": "assistant",
+    "compactionSummary": "condense",
+    "compaction": "condense",
+    "branch_summary": "condense",
+    "bashExecution": "note",
+    "custom_message": "note",
+}
+"""Labels of nodes by the role of their message or, without one, by their type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +182,12 @@ class SessionLibrary:
 
     def tree(self, store: TranscriptStore) -> builtins.list[BranchNode]:
         """Return all nodes, depth first."""
+        index = store.session.index
         return [
             BranchNode(
                 node.id,
                 node.parent,
-                "  " * node.depth + _label(node.label),
+                "  " * node.depth + _label(node, index),
                 node.depth,
                 node.is_leaf,
                 node.is_current,
@@ -208,7 +219,7 @@ def _saved(row: library.SessionRow) -> SavedSession:
     )
 
 
-def _label(label: str) -> str:
-    """Return induscode's label of a node, which omits the text of answers and compactions."""
-    kind = label.partition(":")[0]
-    return {"assistant": "assistant", "compaction": "condense"}.get(kind, label)
+def _label(node: library.BranchNode, index: Tree) -> str:
+    """Return induscode's label of a node, which omits the text of answers, summaries and notes."""
+    position = index.position(node.id)
+    return _LABELS.get(index.roles[position] or index.types[position], node.label)

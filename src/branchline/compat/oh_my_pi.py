@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -101,8 +101,19 @@ class SessionManager(ManagerFacade):
         self.session = made
         return made.file
 
-    def new_session(self, parent_session: str | None = None) -> str | None:
-        """Continue in a new, empty session, optionally linked to a parent; return its file."""
+    def new_session(
+        self,
+        options: Mapping[str, _Path | None] | _Path | None = None,
+        *,
+        parent_session: _Path | None = None,
+    ) -> str | None:
+        """Continue in a new, empty session and return its file.
+
+        ``{"parentSession": file}``, ``file`` or ``parent_session=file`` links it to a parent. Other options
+        raise TypeError.
+        """
+        if options is not None:
+            parent_session = _parent_option(options)
         old = self.session
         self.session = type(old).create(
             old.cwd or None, store=old.store, format=old.format, parent_session=parent_session
@@ -155,6 +166,15 @@ class SessionManager(ManagerFacade):
     appendLabelChange = append_label_change  # noqa: N815
     appendCompaction = append_compaction  # noqa: N815
     appendCustomMessageEntry = append_custom_message_entry  # noqa: N815
+
+
+def _parent_option(options: Mapping[str, _Path | None] | _Path) -> _Path | None:
+    """Return the parent that the options of a new session name."""
+    if not isinstance(options, Mapping):
+        return options
+    if unknown := options.keys() - {"parentSession"}:
+        raise TypeError(f"unknown options of a new session: {', '.join(map(str, unknown))}")
+    return options.get("parentSession")
 
 
 class AgentSession:

@@ -183,7 +183,7 @@ class SessionInfo:
 
 def get_default_session_dir() -> str:
     """Return the directory with the sessions of all projects: the profile's, if there is one."""
-    found = places.existing_directory(OPERATOR.home.profile_patterns)
+    found = places.profile_directory(OPERATOR)
     return found or str(places.directory_in(OPERATOR.home.directory, ""))
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from branchline import library, session
 from branchline.compat._facade import SessionFacade
 from branchline.entries import Header, Message, Usage
-from branchline.errors import NotASession
-from branchline.formats import peek
+from branchline.errors import BranchlineError, NotASession
+from branchline.formats import EntryLog, peek
+from branchline.formats.suffixes import JSONL
 from branchline.formats.zot import ZOT
 from branchline.stores import FilesStore, snapshot_of
 
@@ -38,6 +39,10 @@ __all__ = [
 ]
 
 _Path = str | os.PathLike[str]
+_SILENT = frozenset({"model_change", "session_info", "usage"})
+"""Entry types of a file without messages."""
+_HARMLESS = frozenset({"bom", "empty", "no-final-newline", "no-header"})
+"""Findings of a file of which every line is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class TreeNode:
 
 
 class Session(SessionFacade):
-    """A live session; closing a new one without messages deletes its file."""
+    """A live session; closing a new one without messages removes its file."""
 
     @property
     def id(self) -> str:
@@ -146,7 +151,10 @@ def latest_session(root: _Path, cwd: str) -> str:
 
 
 def describe_sessions(root: _Path, cwd: str) -> list[SessionSummary]:
-    """Return a summary of every session of a working directory, newest first."""
+    """Return a summary of every session of a working directory, newest first.
+
+    That of a file which cannot be read has its path alone.
+    """
     return [_summary(path) for path in list_sessions(root, cwd)]
 
 
@@ -183,21 +191,51 @@ def branch_session(parent_path: _Path, root: _Path, cwd: str, version: str, up_t
 
 
 def build_session_tree(root: _Path, cwd: str) -> list[TreeNode]:
-    """Return the sessions of a working directory as trees; one whose parent is missing is a root."""
+    """Return the sessions of a working directory as trees; one whose parent is missing is a root.
+
+    A file without a meta row is left out.
+    """
     roots: list[TreeNode] = []
-    above: list[TreeNode] = []
+    above: list[TreeNode | None] = []
     for item in library.SessionLibrary(sessions_dir(root, cwd)).forest():
         assert item.row.path is not None
-        node = TreeNode(read_session_meta(item.row.path), item.row.path)
         del above[item.depth :]
-        (above[-1].children if above else roots).append(node)
+        parent = above[-1] if above else None
+        try:
+            node = TreeNode(read_session_meta(item.row.path), item.row.path)
+        except (BranchlineError, OSError):
+            above.append(None)
+            continue
+        (roots if parent is None else parent.children).append(node)
         above.append(node)
     return roots
 
 
 def prune_empty_sessions(root: _Path, cwd: str) -> None:
-    """Move the sessions of a working directory without messages to the trash."""
-    library.SessionLibrary(sessions_dir(root, cwd)).prune(dry_run=False)
+    """Move the sessions of a working directory without messages to the trash: empty files, and usage alone.
+
+    A file with a line that cannot be read stays, and so does one that a process has open.
+    """
+    store = FilesStore(sessions_dir(root, cwd))
+    files = [(found.key, False) for found in store.scan().found if str(found.path).endswith(JSONL)]
+    files += [(draft.key, True) for draft in store.drafts()]
+    unused = [(key, draft) for key, draft in files if _has_no_text(store, key)]
+    used = store.in_use([key for key, _draft in unused])
+    for key, draft in unused:
+        if key not in used:
+            store.remove(key, draft=draft)
+
+
+def _has_no_text(store: FilesStore, key: str) -> bool:
+    """Return whether each line of a file is a row of zot's other than a message."""
+    try:
+        with store.snapshot(key) as read:
+            found = EntryLog(ZOT, read, key)
+    except (BranchlineError, OSError):
+        return False
+    return _SILENT.issuperset(found.tree.types) and _HARMLESS.issuperset(
+        finding.kind for finding in found.reading.findings
+    )
 
 
 def _message_rows(live: session.Session) -> list[str]:
@@ -226,7 +264,11 @@ def _meta(header: Header) -> SessionMeta:
 
 
 def _summary(path: str) -> SessionSummary:
-    with session.Session.open(path) as live:
+    try:
+        live = session.Session.open(path)
+    except (BranchlineError, OSError):
+        return SessionSummary(path, "", "", "", 0, "", 0.0)
+    with live:
         meta = _meta(live.header)
         turns = library.SessionLibrary(os.path.dirname(path)).prior_turns(live)
         return SessionSummary(

@@ -53,7 +53,7 @@ def convert(
     """
     if target.writer is None:
         raise NotSupported(f"sessions of {target.name} are read-only; choose a format that can be written")
-    if source.format is target:
+    if source.format is target and not source.reading.is_superseded:
         return _copied(source, target, header, leaf, exact=exact)
     restorer = origin_reader_for(source, target, exact=exact and leaf is None)
     if restorer is None:

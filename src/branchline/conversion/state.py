@@ -64,7 +64,8 @@ class ConversionState:
             adds_title=not bare and not self.exact,
         )
         self.keeper = None
-        if target is PI and source.format.is_appendable and not bare:
+        restorable = source.format.is_appendable and not source.reading.is_superseded
+        if target is PI and restorable and not bare:
             carried = [position for position in self.plan.order if position not in source.tree.placeholders]
             self.keeper = OriginWriter(source, whole=leaf is None, carried=carried)
             header = self.keeper.header(header)

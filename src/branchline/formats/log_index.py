@@ -87,6 +87,8 @@ class LogIndex:
         self.version = 0
         # the version that the file is upgraded to before the first append, if it is older
         self.current_version = 0
+        self.is_superseded = False
+        """Whether the file has an older form of its agent, which is read but not written."""
         self.tree = Tree()
         self.linker = Linker(self.tree)
         self.blocks: list[LineChunk] = []

@@ -189,7 +189,7 @@ class FormatHome(Protocol):
         return None
 
     def profile_patterns(self, environment: Mapping[str, str], home: str) -> Sequence[str]:
-        """Return glob patterns of directories that are preferred for new sessions if one exists."""
+        """Return glob patterns of directories that are preferred for new sessions if their parent exists."""
         del environment, home
         return ()
 

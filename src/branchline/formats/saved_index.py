@@ -27,7 +27,7 @@ from branchline.tree import Finding
 
 __all__ = ["dump", "load"]
 
-_VERSION = f"{__version__}/6/{sys.byteorder}"
+_VERSION = f"{__version__}/7/{sys.byteorder}"
 """Increase the number when a reader or this form changes: data saved by another version is ignored."""
 _WORDS = 8  # number columns are aligned to this
 _FEW = 16  # keys that are looked up before all keys are loaded

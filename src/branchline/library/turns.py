@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from branchline.entries import (
     Compaction,
     CompactionSummaryMessage,
+    CustomMessage,
     Entry,
     MessageEntry,
     SystemMessage,
@@ -65,6 +66,8 @@ def _label(entry: Entry) -> str:
             return "system"
         case MessageEntry(message=UnknownMessage() as message):
             return message.role
+        case CustomMessage(custom_type="shell-note"):  # of induscode
+            return "note"
         case MessageEntry():
             return row_text(entry)
         case _:

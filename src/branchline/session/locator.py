@@ -81,7 +81,7 @@ def store_of(name: str | None, header: Header) -> FilesStore:
     if name is None or agent_name(name) == NATIVE:
         return FilesStore(places.session_directory(header.cwd))
     format_ = format_named(name)
-    directory = places.existing_directory(format_.home.profile_patterns)
+    directory = places.profile_directory(format_)
     directory = directory or places.new_directory(format_, header)
     if directory is None:
         raise NotSupported(

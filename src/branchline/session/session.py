@@ -85,7 +85,7 @@ OnConflict = Literal["branch", "append", "raise"]
 Persist = Literal["with_reply", "at_once", "always"]
 """When a session becomes a file that listings show: with its first reply, or when it is created.
 
-``at_once`` deletes the file on closing if it has no messages; ``always`` keeps it.
+Closing deletes an ``at_once`` file if nothing was written to it; ``always`` keeps it.
 """
 
 _HEAD = 1 << 16
@@ -118,7 +118,7 @@ class Session(SessionShortcuts, SessionQueries):
         format: str | None = None,  # noqa: A002
         id: str | None = None,  # noqa: A002
         key: str | None = None,
-        parent_session: str | None = None,
+        parent_session: _Path | None = None,
         title: str | None = None,
         metadata: dict[str, Any] | None = None,
         persist: Persist = "with_reply",
@@ -130,9 +130,10 @@ class Session(SessionShortcuts, SessionQueries):
         It is a branchline session, or one in another agent's ``format``. It is stored in ``store``, in
         ``directory``, or where that agent keeps the sessions of the working directory. Nothing is
         written before the first entry, and listings do not show it before the first reply.
-        ``persist="at_once"`` writes the header now, and closing deletes the file if it has no messages;
-        ``persist="always"`` keeps it. Some agents (zot) delete sessions without messages from their
-        directory: there the session is a draft until its first message, and opens by its future path.
+        ``persist="at_once"`` writes the header now, and closing deletes the file if nothing was written to
+        it; ``persist="always"`` keeps it. Some agents (zot) delete sessions without messages: closing moves
+        one to the trash, and in the agent's own directory it is a draft until its first message, and opens by
+        its future path.
 
         ``key`` is its name in the store (default: time and id), and also its id unless ``id`` is given.
         ``metadata`` is stored in the header, if the format supports it.
@@ -153,14 +154,14 @@ class Session(SessionShortcuts, SessionQueries):
             id=id,
             timestamp=timestamp,
             cwd=cwd,
-            parent_session=parent_session,
+            parent_session=None if parent_session is None else os.fspath(parent_session),
             metadata={**(metadata or {}), **in_header} or None,
         )
         writer = forks.new_writer(format_, header, store, key=key, durability=durability)
         if persist != "with_reply":
             swept = format_.traits.removes_empty_sessions and locator.is_own_folder(format_, store)
             writer.waits = writer.draft = swept
-            writer.temporary = persist == "at_once"
+            writer.temporary = persist == "at_once" and not in_header
             writer.create()
         session = cls(writer, clock=clock, cwd=cwd)
         if title and not format_.traits.title_in_header:
@@ -236,6 +237,7 @@ class Session(SessionShortcuts, SessionQueries):
         except BaseException:
             log.close()
             raise
+        writer.waits = draft
         return cls(writer, clock=clock)
 
     @classmethod
@@ -616,12 +618,12 @@ class Session(SessionShortcuts, SessionQueries):
     def close(self) -> None:
         """Close the file.
 
-        A session without messages leaves no file, unless it was created with ``persist="always"``; a draft
-        with a prompt is kept.
+        A session to which nothing was written leaves no file, unless it was created with
+        ``persist="always"``. In zot's format, a session without messages goes to the trash.
         """
         if not self._closed:
             self._closed = True
-            self._writer.close(worth_keeping=lambda: not _WORDS.isdisjoint(self.index.types))
+            self._writer.close(has_message=lambda: not _WORDS.isdisjoint(self.index.types))
 
     def __enter__(self) -> Self:
         return self

@@ -29,7 +29,7 @@ from branchline.log import (
 )
 from branchline.log.open_files import find_overwriter
 from branchline.session.skeletons import open_entry_log
-from branchline.stores import AddressedStore, DerivedLog, DraftStore, Store, TrashStore
+from branchline.stores import AddressedStore, DerivedLog, DraftStore, Store, TrashStore, trash_of
 
 __all__ = ["SessionWriter"]
 
@@ -60,9 +60,9 @@ class SessionWriter:
         self.store = store
         self.draft = draft and isinstance(store, DraftStore)
         self.waits = False
-        """Whether this draft is kept even without a message."""
+        """Whether closing keeps this draft, whatever it holds."""
         self.temporary = False
-        """Whether the file is deleted on closing if it has no message."""
+        """Whether closing removes the file if nothing was written to it."""
         self.torn: list[TornTail] = []
         self.taken_in = 0  # entries of other writers read since opening
         self.durability: Durability = durability
@@ -71,9 +71,11 @@ class SessionWriter:
         # For threads that share a session: an append does not always take the lock of the log.
         self._mutex = threading.RLock()
         self.buffered = held
+        self._size_of_start: int | None = None
         if log is None:
             # Only in memory, so that nothing needs cleaning up if nothing follows.
             self._unwritten = start
+            self._size_of_start = len(start)
             self.transcript: EntryLog = EntryLog(format, MemoryLog(start).read, key)
         else:
             self._lock_as_the_program_does(log)
@@ -254,21 +256,34 @@ class SessionWriter:
             self._use(published)
         self.draft = False
 
-    def close(self, *, worth_keeping: Callable[[], bool]) -> None:
-        """Close the log; delete a draft or a temporary file without messages.
+    def close(self, *, has_message: Callable[[], bool]) -> None:
+        """Close the log; remove a draft or temporary file of this writer to which nothing was written.
 
-        ``worth_keeping`` is called again under the lock, after catching up with other writers.
+        Where the agent removes its sessions without messages, one without a message goes too: to the trash,
+        unless only its first line was written. ``has_message`` is called again under the lock, after catching
+        up with other writers.
         """
         log = self._log
         if log is None:
             return
+
+        def has_first_line_only() -> bool:
+            return log.size() == self._size_of_start
+
+        def is_unused() -> bool:
+            sweeps = self.format.traits.removes_empty_sessions
+            return has_first_line_only() or (sweeps and not has_message())
+
         try:
-            if (self.temporary or (self.draft and not self.waits)) and not worth_keeping():
+            if (self.temporary or (self.draft and not self.waits)) and is_unused():
                 # On any error the file is kept, which is safe.
                 with contextlib.suppress(BranchlineError, OSError), log.exclusive():
                     self.catch_up()
-                    if not worth_keeping():
+                    if has_first_line_only():
                         self._delete(log)
+                    elif is_unused():
+                        assert self.store is not None
+                        trash_of(self.store).remove(self.key, draft=self.draft)
         finally:
             log.close()
 
@@ -285,7 +300,7 @@ class SessionWriter:
     # -- inside ---------------------------------------------------------------------------------------
 
     def _delete(self, log: Log) -> None:
-        """Delete a session without messages. The caller holds the lock."""
+        """Delete a session to which nothing was written. The caller holds the lock."""
         if self.draft:
             assert isinstance(self.store, DraftStore)
             self.store.drop_draft(self.key)

@@ -30,10 +30,20 @@ __all__ = ["inspect_command"]
 @directory_option
 def inspect_command(out: Output, session: str, directory: str | None) -> None:
     """Show the structure of a session: ids, tree, path, labels, context, usage, findings."""
-    from branchline.actions.inspect import report
+    import os
+
+    from branchline.actions.inspect import report, report_without_session
+    from branchline.errors import BranchlineError
     from branchline.session import Session
 
-    with Session.open(resolve_path(session, directory)) as live:
+    path = resolve_path(session, directory)
+    try:
+        live = Session.open(path)
+    except BranchlineError as problem:
+        if out.json and os.path.isfile(path):
+            out.result("inspect", report_without_session(path, problem))
+        raise
+    with live:
         if out.json:
             out.result("inspect", report(live))
         else:

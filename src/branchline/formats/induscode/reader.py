@@ -24,6 +24,7 @@ from branchline.formats.induscode.rows import (
     activity_time,
     bad_values,
     decode_lines,
+    messages_of,
     row_from,
 )
 from branchline.formats.lines import LineReader, Lines
@@ -64,7 +65,7 @@ class InduscodeReader(LineReader):
         heads: list[tuple[int, HeadRow]] = []
         if len(entries) < len(rows):
             heads = [(number, row) for number, row in enumerate(rows) if type(row) is HeadRow]
-        messages = [row.message for row in entries]
+        messages = messages_of(entries)
         roles = [message.role for message in messages]
         times = [m.timestamp or 0 for m, role in zip(messages, roles, strict=True) if role in ACTIVITY_ROLES]
         newest = max(times, default=0)

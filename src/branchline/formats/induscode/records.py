@@ -1,7 +1,7 @@
 """Conversion of induscode lines to entries.
 
-Its messages have the native shape. Extension messages and branch summaries become entries of their own. The
-summary of a compaction stays a message, because it does not cut anything off.
+Its messages have the native shape. Extension messages, shell notes and branch summaries become entries of
+their own. The summary of a compaction stays a message, because it does not cut anything off.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from branchline.entries import (
     Entry,
     Message,
     MessageEntry,
+    UserMessage,
     json_codec,
     message_from_fields,
 )
@@ -27,10 +28,12 @@ from branchline.entries.messages import StoredMessage
 from branchline.formats.induscode.rows import finite
 from branchline.formats.json_values import dict_of, optional_flag, text_of
 
-__all__ = ["DETAILS", "FROM_HOOK", "to_entry"]
+__all__ = ["DETAILS", "FROM_HOOK", "NOTE", "to_entry"]
 
 DETAILS, FROM_HOOK = "details", "fromHook"
 """Keys under which ``meta`` stores a summary's additional fields."""
+NOTE = "shell-note"
+"""Custom type of a user message in a node of another role: shell output, with ``meta`` as its details."""
 
 if TYPE_CHECKING:
     _AnyMessage = Message
@@ -40,6 +43,7 @@ else:
 
 class _Line(msgspec.Struct, gc=False):
     message: _AnyMessage
+    role: str
     at: str
     meta: Any = None
 
@@ -53,9 +57,14 @@ def to_entry(line: bytes, key: str, parent: str | None) -> Entry:
         found = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         fields = json_codec.loads(line)
-        found = _Line(_lenient(fields.get("message")), text_of(fields.get("at")), fields.get("meta"))
+        message, role, at = _lenient(fields.get("message")), text_of(fields.get("role")), fields.get("at")
+        found = _Line(message, role, text_of(at), fields.get("meta"))
     common: dict[str, Any] = {"id": key, "parent": parent, "timestamp": found.at}
     message = found.message
+    if isinstance(message, UserMessage) and found.role != "user":
+        return CustomMessage(
+            **common, custom_type=NOTE, content=message.content, display=True, details=found.meta
+        )
     if isinstance(message, CustomContent):
         return CustomMessage(
             **common,

@@ -23,6 +23,7 @@ __all__ = [
     "bad_values",
     "decode_lines",
     "finite",
+    "messages_of",
     "row_from",
 ]
 
@@ -106,6 +107,9 @@ class _Custom(_Message, tag="custom", gc=False):
     type: ClassVar[str] = "custom_message"
 
 
+_NOTE = _Custom()
+
+
 class _Branch(_Message, tag="branchSummary", gc=False):
     type: ClassVar[str] = "branch_summary"
 
@@ -154,6 +158,15 @@ class HeadRow(_Line, tag="head", gc=False):
 
 InduscodeRow = EntryRow | HeadRow
 decode_lines: Callable[[memoryview], Sequence[InduscodeRow]] = msgspec.json.Decoder(InduscodeRow).decode_lines
+
+
+def messages_of(rows: Sequence[EntryRow]) -> list[_KnownMessage]:
+    """Return the message of each row.
+
+    The role of the node decides whether a user message is a prompt: shell output is one in a node of role
+    ``note``.
+    """
+    return [_NOTE if type(row.message) is _User and row.role != "user" else row.message for row in rows]
 
 
 # -- one object of any shape ------------------------------------------------------------------------------

@@ -45,8 +45,9 @@ from branchline.entries import (
 from branchline.formats.entry_refs import reference_id
 from branchline.formats.extra_fields import typed_message
 from branchline.formats.induscode.log_index import InduscodeLogIndex
-from branchline.formats.induscode.records import DETAILS, FROM_HOOK
+from branchline.formats.induscode.records import DETAILS, FROM_HOOK, NOTE
 from branchline.formats.induscode.rows import SCHEMA
+from branchline.formats.json_values import text_of
 
 __all__ = ["InduscodeWriter"]
 
@@ -100,6 +101,9 @@ class InduscodeWriter:
                 yield self._head(self._name(entry.target))
             case MessageEntry():
                 yield self._entry(entry, typed_message(entry.message))
+            case CustomMessage() if entry.custom_type == NOTE and entry.role == "user":
+                meta = entry.details if isinstance(entry.details, dict) else None
+                yield self._entry(entry, UserMessage(content=entry.content), meta, role="note")
             case CustomMessage():
                 message = msgspec.structs.replace(custom_content(entry), timestamp=None)
                 yield self._entry(entry, message)
@@ -130,7 +134,10 @@ class InduscodeWriter:
             yield self._entry(copy, typed_message(message))
             parent = copy.id
 
-    def _entry(self, entry: Entry, message: Message, meta: dict[str, Any] | None = None) -> bytes:
+    def _entry(
+        self, entry: Entry, message: Message, meta: dict[str, Any] | None = None, *, role: str | None = None
+    ) -> bytes:
+        """Return the line of an entry; ``role`` is that of the node (default: that of its message)."""
         fields = _message(message, milliseconds(entry.timestamp) or 0, self._refuse)
         previous = self._name(entry.parent)
         self._written[entry.id] = _Written(self._depth(entry.parent) + 1, entry.id)
@@ -140,7 +147,7 @@ class InduscodeWriter:
             "kind": "entry",
             "id": entry.id,
             "prev": previous,
-            "role": _NODE_ROLES.get(role, "note") if isinstance(role := fields.get("role"), str) else "note",
+            "role": role or _NODE_ROLES.get(text_of(fields.get("role")), "note"),
             "message": fields,
             "at": entry.timestamp,
         }

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from branchline.entries import Header, Label, json_codec, splice
 from branchline.formats.common.native_copies import lines_between, next_kept
 from branchline.formats.entry_log import EntryLog
@@ -28,6 +30,9 @@ def fork_lines(
 ) -> Iterator[bytes]:
     """Yield the header, the path to an entry, and the labels on it."""
     reading, tree = transcript.reading, transcript.tree
+    if reading.is_superseded:
+        yield from _upgraded_lines(transcript, leaf, header, refuse)
+        return
     if leaf in reading.inner:
         raise refuse("part")
     # The latest title may be a child of the leaf; a fork at the leaf keeps it.
@@ -50,10 +55,27 @@ def fork_lines(
             last = label.id
 
 
-def whole_lines(transcript: EntryLog[OperatorLogIndex], header: Header) -> Iterator[bytes]:
+def whole_lines(transcript: EntryLog[OperatorLogIndex], header: Header, refuse: Refuse) -> Iterator[bytes]:
     """Yield the new header, then everything after the old one unchanged, including damaged lines."""
+    if transcript.reading.is_superseded:
+        yield from _upgraded_lines(transcript, transcript.reading.leaf, header, refuse)
+        return
     yield header_line(header)
     yield from lines_between(transcript, transcript.reading.header_end, None)
+
+
+def _upgraded_lines(
+    transcript: EntryLog[OperatorLogIndex], leaf: int, header: Header, refuse: Refuse
+) -> Iterator[bytes]:
+    """Yield a session of the older store in today's form; its entries get the time of the session."""
+    parent: str | None = None
+    yield header_line(header)
+    for position in transcript.tree.path_positions(leaf):
+        if position in transcript.tree.placeholders:
+            continue
+        entry = msgspec.structs.replace(transcript.entry(position), timestamp=header.timestamp)
+        yield entry_line(entry, parent, name=lambda named: named, refuse=refuse)
+        parent = entry.id
 
 
 def _is_kept(reading: OperatorLogIndex, position: int) -> bool:

@@ -21,6 +21,12 @@ from branchline.entries import (
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.lines import head_lines
 from branchline.formats.operator.copies import fork_lines, whole_lines
+from branchline.formats.operator.flat_store import (
+    current_lines,
+    is_flat_folder,
+    is_flat_header,
+    is_flat_message,
+)
 from branchline.formats.operator.home import OperatorHome
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.reader import OperatorReader
@@ -39,7 +45,13 @@ _HEADER = re.compile(rb'\s*\{"type":"session","version":[0-9]+,"id":"[^"]*","tim
 
 TRAITS = FormatTraits(
     name="operator",
-    file_patterns=("*.jsonl", "*/sessions/*.jsonl", "*/acp/*.jsonl"),
+    file_patterns=(
+        "*.jsonl",
+        "*/sessions/*.jsonl",
+        "*/acp/*.jsonl",
+        "??-??-????/*.jsonl",
+        "*/sessions/??-??-????/*.jsonl",
+    ),
     links=LinkFields("parent_id", "target_id", "first_kept_entry_id", "target_id"),
     unsupported={
         "usage": "tokens are recorded only inside an answer",
@@ -67,13 +79,16 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
 
     def sniff(self, head: bytes, path: str) -> bool:
         """Recognize numeric times and ``parent_id`` in the first entry, or in the header if it is alone."""
-        del path
         header = False
         for line in head_lines(head, _HEAD_LINES):
             if _ENTRY.match(line):
                 return True
             header = header or _HEADER.match(line) is not None
             fields = json_codec.loads_object(line)
+            if fields is not None and (
+                is_flat_header(fields) or (is_flat_folder(path) and is_flat_message(fields))
+            ):
+                return True
             if fields is None or not isinstance(kind := fields.get("type"), str):
                 continue
             time = fields.get("timestamp")
@@ -95,7 +110,10 @@ class OperatorFormatReader(FormatReader[OperatorLogIndex]):
         parent = tree.parent(key)
         if position in tree.placeholders:
             return Damaged(id=key, parent=parent, text=line.decode("utf-8", "replace"))
-        entry = to_entry(json_codec.loads(line), key, parent, index.result(position), index.first_parts)
+        fields = json_codec.loads(line)
+        if index.is_superseded:
+            fields = next(one for one in current_lines(fields, key.partition(".")[0]) if one["id"] == key)
+        entry = to_entry(fields, key, parent, index.result(position), index.first_parts)
         if tree.roles[position] == "assistant" and (model := index.models.at(position)) is not None:
             return _answered_by(entry, model)
         return entry
@@ -119,7 +137,7 @@ class OperatorFormatWriter(FormatWriter[OperatorLogIndex]):
         return b"".join(fork_lines(transcript, leaf, header, TRAITS.unsupported_error))
 
     def copy(self, transcript: EntryLog[OperatorLogIndex], header: Header) -> bytes:
-        return b"".join(whole_lines(transcript, header))
+        return b"".join(whole_lines(transcript, header, TRAITS.unsupported_error))
 
 
 def _answered_by(entry: Entry, model: ModelRef) -> Entry:

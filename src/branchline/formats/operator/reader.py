@@ -15,12 +15,20 @@ from typing import Any
 
 import msgspec
 
+from branchline._sha256 import sha256
 from branchline.context import ModelRef
 from branchline.entries import Header, json_codec
 from branchline.entries.skeleton import SalvagedIds
 from branchline.formats.json_values import optional_text, text_of
 from branchline.formats.lines import LineReader, Lines
 from branchline.formats.log_index import LabelState
+from branchline.formats.operator.flat_store import (
+    current_lines,
+    flat_header,
+    flat_problems,
+    is_flat_header,
+    is_flat_message,
+)
 from branchline.formats.operator.inherited_value import InheritedValue
 from branchline.formats.operator.log_index import OperatorLogIndex
 from branchline.formats.operator.rows import OperatorRow, decode_lines, message_facts, row_from, row_problems
@@ -47,6 +55,7 @@ _FILE_NAME = re.compile(
 _SAVED = SavedAttributes(_started=bool, _calls=dict[str, str], _moves=dict[int, int | None])
 _SAVED_FACTS = SavedAttributes(
     documented=bool,
+    is_superseded=bool,
     _tools=dict[int, str],
     _numbers=dict[int, int],
     inner=set[int],
@@ -60,7 +69,7 @@ class OperatorReader(LineReader):
     """Reads sessions of version 3. The path is used if the header is lost."""
 
     format_name = "operator"
-    markers = (b'{"id":"', b'{"type":"session"', b'{"type":"session_header"')
+    markers = (b'{"id":"', b'{"type":"session"', b'{"type":"session_header"', b'{"role": "')
     reading: OperatorLogIndex
 
     def __init__(self, path: str = "") -> None:
@@ -72,7 +81,7 @@ class OperatorReader(LineReader):
         self._titles: InheritedValue[str] = InheritedValue(self.reading.tree)
 
     def takes_rows(self) -> bool:
-        return self._started
+        return self._started and not self.reading.is_superseded
 
     def decode_rows(self, data: memoryview) -> Sequence[OperatorRow]:
         return decode_lines(data)
@@ -169,6 +178,11 @@ class OperatorReader(LineReader):
 
     def take(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
         kind, entry_id = fields.get("type"), fields.get("id")
+        if self.reading.is_superseded or (
+            not self._started and (is_flat_header(fields) or is_flat_message(fields))
+        ):
+            self._take_flat(fields, line, offset)
+            return
         if not isinstance(kind, str):
             self.note_not_an_entry("an object without a type", line, offset)
             return
@@ -184,6 +198,35 @@ class OperatorReader(LineReader):
             self.report(finding, f"{entry_id}: {what}", line, offset)
         self.take_one(row_from(fields), line, offset)
 
+    def _take_flat(self, fields: dict[str, Any], line: bytes, offset: int) -> None:
+        """Take a line of the older store."""
+        reading = self.reading
+        if not self._started:
+            self._started = reading.is_superseded = True
+            reading.read_only = "it is of Operator's older store, which rewrites the whole file"
+            reading.header, reading.last_message_time = flat_header(fields, self._path)
+            reading.version, reading.current_version = reading.header.version, VERSION
+            if is_flat_header(fields):
+                reading.header_line, reading.header_end = line, offset + len(line)
+                if not isinstance(fields.get("id"), str):
+                    self.report("bad-value", "the id of the session is not a string", line, offset)
+                return
+            reading.add_finding("no-header", "the file has no header", line=1)
+        if fields.get("type") == "metadata":
+            self.gap = False
+            self.report("extra-header", "another header inside the file; ignored", line, offset)
+            return
+        if not isinstance(fields.get("role"), str):
+            self.note_not_an_entry("an object without a role", line, offset)
+            return
+        tree = reading.tree
+        assert reading.header is not None
+        name = sha256(f"{reading.header.id}:{len(tree)}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        for finding, what in flat_problems(fields):
+            self.report(finding, f"{name}: {what}", line, offset)
+        for row in current_lines(fields, name, tree.keys[-1] if len(tree) else None):
+            self.take_one(row_from(row), line, offset)
+
     def salvage(self, data: bytes) -> SalvagedIds | None:
         found = _FRAGMENT.match(data)
         if found is None or not self._started:
@@ -193,6 +236,8 @@ class OperatorReader(LineReader):
 
     def is_record(self, data: bytes) -> bool:
         fields = json_codec.loads(data)
+        if self.reading.is_superseded:
+            return is_flat_message(fields)
         return fields.get("type") in (*HEADER_TYPES,) or {"id", "timestamp", "type"} <= fields.keys()
 
     def _take_header(self, fields: dict[str, Any], line: bytes, offset: int) -> None:

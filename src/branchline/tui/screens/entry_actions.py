@@ -48,7 +48,7 @@ class EntryActionsScreen(ListScreen):
         """The id of the entry under the cursor."""
         state = self.tree_state
         state.move_to(self.list.cursor)  # its message may still be on the way when the next key comes
-        return self.session.index.keys[state.position] if state.cursor >= 0 else None
+        return state.key
 
     def action_choose(self) -> None:
         key = self.key

@@ -111,10 +111,10 @@ class TreeScreen(TreeOperationsScreen):
         state = self.tree_state
         if not self._pane.has_pane:
             return
-        if state.cursor < 0:
+        if state.key is None:
             self.query_one("#detail", TextPanel).show(lambda _columns: [])
             return
-        session, position = self.session, state.position
+        session, position = self.session, self.session.index.position(state.key)
         self.query_one("#detail", TextPanel).show(
             lambda columns: detail_lines(session, position, columns, home=self.home)
         )

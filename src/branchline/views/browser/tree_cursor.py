@@ -76,6 +76,14 @@ class TreeCursor(Generic[_Session]):
     def __len__(self) -> int:
         return len(self.outline)
 
+    @property
+    def key(self) -> str | None:
+        """The id of the entry in the row under the cursor; None without rows.
+
+        It is not that of ``position`` if a filter or a search hides the kept entry.
+        """
+        return self.session.index.keys[self.outline.positions[self.cursor]] if self.cursor >= 0 else None
+
     def line(self, index: int, columns: int) -> Line:
         """Return one row, shifted left so that the row under the cursor is readable."""
         row = self.outline[index]
