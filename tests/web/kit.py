@@ -13,11 +13,10 @@ import msgspec
 
 from branchline import SessionLibrary
 from branchline.web.app import create_app
-from branchline.web.guard import Keys
+from branchline.web.entry import Keys
 from branchline.web.server import http_server
 
 PORT = 4711
-HOST = f"127.0.0.1:{PORT}"
 
 
 class Answer(NamedTuple):
@@ -39,17 +38,18 @@ class Viewer:
 
     def __init__(self, library: SessionLibrary, *, writable: bool = False) -> None:
         self.keys = Keys()
+        self.host = f"{self.keys.name}.localhost:{PORT}"
         self.app = create_app(library, self.keys, port=PORT, writable=writable)
 
     def get(self, target: str, **headers: str) -> Answer:
-        given = {"host": HOST, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}
+        given = {"host": self.host, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}
         return self.ask("GET", target, given.items())
 
     def post(self, target: str, body: Any, **headers: str) -> Answer:
         given = {
-            "host": HOST,
+            "host": self.host,
             "cookie": f"branchline={self.keys.cookie}",
-            "origin": f"http://{HOST}",
+            "origin": f"http://{self.host}",
             "x-branchline": self.keys.csrf,
             "content-type": "application/json",
             **_names(headers),
@@ -99,8 +99,10 @@ class Running:
 
     def __init__(self, app: Any, keys: Keys, port: int) -> None:
         self.app, self.keys, self.port = app, keys, port
-        self.base = f"http://127.0.0.1:{port}"
-        self.address = f"{self.base}/enter?token={keys.token}"
+        self.host = f"{keys.name}.localhost:{port}"
+        self.base = f"http://{self.host}"
+        self.loopback = f"http://127.0.0.1:{port}"
+        self.address = f"{self.loopback}/enter#{keys.key}"
 
     def raw(self, *parts: bytes, seconds: float = 5.0) -> bytes:
         """What comes back for these bytes; they are sent one after the other."""

@@ -48,8 +48,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(directory: Path) -> Iterator[str]:
-    """The address without its token, of the real program; the cookie is in the context that opened it."""
+def printed(directory: Path) -> Iterator[str]:
+    """The address that the real program prints."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(directory / "cache"), "HOME": str(directory)}
     command = [sys.executable, "-m", "branchline", "web", "--no-open", "--write", "--dir", str(directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
@@ -59,27 +59,30 @@ def address(directory: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cookies(browser: Browser, address: str) -> list[dict]:
-    with browser.open(address, ready=False) as page:
-        return page.context.cookies()
+def state(browser: Browser, printed: str) -> dict[str, Any]:
+    """The address and the cookie of a browser that opened the printed address."""
+    with browser.open(printed, ready=False) as page:
+        page.wait("document.querySelector('.row')")
+        return {"address": page.url, "cookies": page.context.cookies()}
 
 
 @pytest.fixture
-def page(browser: Browser, address: str, cookies: list[dict]) -> Iterator[Page]:
+def address(state: dict[str, Any]) -> str:
+    return str(state["address"])
+
+
+@pytest.fixture
+def page(browser: Browser, state: dict[str, Any], address: str) -> Iterator[Page]:
     """The list of sessions. Nothing on the pages of a test may fail, or ask another server."""
     with browser.open("about:blank", ready=False, accept_downloads=True) as opened:
-        opened.context.add_cookies(cookies)
-        opened.goto(base(address))
+        opened.context.add_cookies(state["cookies"])
+        opened.goto(address)
         opened.wait("document.querySelector('.row')")
         yield opened
         assert opened.errors == []
         assert [
-            url for url in opened.requests if not url.startswith((base(address), "about:", "data:", "blob:"))
+            url for url in opened.requests if not url.startswith((address, "about:", "data:", "blob:"))
         ] == []
-
-
-def base(address: str) -> str:
-    return address.partition("/enter")[0] + "/"
 
 
 def lamp(page: Page) -> str:
@@ -255,7 +258,7 @@ def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(page: Page, addre
         for width, scheme in ((1280, "light"), (390, "dark")):
             page.set_viewport_size({"width": width, "height": 844})
             page.emulate_media(color_scheme=scheme)
-            page.goto(base(address) + place)
+            page.goto(address + place)
             page.wait("document.readyState === 'complete'")
             page.wait("!document.querySelector('#rows') || document.querySelector('.row')")
             page.wait("!document.querySelector('#path') || document.querySelector('#path article')")

@@ -57,8 +57,8 @@ def _shown(value: str) -> Markup | str:
     return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
 
 
-def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Html:
-    """Return the body of a session page; its script loads the conversation."""
+def session_page(row: SessionRow, base: str, id: str, *, writable: bool = False) -> Html:  # noqa: A002
+    """Return the body of a session page; its script loads the conversation. ``base`` begins all links."""
     home = os.path.expanduser("~")
     facts = [
         row.agent or row.format or "",
@@ -71,11 +71,12 @@ def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Ht
         facts.append(count(row.branches, "branch", "branches"))
     if row.findings:
         facts.append(count(row.findings, "finding"))
+    share = _SHARE(f"{base}/s/{id}")
     return session_body(
         title=row.title or row.first_prompt or "untitled",
         facts=[fact for fact in facts if fact],
-        home="/",
-        tools=join((_CHANGE(), _SHARE(address))) if writable else _SHARE(address),
+        home=f"{base}/",
+        tools=join((_CHANGE(), share)) if writable else share,
         keys={
             "Sessions": {
                 "All sessions": "s",
