@@ -97,12 +97,19 @@ class Viewer:
 class Running:
     """A viewer that listens on a port of the loopback address, in a thread of this process."""
 
-    def __init__(self, app: Any, keys: Keys, port: int) -> None:
-        self.app, self.keys, self.port = app, keys, port
+    def __init__(self, app: Any, keys: Keys, port: int, server: Any, library: SessionLibrary) -> None:
+        self.app, self.keys, self.port, self.library = app, keys, port, library
+        self._server = server
         self.host = f"{keys.name}.localhost:{port}"
         self.base = f"http://{self.host}"
         self.loopback = f"http://127.0.0.1:{port}"
         self.address = f"{self.loopback}/enter#{keys.key}"
+
+    def break_connections(self) -> None:
+        """Abort all connections, as a network does that fails."""
+        (loop,) = {one.loop for one in self._server.server_state.connections}
+        for one in list(self._server.server_state.connections):
+            loop.call_soon_threadsafe(one.transport.abort)
 
     def raw(self, *parts: bytes, seconds: float = 5.0) -> bytes:
         """What comes back for these bytes; they are sent one after the other."""
@@ -129,7 +136,7 @@ def running(library: SessionLibrary, *, writable: bool = False) -> Iterator[Runn
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield Running(app, keys, port)
+            yield Running(app, keys, port, server, library)
         finally:
             server.should_exit = True
             thread.join(10)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -127,6 +132,71 @@ def test_slow_requests_do_not_wait_for_ever(viewer: Running, monkeypatch: pytest
 
     assert headers == b""
     assert status(body) == 408
+
+
+def connect(viewer: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", viewer.port), timeout=5)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n", b"POST /enter HTTP/1.1\r\nContent-Length: 9\r\n"])
+def test_idle_connections_of_strangers_do_not_close_the_viewer(viewer: Running, sent: bytes) -> None:
+    with ExitStack() as stack:
+        for _ in range(200):
+            idle = stack.enter_context(connect(viewer))
+            idle.sendall(sent)
+
+        for _ in range(5):
+            assert status(viewer.raw(request(viewer, "GET /api/sessions HTTP/1.1"))) == 200
+
+
+def test_strangers_who_connect_for_ever_do_not_close_the_viewer(viewer: Running) -> None:
+    """They also ask, without the cookie, and keep what they got open."""
+    stop = threading.Event()
+    made: list[socket.socket] = []
+
+    def knock() -> None:
+        with ExitStack() as held:
+            while not stop.is_set():
+                with suppress(OSError):
+                    knocking = held.enter_context(connect(viewer))
+                    made.append(knocking)
+                    knocking.sendall(request(viewer, "GET / HTTP/1.1", cookie=False) if len(made) % 2 else b"GET")
+                time.sleep(0.005)
+
+    thread = threading.Thread(target=knock)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert status(viewer.raw(request(viewer, "GET /api/sessions HTTP/1.1"))) == 200
+            time.sleep(0.05)
+    finally:
+        stop.set()
+        thread.join()
+    assert len(made) > 50
+
+
+def test_who_is_in_keeps_a_connection_that_strangers_cannot_displace(viewer: Running) -> None:
+    with ExitStack() as stack:
+        kept = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=5)
+        headers = {"Host": viewer.host, "Cookie": f"branchline={viewer.keys.cookie}"}
+        kept.request("GET", "/api/sessions", headers=headers)
+        assert kept.getresponse().read()
+        begun = kept.sock
+        for _ in range(100):
+            stack.enter_context(connect(viewer))
+        kept.request("GET", "/api/sessions", headers=headers)
+
+        assert kept.getresponse().status == 200
+        assert kept.sock is begun
+
+
+def test_a_stranger_is_not_kept_after_the_answer(viewer: Running) -> None:
+    asked = request(viewer, "GET / HTTP/1.1", cookie=False).replace(b"Connection: close\r\n", b"")
+
+    answer = viewer.raw(asked, seconds=3)
+
+    assert status(answer) == 403
+    assert b"connection: close" in answer.lower()
 
 
 # -- sessions ---------------------------------------------------------------------------------------------
