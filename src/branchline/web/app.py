@@ -71,7 +71,7 @@ class _Viewer:
         if weeks not in (0, *WEEKS):
             raise HTTPException(400, f"weeks is one of {', '.join(map(str, WEEKS))}")
         today = date.today()  # noqa: DTZ011  in the user's time zone
-        values = await _work(statistics_page, self.viewed.library, weeks=weeks, today=today)
+        values = await _work(statistics_page, self.viewed, weeks=weeks, today=today)
         return self.html(request, "statistics", choices=WEEKS, **values)
 
     async def compare(self, request: Request) -> Response:
@@ -175,8 +175,8 @@ class _Viewer:
         change = CHANGES.get(request.path_params["change"])
         if change is None:
             raise HTTPException(404, f"unknown change; known: {', '.join(CHANGES)}")
-        given = await _decoded(request, dict[str, str | None])
-        answer = await self.ask(request, lambda session, _: change(session, given))
+        given = await _decoded(request, change.body)
+        answer = await self.ask(request, lambda session, _: change.make(session, given))
         await _work(self.viewed.rows, fresh=True)
         return answer
 
@@ -226,8 +226,10 @@ def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool
 
 async def _decoded(request: Request, type_: type[T]) -> T:
     try:
-        return msgspec.json.decode(await request.body(), type=type_)
-    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+        return msgspec.convert(msgspec.json.decode(await request.body()), type_)
+    except msgspec.ValidationError as problem:
+        raise HTTPException(422, f"the request cannot be used: {problem}") from None
+    except msgspec.DecodeError as problem:
         raise HTTPException(400, f"the request cannot be read: {problem}") from None
 
 
@@ -255,10 +257,10 @@ def _wants_page(request: Request) -> bool:
 
 async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
-    sentence = safe(problem.detail)
+    viewer: _Viewer = request.app.state.viewer
+    sentence = safe(viewer.viewed.sentence(problem.detail))
     if not _wants_page(request):
         return _json({"problem": sentence}, problem.status_code)
-    viewer: _Viewer = request.app.state.viewer
     heading = _HEADINGS.get(problem.status_code, "This cannot be shown")
     return viewer.html(request, "problem", problem.status_code, heading=heading, sentence=sentence)
 

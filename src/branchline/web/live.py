@@ -71,7 +71,7 @@ async def _tell(
         try:
             news, known = await run_in_threadpool(_news, viewed, id, known)
         except (BranchlineError, OSError, ValueError) as problem:
-            await events.put(_event("gone", {"session": id, "problem": str(problem)}))
+            await events.put(_event("gone", {"session": id, "problem": viewed.sentence(str(problem))}))
             return
         if news is not None:
             await events.put(_event("entries", news))

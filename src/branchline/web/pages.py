@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from branchline.library import SessionLibrary, SessionRow
+from branchline.library import SessionRow
 from branchline.views.compare import Side, compare_view
 from branchline.views.html.markup import Html, join, template
 from branchline.views.html.page import session_body
@@ -19,7 +19,7 @@ from branchline.views.stats_lines import cost_text
 from branchline.views.text import safe
 from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
-from branchline.web.viewed import ViewedSession
+from branchline.web.viewed import ViewedLibrary, ViewedSession
 
 __all__ = ["WEEKS", "Pages", "compare_page", "session_page", "statistics_page"]
 
@@ -88,10 +88,10 @@ def session_page(row: SessionRow, base: str, id: str, *, writable: bool = False)
     )
 
 
-def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict[str, Any]:
+def statistics_page(viewed: ViewedLibrary, *, weeks: int, today: date) -> dict[str, Any]:
     """Return the statistics of the last ``weeks``; 0 chooses the shortest period that covers all data."""
     home = os.path.expanduser("~")
-    with library.statistics(since=today - timedelta(days=_YEAR_DAYS), until=today) as year:
+    with viewed.library.statistics(since=today - timedelta(days=_YEAR_DAYS), until=today) as year:
         days = {
             date.fromisoformat(group.name): group.figures.sessions
             for group in year.groups("day")
@@ -103,7 +103,7 @@ def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict
         stats = found.stats()
         by_model = found.groups("day", "model")
         hours = found.groups("hour")
-        notes = tuple(found.notes)
+        notes = tuple(map(viewed.sentence, found.notes))
     total = stats.total
     models = [group.name for group in stats.model[:_SERIES]]
     cost: dict[date, list[float]] = {}
