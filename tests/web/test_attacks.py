@@ -18,7 +18,7 @@ from branchline.views.html import markup
 from branchline.views.html import prose as prose_module
 from branchline.web import guard, pages, server
 from web.browser import Browser, chromium
-from web.hostile import VECTORS, hostile_session
+from web.hostile import VECTORS, hostile_session, message, write_session
 from web.kit import Running, running
 
 
@@ -178,6 +178,7 @@ def test_strangers_who_connect_for_ever_do_not_close_the_viewer(viewer: Running)
 def test_who_is_in_keeps_a_connection_that_strangers_cannot_displace(viewer: Running) -> None:
     with ExitStack() as stack:
         kept = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=5)
+        stack.callback(kept.close)
         headers = {"Host": viewer.host, "Cookie": f"branchline={viewer.keys.cookie}"}
         kept.request("GET", "/api/sessions", headers=headers)
         assert kept.getresponse().read()
@@ -241,14 +242,17 @@ def test_sixty_hostile_fields_are_text_on_every_page(browser: Browser, viewer: R
         assert [error for error in page.errors if "404" not in error] == []
 
 
-def test_the_policy_alone_stops_sixty_hostile_fields(
-    browser: Browser, sessions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without any escaping the same fields are markup on every page, and still nothing runs."""
+@pytest.fixture
+def unescaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is escaped: every text of a session is markup on every page."""
     monkeypatch.setattr(markup, "_escaped", lambda text: text)
     monkeypatch.setattr(prose_module, "_rendered", markup.Html)
     monkeypatch.setattr(pages, "select_autoescape", lambda **_: False)
 
+
+@pytest.mark.usefixtures("unescaped")
+def test_the_policy_and_the_scripts_stop_sixty_hostile_fields(browser: Browser, sessions: Path) -> None:
+    """Without any escaping the same fields are markup on every page, and still nothing runs or leads away."""
     with (
         running(SessionLibrary(sessions)) as viewer,
         browser.open("about:blank", ready=False) as page,
@@ -261,6 +265,33 @@ def test_the_policy_alone_stops_sixty_hostile_fields(
         assert page.evaluate("document.querySelectorAll('img, iframe, object').length") > 0  # the hook works
         assert ran == []
         assert [url for url in page.finished if "evil.invalid" in url] == []
+        assert page.url.startswith(viewer.base)
+
+
+@pytest.mark.usefixtures("unescaped")
+@pytest.mark.parametrize("navigates", [False, True])
+def test_the_policy_alone_does_not_stop_a_navigation(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, navigates: bool
+) -> None:
+    """A `meta refresh` leads away where the browser has no Navigation API with which the page can refuse it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    refresh = '<meta http-equiv="refresh" content="0; url=http://evil.invalid/gone">'
+    (tmp_path / "sessions").mkdir()
+    write_session(tmp_path / "sessions" / "refresh.jsonl", [message("user", refresh)])
+    with (
+        running(SessionLibrary(tmp_path / "sessions")) as viewer,
+        browser.open("about:blank", ready=False) as page,
+    ):
+        page.page.route("http://evil.invalid/**", lambda route: route.fulfill(body="elsewhere"))
+        page.goto(viewer.address)
+        page.wait("document.querySelector('.row')")
+        row = page.evaluate("fetch('/api/sessions').then((answer) => answer.json())")["rows"][0]["id"]
+        if navigates:
+            page.add_init_script("delete globalThis.navigation")
+        page.goto(f"{viewer.base}/s/{row}", wait_until="commit")
+        page.wait_for_timeout(1500)
+
+        assert (page.url == "http://evil.invalid/gone") == navigates
 
 
 def test_the_hostile_session_has_sixty_fields(sessions: Path) -> None:
