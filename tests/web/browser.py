@@ -81,7 +81,9 @@ class Browser:
     @contextmanager
     def another(self, *arguments: str) -> Iterator[Browser]:
         """Another process of the same browser, with more arguments."""
-        started = self.chromium.browser_type.launch(executable_path=executable(), args=[*ARGUMENTS, *arguments])
+        started = self.chromium.browser_type.launch(
+            executable_path=executable(), args=[*ARGUMENTS, *arguments]
+        )
         try:
             yield Browser(started)
         finally:

@@ -138,7 +138,9 @@ def connect(viewer: Running) -> socket.socket:
     return socket.create_connection(("127.0.0.1", viewer.port), timeout=5)
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n", b"POST /enter HTTP/1.1\r\nContent-Length: 9\r\n"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HTTP/1.1\r\n", b"POST /enter HTTP/1.1\r\nContent-Length: 9\r\n"]
+)
 def test_idle_connections_of_strangers_do_not_close_the_viewer(viewer: Running, sent: bytes) -> None:
     with ExitStack() as stack:
         for _ in range(200):
@@ -160,7 +162,9 @@ def test_strangers_who_connect_for_ever_do_not_close_the_viewer(viewer: Running)
                 with suppress(OSError):
                     knocking = held.enter_context(connect(viewer))
                     made.append(knocking)
-                    knocking.sendall(request(viewer, "GET / HTTP/1.1", cookie=False) if len(made) % 2 else b"GET")
+                    knocking.sendall(
+                        request(viewer, "GET / HTTP/1.1", cookie=False) if len(made) % 2 else b"GET"
+                    )
                 time.sleep(0.005)
 
     thread = threading.Thread(target=knock)
@@ -237,7 +241,11 @@ def test_sixty_hostile_fields_are_text_on_every_page(browser: Browser, viewer: R
         ran = visit(viewer, page)
 
         assert ran == []
-        outside = [url for url in page.requests if not url.startswith((viewer.base, viewer.loopback, "about:", "data:"))]
+        outside = [
+            url
+            for url in page.requests
+            if not url.startswith((viewer.base, viewer.loopback, "about:", "data:"))
+        ]
         assert outside == []
         assert [error for error in page.errors if "404" not in error] == []
 

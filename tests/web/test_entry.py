@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,7 +62,9 @@ class Listener:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 listener.cookies.append(self.headers.get("cookie"))
-                again = "" if "again" in self.path else "<script>location = location.pathname + '?again'</script>"
+                again = (
+                    "" if "again" in self.path else "<script>location = location.pathname + '?again'</script>"
+                )
                 body = f"<!doctype html><p id=there>there</p>{again}".encode()
                 self.send_response(200)
                 self.send_header("content-type", "text/html")
@@ -193,14 +195,14 @@ def test_two_viewers_work_side_by_side(browser: Browser, sessions: Path, rules: 
 
 
 def test_a_program_gets_in_with_the_printed_key(viewer: Running) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", viewer.port)
-    connection.request("POST", "/enter", f"key={viewer.keys.key}")
-    answer = connection.getresponse()
-    cookie = str(answer.headers["set-cookie"]).partition(";")[0]
-    answer.read()
-    connection.request("GET", f"/{viewer.keys.name}/api/sessions", headers={"cookie": cookie})
+    with closing(http.client.HTTPConnection("127.0.0.1", viewer.port)) as connection:
+        connection.request("POST", "/enter", f"key={viewer.keys.key}")
+        answer = connection.getresponse()
+        cookie = str(answer.headers["set-cookie"]).partition(";")[0]
+        answer.read()
+        connection.request("GET", f"/{viewer.keys.name}/api/sessions", headers={"cookie": cookie})
 
-    assert json.loads(connection.getresponse().read())["total"] == 1
+        assert json.loads(connection.getresponse().read())["total"] == 1
 
 
 # -- the private file and the terminal --------------------------------------------------------------------
@@ -219,7 +221,13 @@ def test_the_file_that_the_browser_opens_is_private_and_gets_in(browser: Browser
 
 
 def environment(place: Path, **more: str) -> dict[str, str]:
-    return {**os.environ, "XDG_CACHE_HOME": str(place / "cache"), "HOME": str(place), "TMPDIR": str(place), **more}
+    return {
+        **os.environ,
+        "XDG_CACHE_HOME": str(place / "cache"),
+        "HOME": str(place),
+        "TMPDIR": str(place),
+        **more,
+    }
 
 
 SPY = """
@@ -265,10 +273,15 @@ def test_another_user_who_reads_the_process_list_gets_no_entry(
             directory.chmod(0o755)
     started = place / "arguments"
     program = place / "browser"
-    program.write_text(f'#!/bin/sh\nprintf "%s" "$1" > {started}.new && mv {started}.new {started}\nsleep 2\n')
+    program.write_text(
+        f'#!/bin/sh\nprintf "%s" "$1" > {started}.new && mv {started}.new {started}\nsleep 2\n'
+    )
     program.chmod(0o755)
     spy = subprocess.Popen(
-        [sys.executable, "-c", SPY, str(place), "6"], stdout=subprocess.PIPE, text=True, env=environment(place)
+        [sys.executable, "-c", SPY, str(place), "6"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(place),
     )
     command = [sys.executable, "-m", "branchline", "web", "--dir", str(sessions)]
     with subprocess.Popen(
@@ -279,7 +292,9 @@ def test_another_user_who_reads_the_process_list_gets_no_entry(
             seen, keys = json.loads(output)
             file = started.read_text()
 
-            assert any(file.removeprefix("file://") in line for line in seen)  # the spy sees the browser start
+            assert any(
+                file.removeprefix("file://") in line for line in seen
+            )  # the spy sees the browser start
             assert keys == []
             with browser.open(file, ready=False) as page:
                 listed(page)
@@ -289,7 +304,9 @@ def test_another_user_who_reads_the_process_list_gets_no_entry(
     assert not os.path.exists(file.removeprefix("file://"))
 
 
-def test_enter_in_the_terminal_makes_another_address(browser: Browser, sessions: Path, tmp_path: Path) -> None:
+def test_enter_in_the_terminal_makes_another_address(
+    browser: Browser, sessions: Path, tmp_path: Path
+) -> None:
     """The first one was used by somebody; the second one lets its browser in."""
     command = [sys.executable, "-m", "branchline", "web", "--no-open", "--dir", str(sessions)]
     with terminal(command, environment(tmp_path)) as (keyboard, lines):

@@ -131,7 +131,8 @@ def test_the_names_of_this_machine_are_answered(viewer, host):
 
 
 @pytest.mark.parametrize(
-    "target", ["/", "/statistics", "/api/sessions", "/static/web.css", "/s/x", "/nothing", "/api/events?of=x:0"]
+    "target",
+    ["/", "/statistics", "/api/sessions", "/static/web.css", "/s/x", "/nothing", "/api/events?of=x:0"],
 )
 @pytest.mark.parametrize(
     "given", [[], [("cookie", "branchline=wrong")], [("cookie", "branchline=")], [("cookie", "\x01=;;")]]

@@ -326,9 +326,7 @@ def test_a_body_that_is_not_as_it_should_be_changes_nothing(viewer, sessions, ch
     viewer.post(f"/api/s/{row['id']}/tags", {"text": "kept"})
     before = {path: path.read_bytes() for path in sessions.glob("*.jsonl")}
 
-    given = viewer.post(
-        f"/api/s/{row['id']}/{change}", json.dumps(body).replace("ENTRY", ids[1]).encode()
-    )
+    given = viewer.post(f"/api/s/{row['id']}/{change}", json.dumps(body).replace("ENTRY", ids[1]).encode())
 
     assert given.status == 422
     assert given.json["problem"]

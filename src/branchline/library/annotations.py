@@ -149,7 +149,8 @@ def check_tag(text: str) -> str:
     tag = text.strip().lower()
     if _TAG.fullmatch(tag) is None or not tag.isprintable():
         raise ValueError(
-            f"{text!r} cannot be a tag: use up to 64 letters, digits and - . / + # @ &, a letter or digit first"
+            f"{text!r} cannot be a tag: use up to 64 letters, digits and - . / + # @ &, "
+            "a letter or digit first"
         )
     return tag
 

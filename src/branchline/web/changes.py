@@ -1,6 +1,6 @@
 """The changes that pages can make. They append to the session, and raise if it is read-only.
 
-Each change has a type of body: unknown or missing fields are an error, and so are characters that no page can show.
+Each change has a type of body: unknown or missing fields are an error, and so are control characters.
 """
 
 from __future__ import annotations

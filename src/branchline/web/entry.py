@@ -1,8 +1,8 @@
 """How a browser gets into a viewer: a key that is posted once, and a cookie that only this viewer receives.
 
 A viewer has a random name. Browsers that resolve names below ``localhost`` themselves show it as a host,
-``http://NAME.localhost:PORT/``; for all others it is the first part of every path at the loopback address. Both
-limit the cookie to this viewer, because browsers send the cookies of a host to all of its ports.
+``http://NAME.localhost:PORT/``; for all others it is the first part of every path at the loopback address.
+Both limit the cookie to this viewer, because browsers send the cookies of a host to all of its ports.
 
 The key is the name and a one-time token. It is typed or clicked as the fragment of the printed address, which
 browsers do not send, or read from a private file; in both cases a page posts it. So it is never part of a

@@ -1,9 +1,10 @@
 """Access control of the viewer: checks of every request, and security headers of every response.
 
-A server on the loopback address is reachable by every user of the machine, from every page open in a browser, and
-through DNS rebinding under any name. So the guard checks the Host header first. Every request except the entry needs
-the cookie that the entry sets, at an address that only this viewer has (see ``entry``). Requests that change
-something also need the right origin and a header that other sites cannot send.
+A server on the loopback address is reachable by every user of the machine, from every page open in a
+browser, and through DNS rebinding under any name. So the guard checks the Host header first. Every request
+except the entry needs the cookie that the entry sets, at an address that only this viewer has (see
+``entry``). Requests that change something also need the right origin and a header that other sites cannot
+send.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         root = self._roots.get(hosts[0].lower()) if len(hosts) == 1 else None
+        refusal: Response | None
         if root is None:
             refusal = _refuse(400, "This server only answers at the address that it printed.")
         elif (too_much := self._too_much(scope)) is not None:
@@ -124,11 +126,11 @@ class Guard:
             return _refuse(431, "The headers are too long.")
         return None
 
-    def _refusal(self, scope: Scope, headers: Headers, root: str | None) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers, root: str) -> Response | None:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return _refuse(403, "Requests from other pages are refused.")
-        begun = scope["path"][: len(root or "")]
-        if not hmac.compare_digest(begun.encode(), (root or "").encode()) or not self.is_known(scope):
+        begun = scope["path"][: len(root)]
+        if not hmac.compare_digest(begun.encode(), root.encode()) or not self.is_known(scope):
             return _refuse(403, _HOW + _AGAIN)
         if scope["method"] == "POST":
             return self._post_refusal(headers)
@@ -164,9 +166,7 @@ class Guard:
         key = parse_qs(body.decode("latin-1")).get("key", [""])[0]
         if self._keys.enter(key):
             response = _move_on(root, "Opening the viewer …", 200)
-            response.set_cookie(
-                _COOKIE, self._keys.cookie, httponly=True, samesite="strict", path=f"{root}/"
-            )
+            response.set_cookie(_COOKIE, self._keys.cookie, httponly=True, samesite="strict", path=f"{root}/")
             return response
         if not self._keys.knows_name(key):
             return _refuse(403, _HOW + _AGAIN)

@@ -1,8 +1,8 @@
 """Live updates by server-sent events: entries that another program appends reach the open pages.
 
-One stream serves all open pages of a browser. It is asked for with the number of bytes that are known of the log of
-each session, and an event says how many are known then. After a lost connection the stream is asked for again with
-those numbers, and the missed entries come first.
+One stream serves all open pages of a browser. It is asked for with the number of bytes that are known of the
+log of each session, and an event says how many are known then. After a lost connection the stream is asked
+for again with those numbers, and the missed entries come first.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ async def follow(
 ) -> AsyncIterator[bytes]:
     """Yield events for pages that know so many bytes of the logs of these sessions, until ``stop`` is set."""
     events: asyncio.Queue[bytes] = asyncio.Queue(1)
-    changed = {id: asyncio.Event() for id in known}
+    changed = {name: asyncio.Event() for name in known}
     ended = asyncio.ensure_future(stop.wait())
     working: list[asyncio.Future[Any]] = [
         asyncio.ensure_future(_watch(viewed, changed)),
-        *(asyncio.ensure_future(_tell(viewed, id, known[id], changed[id], events)) for id in known),
+        *(asyncio.ensure_future(_tell(viewed, name, known[name], changed[name], events)) for name in known),
     ]
     upcoming = asyncio.ensure_future(events.get())
     try:
@@ -109,18 +109,18 @@ async def _watch(viewed: ViewedLibrary, changed: Mapping[str, asyncio.Event]) ->
     """Set the events of sessions that may have changed: of all first, when watching has begun."""
     files: dict[str, str] = {}
     polls = []
-    for id in changed:  # noqa: A001
+    for name in changed:
         try:
-            path = (await run_in_threadpool(viewed.row, id)).path or ""
+            path = (await run_in_threadpool(viewed.row, name)).path or ""
         except BranchlineError:
             continue  # the first look at it says so
         file = await run_in_threadpool(watched_file, path)
         if file is not None:
-            files[id] = file
+            files[name] = file
         else:  # on a database server
             stamp = await run_in_threadpool(_stamp, path)
-            polls.append(_poll(path, stamp, changed[id], _SERVER_SECONDS))
-    stamps = {id: await run_in_threadpool(_stamp, path) for id, path in files.items()}
+            polls.append(_poll(path, stamp, changed[name], _SERVER_SECONDS))
+    stamps = {name: await run_in_threadpool(_stamp, path) for name, path in files.items()}
     polling = [asyncio.ensure_future(poll) for poll in polls]
     watching = asyncio.ensure_future(_notice(files, changed))
     try:
@@ -131,8 +131,8 @@ async def _watch(viewed: ViewedLibrary, changed: Mapping[str, asyncio.Event]) ->
             await watching
         except (ImportError, OSError, RuntimeError):  # notifications are unavailable
             polling += [
-                asyncio.ensure_future(_poll(path, stamps[id], changed[id], _FILE_SECONDS))
-                for id, path in files.items()
+                asyncio.ensure_future(_poll(path, stamps[name], changed[name], _FILE_SECONDS))
+                for name, path in files.items()
             ]
         await asyncio.gather(*polling)
     finally:
@@ -157,17 +157,17 @@ async def _notice(files: Mapping[str, str], changed: Mapping[str, asyncio.Event]
     directories = {os.path.dirname(file) for file in files.values()}
     watching = awatch(
         *directories,
-        watch_filter=lambda _kind, name: os.path.realpath(name).startswith(tuple(files.values())),
+        watch_filter=lambda _kind, path: os.path.realpath(path).startswith(tuple(files.values())),
         recursive=False,
         debounce=_STEP_MS,
         step=_STEP_MS,
         rust_timeout=int(_PING_SECONDS * 1000),
     )
     async for found in watching:
-        names = [os.path.realpath(name) for _kind, name in found]
-        for id, file in files.items():  # noqa: A001
-            if any(name.startswith(file) for name in names):
-                changed[id].set()
+        paths = [os.path.realpath(path) for _kind, path in found]  # noqa: ASYNC240  of links, rarely
+        for name, file in files.items():
+            if any(path.startswith(file) for path in paths):
+                changed[name].set()
 
 
 def _stamp(path: str) -> FileStamp | None:

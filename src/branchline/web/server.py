@@ -6,9 +6,9 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
-import webbrowser
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any
 
 import uvicorn
-from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from branchline.library import SessionLibrary
+from branchline.places import desktop_environment
 from branchline.programs import safe_environment
 from branchline.web.app import create_app
 from branchline.web.entry import EntryFile, Keys
@@ -56,7 +56,7 @@ class ViewerProtocol(H11Protocol):
     """Closes connections whose request headers do not arrive in time, and limits those of strangers."""
 
     def __init__(
-        self, *arguments: Any, is_known: Callable[[Scope], bool], strangers: Strangers, **options: Any
+        self, *arguments: Any, is_known: Callable[[Any], bool], strangers: Strangers, **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
         self._is_known = is_known
@@ -135,11 +135,11 @@ def serve(
             if open_browser:
                 file = EntryFile(keys, port)
                 files.callback(file.delete)
-                _open_browser(file.address)
+                threading.Thread(target=_open_browser, args=(file.address,), daemon=True).start()
 
         invite()
         if again is not None:
-            # A job in the background that reads its terminal is stopped by this signal; ignored, reading fails.
+            # This signal stops a job in the background that reads its terminal; ignored, reading fails.
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_invite_again, args=(again, keys, invite), daemon=True).start()
         server.run(sockets=[listener])
@@ -173,6 +173,11 @@ def http_server(app: Guard) -> QuietServer:
 
 
 def _open_browser(address: str) -> None:
-    """Open an address in the system's browser, which is searched only in absolute ``PATH`` entries."""
-    os.environ["PATH"] = safe_environment()["PATH"]
-    webbrowser.open(address)
+    """Open an address in the system's browser, which is searched only in absolute ``PATH`` entries.
+
+    Another process does it: a browser of the terminal ends only when the person leaves it, and the demo has
+    another home than the browser.
+    """
+    command = [sys.executable, "-P", "-c", "import sys, webbrowser; webbrowser.open(sys.argv[1])", address]
+    with suppress(OSError):
+        subprocess.run(command, env=safe_environment() | desktop_environment(), check=False)  # noqa: S603

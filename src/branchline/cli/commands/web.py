@@ -56,6 +56,13 @@ def web_command(
     more = "" if again is None else ", Enter makes another"
 
     try:
-        serve(library, port=port or 0, writable=writable, open_browser=open_browser, on_address=told, again=again)
+        serve(
+            library,
+            port=port or 0,
+            writable=writable,
+            open_browser=open_browser,
+            on_address=told,
+            again=again,
+        )
     except OSError as problem:
         raise click.ClickException(f"cannot listen on port {port}: {problem.strerror}") from None
