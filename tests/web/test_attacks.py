@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +18,7 @@ from branchline.views.html import markup
 from branchline.views.html import prose as prose_module
 from branchline.web import guard, pages, server
 from web.browser import Browser, chromium
-from web.hostile import VECTORS, hostile_session
+from web.hostile import VECTORS, hostile_session, message, write_session
 from web.kit import Running, running
 
 
@@ -42,7 +47,7 @@ def viewer(sessions: Path) -> Iterator[Running]:
 
 
 def request(viewer: Running, line: str, *headers: str, cookie: bool = True, host: str = "") -> bytes:
-    given = [f"Host: {host or f'127.0.0.1:{viewer.port}'}", *headers, "Connection: close"]
+    given = [f"Host: {host or viewer.host}", *headers, "Connection: close"]
     if cookie:
         given.append(f"Cookie: branchline={viewer.keys.cookie}")
     return "\r\n".join([line, *given, "", ""]).encode("latin-1")
@@ -54,7 +59,7 @@ def status(answer: bytes) -> int:
 
 
 def test_tricks_with_requests_reach_nothing(viewer: Running) -> None:
-    host = f"127.0.0.1:{viewer.port}"
+    host = viewer.host
     long = "x" * 40_000
     attacks = {
         "rebound name": request(viewer, "GET / HTTP/1.1", host="evil.example"),
@@ -129,13 +134,83 @@ def test_slow_requests_do_not_wait_for_ever(viewer: Running, monkeypatch: pytest
     assert status(body) == 408
 
 
+def connect(viewer: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", viewer.port), timeout=5)
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HTTP/1.1\r\n", b"POST /enter HTTP/1.1\r\nContent-Length: 9\r\n"]
+)
+def test_idle_connections_of_strangers_do_not_close_the_viewer(viewer: Running, sent: bytes) -> None:
+    with ExitStack() as stack:
+        for _ in range(200):
+            idle = stack.enter_context(connect(viewer))
+            idle.sendall(sent)
+
+        for _ in range(5):
+            assert status(viewer.raw(request(viewer, "GET /api/sessions HTTP/1.1"))) == 200
+
+
+def test_strangers_who_connect_for_ever_do_not_close_the_viewer(viewer: Running) -> None:
+    """They also ask, without the cookie, and keep what they got open."""
+    stop = threading.Event()
+    made: list[socket.socket] = []
+
+    def knock() -> None:
+        with ExitStack() as held:
+            while not stop.is_set():
+                with suppress(OSError):
+                    knocking = held.enter_context(connect(viewer))
+                    made.append(knocking)
+                    knocking.sendall(
+                        request(viewer, "GET / HTTP/1.1", cookie=False) if len(made) % 2 else b"GET"
+                    )
+                time.sleep(0.005)
+
+    thread = threading.Thread(target=knock)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert status(viewer.raw(request(viewer, "GET /api/sessions HTTP/1.1"))) == 200
+            time.sleep(0.05)
+    finally:
+        stop.set()
+        thread.join()
+    assert len(made) > 50
+
+
+def test_who_is_in_keeps_a_connection_that_strangers_cannot_displace(viewer: Running) -> None:
+    with ExitStack() as stack:
+        kept = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=5)
+        stack.callback(kept.close)
+        headers = {"Host": viewer.host, "Cookie": f"branchline={viewer.keys.cookie}"}
+        kept.request("GET", "/api/sessions", headers=headers)
+        assert kept.getresponse().read()
+        begun = kept.sock
+        for _ in range(100):
+            stack.enter_context(connect(viewer))
+        kept.request("GET", "/api/sessions", headers=headers)
+
+        assert kept.getresponse().status == 200
+        assert kept.sock is begun
+
+
+def test_a_stranger_is_not_kept_after_the_answer(viewer: Running) -> None:
+    asked = request(viewer, "GET / HTTP/1.1", cookie=False).replace(b"Connection: close\r\n", b"")
+
+    answer = viewer.raw(asked, seconds=3)
+
+    assert status(answer) == 403
+    assert b"connection: close" in answer.lower()
+
+
 # -- sessions ---------------------------------------------------------------------------------------------
 
 
 def visit(viewer: Running, page) -> list[str]:
     """Open every page about the hostile session, unfold and search; the tokens of what ran."""
     page.goto(viewer.address)
-    page.wait_for_selector(".row")
+    page.wait_for_selector(".row", timeout=10_000)
     row = page.evaluate("fetch('/api/sessions').then((answer) => answer.json())")["rows"][0]["id"]
     ran: list[str] = []
     places = [
@@ -166,19 +241,26 @@ def test_sixty_hostile_fields_are_text_on_every_page(browser: Browser, viewer: R
         ran = visit(viewer, page)
 
         assert ran == []
-        outside = [url for url in page.requests if not url.startswith((viewer.base, "about:", "data:"))]
+        outside = [
+            url
+            for url in page.requests
+            if not url.startswith((viewer.base, viewer.loopback, "about:", "data:"))
+        ]
         assert outside == []
         assert [error for error in page.errors if "404" not in error] == []
 
 
-def test_the_policy_alone_stops_sixty_hostile_fields(
-    browser: Browser, sessions: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without any escaping the same fields are markup on every page, and still nothing runs."""
+@pytest.fixture
+def unescaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is escaped: every text of a session is markup on every page."""
     monkeypatch.setattr(markup, "_escaped", lambda text: text)
     monkeypatch.setattr(prose_module, "_rendered", markup.Html)
     monkeypatch.setattr(pages, "select_autoescape", lambda **_: False)
 
+
+@pytest.mark.usefixtures("unescaped")
+def test_the_policy_and_the_scripts_stop_sixty_hostile_fields(browser: Browser, sessions: Path) -> None:
+    """Without any escaping the same fields are markup on every page, and still nothing runs or leads away."""
     with (
         running(SessionLibrary(sessions)) as viewer,
         browser.open("about:blank", ready=False) as page,
@@ -191,6 +273,33 @@ def test_the_policy_alone_stops_sixty_hostile_fields(
         assert page.evaluate("document.querySelectorAll('img, iframe, object').length") > 0  # the hook works
         assert ran == []
         assert [url for url in page.finished if "evil.invalid" in url] == []
+        assert page.url.startswith(viewer.base)
+
+
+@pytest.mark.usefixtures("unescaped")
+@pytest.mark.parametrize("navigates", [False, True])
+def test_the_policy_alone_does_not_stop_a_navigation(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, navigates: bool
+) -> None:
+    """A `meta refresh` leads away where the browser has no Navigation API with which the page can refuse it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    refresh = '<meta http-equiv="refresh" content="0; url=http://evil.invalid/gone">'
+    (tmp_path / "sessions").mkdir()
+    write_session(tmp_path / "sessions" / "refresh.jsonl", [message("user", refresh)])
+    with (
+        running(SessionLibrary(tmp_path / "sessions")) as viewer,
+        browser.open("about:blank", ready=False) as page,
+    ):
+        page.page.route("http://evil.invalid/**", lambda route: route.fulfill(body="elsewhere"))
+        page.goto(viewer.address)
+        page.wait("document.querySelector('.row')")
+        row = page.evaluate("fetch('/api/sessions').then((answer) => answer.json())")["rows"][0]["id"]
+        if navigates:
+            page.add_init_script("delete globalThis.navigation")
+        page.goto(f"{viewer.base}/s/{row}", wait_until="commit")
+        page.wait_for_timeout(1500)
+
+        assert (page.url == "http://evil.invalid/gone") == navigates
 
 
 def test_the_hostile_session_has_sixty_fields(sessions: Path) -> None:

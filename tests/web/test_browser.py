@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from branchline import Session
+from branchline import Session, SessionLibrary
 from branchline.actions.import_ import import_file
 from interop import peers
 from web.browser import Browser, Page, chromium
+from web.kit import Running, running
 
 TOKEN = "gh" + "p_" + "Zq7Rt2Lm9Xc4Vb8Nw3Kd6Hf1Js5Gy0PuTeAo"
 OTHER_TOKEN = "gh" + "p_" + "Aw4Ks8Dj2Fh6Gl1Zx5Cv9Bn3Mq7We0RtYuIo"
@@ -48,8 +49,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(directory: Path) -> Iterator[str]:
-    """The address without its token, of the real program; the cookie is in the context that opened it."""
+def printed(directory: Path) -> Iterator[str]:
+    """The address that the real program prints."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(directory / "cache"), "HOME": str(directory)}
     command = [sys.executable, "-m", "branchline", "web", "--no-open", "--write", "--dir", str(directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
@@ -59,27 +60,30 @@ def address(directory: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cookies(browser: Browser, address: str) -> list[dict]:
-    with browser.open(address, ready=False) as page:
-        return page.context.cookies()
+def state(browser: Browser, printed: str) -> dict[str, Any]:
+    """The address and the cookie of a browser that opened the printed address."""
+    with browser.open(printed, ready=False) as page:
+        page.wait("document.querySelector('.row')")
+        return {"address": page.url, "cookies": page.context.cookies()}
 
 
 @pytest.fixture
-def page(browser: Browser, address: str, cookies: list[dict]) -> Iterator[Page]:
+def address(state: dict[str, Any]) -> str:
+    return str(state["address"])
+
+
+@pytest.fixture
+def page(browser: Browser, state: dict[str, Any], address: str) -> Iterator[Page]:
     """The list of sessions. Nothing on the pages of a test may fail, or ask another server."""
     with browser.open("about:blank", ready=False, accept_downloads=True) as opened:
-        opened.context.add_cookies(cookies)
-        opened.goto(base(address))
+        opened.context.add_cookies(state["cookies"])
+        opened.goto(address)
         opened.wait("document.querySelector('.row')")
         yield opened
         assert opened.errors == []
         assert [
-            url for url in opened.requests if not url.startswith((base(address), "about:", "data:", "blob:"))
+            url for url in opened.requests if not url.startswith((address, "about:", "data:", "blob:"))
         ] == []
-
-
-def base(address: str) -> str:
-    return address.partition("/enter")[0] + "/"
 
 
 def lamp(page: Page) -> str:
@@ -255,7 +259,7 @@ def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(page: Page, addre
         for width, scheme in ((1280, "light"), (390, "dark")):
             page.set_viewport_size({"width": width, "height": 844})
             page.emulate_media(color_scheme=scheme)
-            page.goto(base(address) + place)
+            page.goto(address + place)
             page.wait("document.readyState === 'complete'")
             page.wait("!document.querySelector('#rows') || document.querySelector('.row')")
             page.wait("!document.querySelector('#path') || document.querySelector('#path article')")
@@ -275,3 +279,125 @@ def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(page: Page, addre
     assert found == []
     if not script:
         pytest.skip(reason)
+
+
+# -- many tabs --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """A viewer of eight sessions."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for number in range(8):
+        with Session.create(tmp_path, directory=tmp_path / "sessions") as session:
+            session.append_message(f"Question {number}")
+            session.append_message(answer(f"Answer {number}"))
+    with running(SessionLibrary(tmp_path / "sessions")) as viewer:
+        yield viewer
+
+
+def tabs(page: Page, viewer: Running, *, fresh: str = "") -> list[tuple[Path, Any]]:
+    """Open every session in a tab of its own; ``fresh`` is a script that runs before those of the pages."""
+    page.wait("document.querySelector('.row')")
+    rows = page.evaluate("fetch('/api/sessions').then((answer) => answer.json())")["rows"]
+    files = {path.read_text().split("Question ")[1][0]: path for path in session_files(viewer)}
+    opened = []
+    for row in rows:
+        tab = page.context.new_page()
+        tab.set_default_timeout(15_000)
+        if fresh:
+            tab.add_init_script(fresh)
+        tab.goto(f"{viewer.base}/s/{row['id']}")
+        tab.wait_for_selector("html[data-ready]")
+        opened.append((files[row["title"][-1]], tab))
+    return opened
+
+
+def session_files(viewer: Running) -> list[Path]:
+    return sorted(Path(viewer.library.list()[0].path or "").parent.glob("*.jsonl"))
+
+
+def shown(tab: Any, text: str) -> None:
+    for _ in range(500):
+        if text in (tab.text_content("#path") or ""):
+            return
+        tab.wait_for_timeout(20)
+    raise AssertionError(f"never shown: {text}")
+
+
+def say(file: Path, text: str) -> None:
+    with Session.open(file) as session:
+        session.append_message(text)
+
+
+def test_eight_tabs_show_what_is_appended_and_the_list_still_loads(browser: Browser, many: Running) -> None:
+    with browser.open(many.address, ready=False) as page:
+        opened = tabs(page, many)
+        for number, (file, _tab) in enumerate(opened):
+            say(file, f"Appended to {number}")
+        for number, (_file, tab) in enumerate(opened):
+            shown(tab, f"Appended to {number}")
+
+        page.page.reload(timeout=15_000)
+        page.wait("document.querySelector('.row')")
+        opened[3][1].close()  # nobody else's stream ends with it
+        for number, (file, tab) in enumerate(opened):
+            if number != 3:
+                say(file, f"Said later to {number}")
+                shown(tab, f"Said later to {number}")
+
+
+def test_two_tabs_of_one_session_show_each_entry_once(browser: Browser, many: Running) -> None:
+    with browser.open(many.address, ready=False) as page:
+        (file, first), *_ = tabs(page, many)
+        say(file, "Before the second tab")
+        shown(first, "Before the second tab")
+        second = page.context.new_page()
+        second.goto(first.url)
+        second.wait_for_selector("html[data-ready]")
+        for number in range(5):
+            say(file, f"Entry {number} of both")
+        for tab in (first, second):
+            shown(tab, "Entry 4 of both")
+            path = tab.text_content("#path")
+            assert [path.count(f"Entry {number} of both") for number in range(5)] == [1] * 5
+
+
+def test_a_broken_connection_loses_nothing(browser: Browser, many: Running) -> None:
+    with browser.open(many.address, ready=False) as page:
+        opened = tabs(page, many)
+        for number, (file, _tab) in enumerate(opened):
+            say(file, f"Before {number}")
+        many.break_connections()
+        for number, (file, _tab) in enumerate(opened):
+            say(file, f"While nobody was connected to {number}")
+        for number, (_file, tab) in enumerate(opened):
+            shown(tab, f"While nobody was connected to {number}")
+            assert (tab.text_content("#path") or "").count(f"Before {number}") == 1
+
+
+HIDE = """
+delete globalThis.SharedWorker;
+globalThis.hide = (hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+};
+globalThis.hide(true);
+"""
+
+
+def test_without_shared_workers_a_hidden_tab_keeps_no_connection_and_catches_up(
+    browser: Browser, many: Running
+) -> None:
+    with browser.open(many.address, ready=False) as page:
+        opened = tabs(page, many, fresh=HIDE)
+        assert len(opened) == 8
+        for number, (file, tab) in enumerate(opened):
+            say(file, f"While {number} was hidden")
+            tab.evaluate("hide(false)")
+            shown(tab, f"While {number} was hidden")
+            tab.evaluate("hide(true)")
+            say(file, f"Once more hidden {number}")
+            tab.evaluate("hide(false)")
+            shown(tab, f"Once more hidden {number}")
+            tab.evaluate("hide(true)")

@@ -218,12 +218,12 @@ def test_the_statistics_open_with_the_shortest_period_that_holds_everything(view
     [
         ("/s/unknown", 404),
         ("/api/s/unknown/skeleton", 404),
-        ("/api/s/unknown/events", 404),
+        ("/api/events", 400),
         ("/api/s/{id}/pieces?at=99999", 400),
         ("/api/s/{id}/pieces?at=-1", 400),
         ("/api/s/{id}/pieces?at=x", 400),
         ("/api/s/{id}/skeleton?start=x", 400),
-        ("/api/s/{id}/events?offset=x", 400),
+        ("/api/events?of={id}:x", 400),
         ("/api/sessions?offset=-1", 400),
         ("/api/sessions?limit=99999999999999999999", 400),
         ("/compare", 404),
@@ -268,7 +268,7 @@ def test_changes_are_appended_when_they_are_allowed(viewer, sessions):
     unknown = viewer.post(f"/api/s/{row['id']}/delete", {})
     nonsense = viewer.post(f"/api/s/{row['id']}/title", b"[1,")
 
-    assert [given.status for given in (label, title, branch, fork)] == [200] * 4
+    assert [given.status for given in (label, title, branch, fork)] == [200] * 4, fork.text
     assert (wrong.status, unknown.status, nonsense.status) == (422, 404, 400)
     assert file.read_bytes().startswith(before)
     with Session.open(file) as session:
@@ -276,6 +276,115 @@ def test_changes_are_appended_when_they_are_allowed(viewer, sessions):
         assert session.title == "Dark lamp"
         assert session.leaf == ids[3]
     assert os.path.exists(fork.json["file"])
+
+
+@pytest.mark.parametrize(
+    ("change", "body"),
+    [
+        ("title", {}),
+        ("title", {"text": None}),
+        ("title", {"text": 5}),
+        ("title", {"text": "x", "more": 1}),
+        ("title", {"entry": "ENTRY"}),
+        ("title", {"text": "x", "entry": "ENTRY"}),
+        ("title", []),
+        ("title", "x"),
+        ("title", {"text": "nul \0"}),
+        ("title", {"text": "two\nlines"}),
+        ("title", {"text": "escape \x1b[31m"}),
+        ("title", {"text": "csi \x9b31m"}),
+        ("title", {"text": "paragraph \u2029"}),
+        ("label", {"entry": "ENTRY"}),
+        ("label", {"text": "x"}),
+        ("label", {"entry": "ENTRY", "text": "bell \a"}),
+        ("label", {"entry": None, "text": "x"}),
+        ("label", {"entry": "", "text": "x"}),
+        ("tags", {"entry": "ENTRY"}),
+        ("tags", {"text": None}),
+        ("tags", {"tags": ["bad"]}),
+        ("tags", {"text": ["bad"]}),
+        ("tags", {"text": "good tag!!"}),
+        ("tags", {"text": "../x"}),
+        ("tags", {"text": "a/../b"}),
+        ("tags", {"text": "<b>"}),
+        ("tags", {"text": "x" * 65}),
+        ("tags", {"text": "zero\u200bwidth"}),
+        ("branch", {}),
+        ("branch", {"entry": "ENTRY", "text": None}),
+        ("branch", {"entry": 1}),
+        ("fork", {"entry": ["ENTRY"]}),
+        ("fork", {"entry": "ENTRY", "directory": "/tmp"}),
+        ("page", {"literals": [""]}),
+        ("page", {"directory": "/tmp"}),
+        ("findings", {"tools": "yes"}),
+        ("findings", None),
+    ],
+)
+def test_a_body_that_is_not_as_it_should_be_changes_nothing(viewer, sessions, change, body):
+    row = row_with(viewer, "Lamp")
+    ids = viewer.get(f"/api/s/{row['id']}/skeleton").json["skeleton"]["ids"]
+    viewer.post(f"/api/s/{row['id']}/tags", {"text": "kept"})
+    before = {path: path.read_bytes() for path in sessions.glob("*.jsonl")}
+
+    given = viewer.post(f"/api/s/{row['id']}/{change}", json.dumps(body).replace("ENTRY", ids[1]).encode())
+
+    assert given.status == 422
+    assert given.json["problem"]
+    assert {path: path.read_bytes() for path in sessions.glob("*.jsonl")} == before
+    assert viewer.get(f"/s/{row['id']}").text.count("#kept") == 1
+
+
+def test_half_a_character_in_a_body_is_refused(viewer):
+    row = row_with(viewer, "Lamp")
+
+    assert viewer.post(f"/api/s/{row['id']}/title", rb'{"text":"\ud800"}').status in (400, 422)
+
+
+@pytest.mark.parametrize("name", ["store", "a store", "störe"])
+def test_no_error_says_where_the_files_are(tmp_path, monkeypatch, name):
+    """Neither in the list nor on a page, nor by the API."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    directory = tmp_path / name
+    with Session.create(tmp_path / "lighthouse", directory=directory) as session:
+        session.append_message("Why is the lamp dark?")
+        session.append_message(answer("The fuse blew."))
+        session.set_title("Lamp")
+    (directory / "empty.jsonl").touch()
+    (directory / "noise.jsonl").write_bytes(b"\x00\xff" * 50)
+    viewer = Viewer(SessionLibrary(directory), writable=True)
+    rows = viewer.get("/api/sessions").json["rows"]
+    broken = [row for row in rows if row["problem"]]
+    lamp = next(row["id"] for row in rows if row["title"] == "Lamp")
+    (file,) = (path for path in directory.glob("*.jsonl") if b"Lamp" in path.read_bytes())
+    ids = viewer.get(f"/api/s/{lamp}/skeleton").json["skeleton"]["ids"]
+
+    answers = [viewer.get("/api/sessions"), viewer.get("/api/sessions?q=lamp"), viewer.get("/statistics")]
+    for row in broken:
+        answers += [viewer.get(f"/s/{row['id']}"), viewer.get(f"/api/s/{row['id']}/skeleton")]
+        answers += [viewer.get(f"/compare?left={row['id']}&right={row['id']}")]
+        answers += [viewer.post(f"/api/s/{row['id']}/findings", {})]
+    file.write_bytes(b"")
+    answers += [viewer.post(f"/api/s/{lamp}/label", {"entry": ids[0], "text": "x"})]
+    file.unlink()
+    answers += [viewer.get(f"/api/s/{lamp}/skeleton"), viewer.post(f"/api/s/{lamp}/title", {"text": "x"})]
+
+    assert broken
+    for given in answers:
+        assert str(directory) not in given.text
+        assert name + "/" not in given.text
+
+
+def test_the_names_of_directories_leave_a_sentence_and_addresses_stay(tmp_path):
+    viewed = ViewedLibrary(SessionLibrary(tmp_path))
+
+    for text, shown in {
+        "/home/ada/s.jsonl is empty": "s.jsonl is empty",
+        "cannot open '/home/ada/s.jsonl': denied": "cannot open 's.jsonl': denied",
+        "~/s/x.jsonl; and/or 1/2": "x.jsonl; and/or 1/2",
+        "see https://host/path/x": "see https://host/path/x",
+        "at /": "at /",
+    }.items():
+        assert viewed.sentence(text) == shown
 
 
 @pytest.fixture(params=["files", "sqlite", "postgres"])
@@ -311,8 +420,8 @@ def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_be
 
     async def work() -> tuple[dict, dict]:
         stop = asyncio.Event()
-        stream = follow(viewed, id_, known, stop)
-        assert (await anext(stream)).startswith(b"retry")
+        stream = follow(viewed, {id_: known}, stop)
+        assert (await anext(stream)).startswith(b":")
         missed = append("while nobody looked")
         first = await asyncio.wait_for(anext(stream), 5)
         seen = append("while the page is open")
@@ -329,7 +438,8 @@ def test_what_another_program_appends_reaches_the_page_and_nothing_is_lost_in_be
     assert len(second["data"]["skeleton"]["ids"]) == 1
     stored = stored_at(row.path)
     assert stored is not None
-    assert int(first["id"]) < int(second["id"]) == stored.size
+    assert first["data"]["session"] == id_
+    assert first["data"]["offset"] < second["data"]["offset"] == stored.size
     viewed.close()
 
 
@@ -355,7 +465,7 @@ def test_a_session_is_reviewed_and_shared_as_one_file(tmp_path, sessions):
     assert [one["value"] for one in found] == [token]
     assert shared.status == 200
     assert shared.headers["content-disposition"] == "attachment"
-    assert wrong.status == 400
+    assert wrong.status == 422
     (tmp_path / "shared.html").write_bytes(shared.body)
     with Session.open(tmp_path / "shared.html") as read:
         said = str(read.context().messages)

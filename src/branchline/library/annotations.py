@@ -26,7 +26,7 @@ __all__ = ["Annotation", "Annotations", "annotations_of", "check_tag"]
 
 _T = TypeVar("_T")
 _Rows = Callable[[_T], SessionRow | SkippedFile]
-_TAG = re.compile(r"[^\s,:\"'\x00-\x1f\x7f]{1,64}")
+_TAG = re.compile(r"(?!.*\.\.)[a-z0-9_\u0080-\U0010ffff][a-z0-9_\u0080-\U0010ffff./+#@&-]{0,63}")
 _LONGEST_NOTE = 10_000
 
 
@@ -147,8 +147,11 @@ def annotations_of(scanner: Scanner[Any]) -> Annotations:
 def check_tag(text: str) -> str:
     """Return a tag in lower case, as it is stored. Raises ValueError if it is invalid."""
     tag = text.strip().lower()
-    if _TAG.fullmatch(tag) is None:
-        raise ValueError(f"{text!r} cannot be a tag: use up to 64 characters, no spaces, commas or colons")
+    if _TAG.fullmatch(tag) is None or not tag.isprintable():
+        raise ValueError(
+            f"{text!r} cannot be a tag: use up to 64 letters, digits and - . / + # @ &, "
+            "a letter or digit first"
+        )
     return tag
 
 

@@ -24,7 +24,8 @@ from branchline.library import SessionLibrary
 from branchline.tree import ROOT
 from branchline.views.text import safe
 from branchline.web.changes import CHANGES
-from branchline.web.guard import Guard, Keys
+from branchline.web.entry import Keys
+from branchline.web.guard import Guard
 from branchline.web.live import follow
 from branchline.web.pages import WEEKS, Pages, compare_page, session_page, statistics_page
 from branchline.web.session_table import TableRequest, session_fields, session_table
@@ -52,28 +53,31 @@ class _Viewer:
 
     # -- pages ----------------------------------------------------------------------------------------
 
+    def html(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+        """Return a page; its links begin with the path at which this viewer is found."""
+        return HTMLResponse(self.pages.render(name, base=request.scope["root_path"], **values), status)
+
     async def sessions(self, request: Request) -> Response:
-        del request
-        return HTMLResponse(self.pages.render("sessions"))
+        return self.html(request, "sessions")
 
     async def transcript(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
         fields = session_fields(self.viewed, row)
-        body = session_page(row, f"/s/{fields['id']}", writable=self.writable)
-        return HTMLResponse(self.pages.render("session", session=fields, tags=row.tags, body=body))
+        body = session_page(row, request.scope["root_path"], fields["id"], writable=self.writable)
+        return self.html(request, "session", session=fields, tags=row.tags, body=body)
 
     async def statistics(self, request: Request) -> Response:
         weeks = _number(request, "weeks", 0)
         if weeks not in (0, *WEEKS):
             raise HTTPException(400, f"weeks is one of {', '.join(map(str, WEEKS))}")
         today = date.today()  # noqa: DTZ011  in the user's time zone
-        values = await _work(statistics_page, self.viewed.library, weeks=weeks, today=today)
-        return HTMLResponse(self.pages.render("statistics", choices=WEEKS, **values))
+        values = await _work(statistics_page, self.viewed, weeks=weeks, today=today)
+        return self.html(request, "statistics", choices=WEEKS, **values)
 
     async def compare(self, request: Request) -> Response:
         left, right = (request.query_params.get(name, "") for name in ("left", "right"))
         values = await _work(self._compared, left, right)
-        return HTMLResponse(self.pages.render("compare", **values))
+        return self.html(request, "compare", **values)
 
     def _compared(self, left: str, right: str) -> dict[str, Any]:
         (one, one_entry), (other, other_entry) = (text.partition(":")[::2] for text in (left, right))
@@ -137,17 +141,17 @@ class _Viewer:
         return {"found": session.find(request.query_params.get("q", "")[:500])}
 
     async def events(self, request: Request) -> Response:
-        id = request.path_params["id"]  # noqa: A001
-        await _work(self.viewed.row, id)
-        known = request.headers.get("last-event-id") or request.query_params.get("offset", "0")
-        if not known.isdecimal() or len(known) > 18:
-            raise HTTPException(400, "offset: a number of bytes")
-        stream = follow(self.viewed, id, int(known), self.stop)
-        return StreamingResponse(stream, media_type="text/event-stream")
+        known: dict[str, int] = {}
+        for one in request.query_params.get("of", "").split(","):
+            id, _, offset = one.partition(":")  # noqa: A001
+            if not id or not offset.isdecimal() or len(offset) > 18:
+                raise HTTPException(400, "of: sessions with the number of bytes known, as ID:BYTES,ID:BYTES")
+            known[id] = int(offset)
+        return StreamingResponse(follow(self.viewed, known, self.stop), media_type="text/event-stream")
 
     async def share(self, request: Request) -> Response:
         row = await _work(self.viewed.row, request.path_params["id"])
-        return HTMLResponse(self.pages.render("share", session=session_fields(self.viewed, row)))
+        return self.html(request, "share", session=session_fields(self.viewed, row))
 
     async def findings(self, request: Request) -> Response:
         asked = await _decoded(request, PageRequest)
@@ -171,8 +175,8 @@ class _Viewer:
         change = CHANGES.get(request.path_params["change"])
         if change is None:
             raise HTTPException(404, f"unknown change; known: {', '.join(CHANGES)}")
-        given = await _decoded(request, dict[str, str | None])
-        answer = await self.ask(request, lambda session, _: change(session, given))
+        given = await _decoded(request, change.body)
+        answer = await self.ask(request, lambda session, _: change.make(session, given))
         await _work(self.viewed.rows, fresh=True)
         return answer
 
@@ -207,7 +211,7 @@ def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool
             Route("/api/s/{id}/skeleton", partial(viewer.ask, answer=viewer.skeleton)),
             Route("/api/s/{id}/pieces", partial(viewer.ask, answer=viewer.pieces)),
             Route("/api/s/{id}/find", partial(viewer.ask, answer=viewer.found)),
-            Route("/api/s/{id}/events", viewer.events),
+            Route("/api/events", viewer.events),
             Route("/s/{id}/share", viewer.share),
             Route("/api/s/{id}/findings", viewer.findings, methods=["POST"]),
             Route("/api/s/{id}/page", viewer.page, methods=["POST"]),
@@ -222,8 +226,10 @@ def create_app(library: SessionLibrary, keys: Keys, *, port: int, writable: bool
 
 async def _decoded(request: Request, type_: type[T]) -> T:
     try:
-        return msgspec.json.decode(await request.body(), type=type_)
-    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+        return msgspec.convert(msgspec.json.decode(await request.body()), type_)
+    except msgspec.ValidationError as problem:
+        raise HTTPException(422, f"the request cannot be used: {problem}") from None
+    except msgspec.DecodeError as problem:
         raise HTTPException(400, f"the request cannot be read: {problem}") from None
 
 
@@ -245,20 +251,18 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def _wants_page(request: Request) -> bool:
-    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get(
-        "accept", "text/html"
-    )
+    path = request.url.path.removeprefix(request.scope["root_path"])
+    return not path.startswith("/api/") and "text/html" in request.headers.get("accept", "text/html")
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
-    sentence = safe(problem.detail)
+    viewer: _Viewer = request.app.state.viewer
+    sentence = safe(viewer.viewed.sentence(problem.detail))
     if not _wants_page(request):
         return _json({"problem": sentence}, problem.status_code)
-    viewer: _Viewer = request.app.state.viewer
     heading = _HEADINGS.get(problem.status_code, "This cannot be shown")
-    page = viewer.pages.render("problem", heading=heading, sentence=sentence)
-    return HTMLResponse(page, problem.status_code)
+    return viewer.html(request, "problem", problem.status_code, heading=heading, sentence=sentence)
 
 
 async def _failed(request: Request, problem: Exception) -> Response:

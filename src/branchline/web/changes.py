@@ -1,59 +1,87 @@
-"""The changes that pages can make. They append to the session, and raise if it is read-only."""
+"""The changes that pages can make. They append to the session, and raise if it is read-only.
+
+Each change has a type of body: unknown or missing fields are an error, and so are control characters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import unicodedata
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
 
 from branchline.library.annotations import Annotations, check_tag
 from branchline.web.viewed import ViewedSession
 
-__all__ = ["CHANGES"]
-
-Given = Mapping[str, str | None]
+__all__ = ["CHANGES", "Change"]
 
 
-def _label(viewed: ViewedSession, given: Given) -> dict[str, Any]:
-    entry = _entry(given)
-    viewed.session.append_label(entry, given.get("text") or None)
-    return {"entry": entry, "label": viewed.session.labels.get(entry)}
+class _Text(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+
+    def __post_init__(self) -> None:
+        _check_text(self.text)
 
 
-def _title(viewed: ViewedSession, given: Given) -> dict[str, Any]:
-    viewed.session.set_title(given.get("text") or "")
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    entry: str
+
+
+class _EntryText(msgspec.Struct, forbid_unknown_fields=True):
+    entry: str
+    text: str
+
+    def __post_init__(self) -> None:
+        _check_text(self.text)
+
+
+def _check_text(text: str) -> None:
+    for character in text:
+        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
+            raise ValueError(f"a control character (U+{ord(character):04X}) cannot be part of this text")
+
+
+def _label(viewed: ViewedSession, given: _EntryText) -> dict[str, Any]:
+    viewed.session.append_label(given.entry, given.text or None)
+    return {"entry": given.entry, "label": viewed.session.labels.get(given.entry)}
+
+
+def _title(viewed: ViewedSession, given: _Text) -> dict[str, Any]:
+    viewed.session.set_title(given.text)
     return {"title": viewed.session.title}
 
 
-def _branch(viewed: ViewedSession, given: Given) -> dict[str, Any]:
-    viewed.session.branch(_entry(given))
+def _branch(viewed: ViewedSession, given: _Entry) -> dict[str, Any]:
+    viewed.session.branch(given.entry)
     return {"leaf": viewed.session.leaf}
 
 
-def _fork(viewed: ViewedSession, given: Given) -> dict[str, Any]:
-    with viewed.session.fork(_entry(given)) as made:
+def _fork(viewed: ViewedSession, given: _Entry) -> dict[str, Any]:
+    with viewed.session.fork(given.entry) as made:
         return {"session": made.id, "file": made.file}
 
 
-def _entry(given: Given) -> str:
-    entry = given.get("entry")
-    if not entry:
-        raise ValueError("the field `entry` is missing")
-    return entry
-
-
-def _tags(viewed: ViewedSession, given: Given) -> dict[str, Any]:
+def _tags(viewed: ViewedSession, given: _Text) -> dict[str, Any]:
     """Set the tags, which are stored outside the session, so that sessions of any agent can have them."""
-    wanted = tuple(map(check_tag, (given.get("text") or "").replace(",", " ").split()))
+    wanted = tuple(map(check_tag, given.text.replace(",", " ").split()))
     known = Annotations()
     known.untag(viewed.row, set(known.of(viewed.row).tags) - set(wanted))
     return {"tags": known.tag(viewed.row, wanted).tags}
 
 
-CHANGES: dict[str, Callable[[ViewedSession, Given], dict[str, Any]]] = {
-    "label": _label,
-    "title": _title,
-    "tags": _tags,
-    "branch": _branch,
-    "fork": _fork,
+class Change(NamedTuple):
+    """The type of the body, and what to do."""
+
+    body: type[msgspec.Struct]
+    make: Callable[[ViewedSession, Any], dict[str, Any]]
+
+
+CHANGES = {
+    "label": Change(_EntryText, _label),
+    "title": Change(_Text, _title),
+    "tags": Change(_Text, _tags),
+    "branch": Change(_Entry, _branch),
+    "fork": Change(_Entry, _fork),
 }
 """Changes by the last part of the URL."""

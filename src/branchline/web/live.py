@@ -1,14 +1,15 @@
-"""Live updates by server-sent events: entries that another program appends reach the open page.
+"""Live updates by server-sent events: entries that another program appends reach the open pages.
 
-The id of an event is the number of bytes of the log that were known when it was sent. After a lost connection
-the browser sends it back in ``Last-Event-ID`` and receives the missed entries.
+One stream serves all open pages of a browser. It is asked for with the number of bytes that are known of the
+log of each session, and an event says how many are known then. After a lost connection the stream is asked
+for again with those numbers, and the missed entries come first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
@@ -31,25 +32,49 @@ _MOST_PIECES = 20
 
 
 async def follow(
+    viewed: ViewedLibrary, known: Mapping[str, int], stop: asyncio.Event
+) -> AsyncIterator[bytes]:
+    """Yield events for pages that know so many bytes of the logs of these sessions, until ``stop`` is set."""
+    events: asyncio.Queue[bytes] = asyncio.Queue(1)
+    changed = {name: asyncio.Event() for name in known}
+    ended = asyncio.ensure_future(stop.wait())
+    working: list[asyncio.Future[Any]] = [
+        asyncio.ensure_future(_watch(viewed, changed)),
+        *(asyncio.ensure_future(_tell(viewed, name, known[name], changed[name], events)) for name in known),
+    ]
+    upcoming = asyncio.ensure_future(events.get())
+    try:
+        yield b": connected\n\n"
+        while not stop.is_set():
+            await asyncio.wait({upcoming, ended}, timeout=_PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if upcoming.done():
+                yield upcoming.result()
+                upcoming = asyncio.ensure_future(events.get())
+            else:
+                yield b": still here\n\n"
+    finally:
+        for task in (ended, upcoming, *working):
+            task.cancel()
+
+
+async def _tell(
     viewed: ViewedLibrary,
     id: str,  # noqa: A002
     known: int,
-    stop: asyncio.Event,
-) -> AsyncIterator[bytes]:
-    """Yield events for a page that knows ``known`` bytes of the session's log, until ``stop`` is set."""
-    path = (await run_in_threadpool(viewed.row, id)).path or ""
-    yield b"retry: 500\n\n"
-    async for changed in _changes(path, stop):
-        if not changed:
-            yield b": still here\n\n"
-            continue
+    changed: asyncio.Event,
+    events: asyncio.Queue[bytes],
+) -> None:
+    """Put an event for each change of one session, until it is gone."""
+    while True:
+        await changed.wait()
+        changed.clear()
         try:
-            event, known = await run_in_threadpool(_news, viewed, id, known)
+            news, known = await run_in_threadpool(_news, viewed, id, known)
         except (BranchlineError, OSError, ValueError) as problem:
-            yield _event("gone", {"problem": str(problem)}, known)
+            await events.put(_event("gone", {"session": id, "problem": viewed.sentence(str(problem))}))
             return
-        if event is not None:
-            yield _event("entries", event, known)
+        if news is not None:
+            await events.put(_event("entries", news))
 
 
 def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | None, int]:  # noqa: A002
@@ -66,6 +91,8 @@ def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | 
         if len(rows) > _MOST_PIECES:
             rows = []
         news = {
+            "session": id,
+            "offset": session.offset,
             "generation": session.generation,
             "skeleton": msgspec.to_builtins(skeleton, str_keys=True),
             "changed": changed,
@@ -74,68 +101,73 @@ def _news(viewed: ViewedLibrary, id: str, known: int) -> tuple[dict[str, Any] | 
         return news, session.offset
 
 
-def _event(name: str, data: dict[str, Any], known: int) -> bytes:
-    text = json_codec.dumps(data, surrogates="replace")
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (name.encode(), known, text)
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), json_codec.dumps(data, surrogates="replace"))
 
 
-async def _changes(path: str, stop: asyncio.Event) -> AsyncIterator[bool]:
-    """Yield True first and whenever the session may have changed, and False to keep the connection open.
-
-    Watching starts before the first True, so that no change is missed.
-    """
-    stamp = await run_in_threadpool(_stamp, path)
-    file = await run_in_threadpool(watched_file, path)
-    if file is None:  # on a database server
-        yield True
-        async for polled in _polls(path, stamp, _SERVER_SECONDS, stop):
-            yield polled
-        return
-    watching = _notifications(file, stop)
-    upcoming = asyncio.ensure_future(anext(watching, None))
+async def _watch(viewed: ViewedLibrary, changed: Mapping[str, asyncio.Event]) -> None:
+    """Set the events of sessions that may have changed: of all first, when watching has begun."""
+    files: dict[str, str] = {}
+    polls = []
+    for name in changed:
+        try:
+            path = (await run_in_threadpool(viewed.row, name)).path or ""
+        except BranchlineError:
+            continue  # the first look at it says so
+        file = await run_in_threadpool(watched_file, path)
+        if file is not None:
+            files[name] = file
+        else:  # on a database server
+            stamp = await run_in_threadpool(_stamp, path)
+            polls.append(_poll(path, stamp, changed[name], _SERVER_SECONDS))
+    stamps = {name: await run_in_threadpool(_stamp, path) for name, path in files.items()}
+    polling = [asyncio.ensure_future(poll) for poll in polls]
+    watching = asyncio.ensure_future(_notice(files, changed))
     try:
         await asyncio.sleep(0)  # the watch is set up in the first step
-        yield True
-        while (changed := await upcoming) is not None:
-            upcoming = asyncio.ensure_future(anext(watching, None))
-            yield changed
-    except (ImportError, OSError, RuntimeError):  # notifications are unavailable
-        async for polled in _polls(path, stamp, _FILE_SECONDS, stop):
-            yield polled
+        for event in changed.values():
+            event.set()
+        try:
+            await watching
+        except (ImportError, OSError, RuntimeError):  # notifications are unavailable
+            polling += [
+                asyncio.ensure_future(_poll(path, stamps[name], changed[name], _FILE_SECONDS))
+                for name, path in files.items()
+            ]
+        await asyncio.gather(*polling)
     finally:
-        upcoming.cancel()
+        for task in (watching, *polling):
+            task.cancel()
 
 
-async def _polls(
-    path: str, stamp: FileStamp | None, seconds: float, stop: asyncio.Event
-) -> AsyncIterator[bool]:
-    quiet = 0.0
-    while not stop.is_set():
+async def _poll(path: str, stamp: FileStamp | None, changed: asyncio.Event, seconds: float) -> None:
+    while True:
         await asyncio.sleep(seconds)
-        quiet += seconds
         if (now := await run_in_threadpool(_stamp, path)) != stamp:
-            stamp, quiet = now, 0.0
-            yield True
-        elif quiet >= _PING_SECONDS:
-            quiet = 0.0
-            yield False
+            stamp = now
+            changed.set()
 
 
-async def _notifications(path: str, stop: asyncio.Event) -> AsyncGenerator[bool, None]:
+async def _notice(files: Mapping[str, str], changed: Mapping[str, asyncio.Event]) -> None:
+    """Set the events of files that the system reports as changed: one thread waits for all of them."""
+    if not files:
+        return
     from watchfiles import awatch  # noqa: PLC0415  only needed to follow
 
+    directories = {os.path.dirname(file) for file in files.values()}
     watching = awatch(
-        os.path.dirname(path),
-        watch_filter=lambda _kind, name: os.path.realpath(name).startswith(path),
+        *directories,
+        watch_filter=lambda _kind, path: os.path.realpath(path).startswith(tuple(files.values())),
         recursive=False,
         debounce=_STEP_MS,
         step=_STEP_MS,
         rust_timeout=int(_PING_SECONDS * 1000),
-        yield_on_timeout=True,
-        stop_event=stop,
     )
-    async for changes in watching:
-        yield bool(changes)
+    async for found in watching:
+        paths = [os.path.realpath(path) for _kind, path in found]  # noqa: ASYNC240  of links, rarely
+        for name, file in files.items():
+            if any(path.startswith(file) for path in paths):
+                changed[name].set()
 
 
 def _stamp(path: str) -> FileStamp | None:

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from branchline.library import SessionLibrary, SessionRow
+from branchline.library import SessionRow
 from branchline.views.compare import Side, compare_view
 from branchline.views.html.markup import Html, join, template
 from branchline.views.html.page import session_body
@@ -19,7 +19,7 @@ from branchline.views.stats_lines import cost_text
 from branchline.views.text import safe
 from branchline.views.tool_calls import short_path
 from branchline.web.charts import calendar, daily_bars, ranked_bars
-from branchline.web.viewed import ViewedSession
+from branchline.web.viewed import ViewedLibrary, ViewedSession
 
 __all__ = ["WEEKS", "Pages", "compare_page", "session_page", "statistics_page"]
 
@@ -57,8 +57,8 @@ def _shown(value: str) -> Markup | str:
     return Markup(value) if isinstance(value, Html) else safe(value)  # noqa: S704  made by views.html only
 
 
-def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Html:
-    """Return the body of a session page; its script loads the conversation."""
+def session_page(row: SessionRow, base: str, id: str, *, writable: bool = False) -> Html:  # noqa: A002
+    """Return the body of a session page; its script loads the conversation. ``base`` begins all links."""
     home = os.path.expanduser("~")
     facts = [
         row.agent or row.format or "",
@@ -71,11 +71,12 @@ def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Ht
         facts.append(count(row.branches, "branch", "branches"))
     if row.findings:
         facts.append(count(row.findings, "finding"))
+    share = _SHARE(f"{base}/s/{id}")
     return session_body(
         title=row.title or row.first_prompt or "untitled",
         facts=[fact for fact in facts if fact],
-        home="/",
-        tools=join((_CHANGE(), _SHARE(address))) if writable else _SHARE(address),
+        home=f"{base}/",
+        tools=join((_CHANGE(), share)) if writable else share,
         keys={
             "Sessions": {
                 "All sessions": "s",
@@ -87,10 +88,10 @@ def session_page(row: SessionRow, address: str, *, writable: bool = False) -> Ht
     )
 
 
-def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict[str, Any]:
+def statistics_page(viewed: ViewedLibrary, *, weeks: int, today: date) -> dict[str, Any]:
     """Return the statistics of the last ``weeks``; 0 chooses the shortest period that covers all data."""
     home = os.path.expanduser("~")
-    with library.statistics(since=today - timedelta(days=_YEAR_DAYS), until=today) as year:
+    with viewed.library.statistics(since=today - timedelta(days=_YEAR_DAYS), until=today) as year:
         days = {
             date.fromisoformat(group.name): group.figures.sessions
             for group in year.groups("day")
@@ -102,7 +103,7 @@ def statistics_page(library: SessionLibrary, *, weeks: int, today: date) -> dict
         stats = found.stats()
         by_model = found.groups("day", "model")
         hours = found.groups("hour")
-        notes = tuple(found.notes)
+        notes = tuple(map(viewed.sentence, found.notes))
     total = stats.total
     models = [group.name for group in stats.model[:_SERIES]]
     cost: dict[date, list[float]] = {}

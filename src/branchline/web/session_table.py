@@ -88,7 +88,7 @@ def session_table(viewed: ViewedLibrary, asked: TableRequest) -> dict[str, Any]:
             }
             for row in window
         ],
-        "notes": list(notes),
+        "notes": list(map(viewed.sentence, notes)),
     }
 
 
@@ -121,7 +121,7 @@ def session_fields(
         "modified": row.modified_ms,
         "live": time.time() * 1000 - row.modified_ms < _LIVE_SECONDS * 1000,
         "findings": row.findings or 0,
-        "problem": row.problem,
+        "problem": row.problem and viewed.sentence(row.problem),
         "subagent": row.subagent,
     }
 

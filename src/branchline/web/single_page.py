@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,7 +23,7 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     thinking: bool = True
     images: bool = True
     keep: list[str] = []
-    literals: list[str] = []
+    literals: list[Annotated[str, msgspec.Meta(min_length=1)]] = []
 
 
 def findings(viewed: ViewedSession, asked: PageRequest) -> dict[str, Any]:

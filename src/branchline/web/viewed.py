@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import threading
 import time
@@ -31,6 +32,8 @@ _MOST_PIECES = 400
 _MOST_FOUND = 2000
 _BEFORE = 40
 _AFTER = 120
+_DIRECTORIES = re.compile(r"(?<![\w:/.])~?/(?:[^\s/'\"]+/)*(?=[^\s/])")
+"""The directories of an absolute path, but not what looks like them in a web address."""
 _CHANGED = (LogReplaced, LogShrank)
 
 
@@ -134,6 +137,7 @@ class ViewedLibrary:
         self._rows: tuple[SessionRow, ...] = ()
         self._listed = float("-inf")
         self._by_id: dict[str, SessionRow] = {}
+        self._directories: set[str] = set()
         self._open: OrderedDict[str, ViewedSession] = OrderedDict()
 
     def id_of(self, row: SessionRow) -> str:
@@ -141,19 +145,31 @@ class ViewedLibrary:
         name = row_name(row).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(name, key=self._key, digest_size=9).hexdigest()
 
+    def sentence(self, text: str) -> str:
+        """Return what is said about a problem, with the names of files instead of their paths."""
+        for directory in sorted(self._directories, key=len, reverse=True):
+            text = text.replace(directory + os.sep, "")
+        return _DIRECTORIES.sub("", text)
+
     def rows(self, *, fresh: bool = False) -> tuple[SessionRow, ...]:
         """Return all sessions, newest first, from a cache of at most two seconds."""
         with self._lock:
             if fresh or time.monotonic() - self._listed > _FRESH_SECONDS:
                 self._rows = tuple(self.library.list(deep=True))
-                self._by_id |= {self.id_of(row): row for row in self._rows}
+                self._remember(self._rows)
                 self._listed = time.monotonic()
             return self._rows
 
     def remember(self, rows: Iterable[SessionRow]) -> None:
         """Register rows, such as those of a search, so that their ids can be found."""
         with self._lock:
-            self._by_id |= {self.id_of(row): row for row in rows}
+            self._remember(rows)
+
+    def _remember(self, rows: Iterable[SessionRow]) -> None:
+        for row in rows:
+            self._by_id[self.id_of(row)] = row
+            if row.path:
+                self._directories.add(os.path.dirname(row.path))
 
     def row(self, id: str) -> SessionRow:  # noqa: A002
         """Return the row with this id. Raises SessionNotFound for an unknown id."""

@@ -54,13 +54,12 @@ def demo_command(out: Output, reset: bool) -> None:  # noqa: FBT001
 
 def enter_demo() -> None:
     """Switch to the demo library and the directory of its project."""
-    from branchline import demo
+    from branchline import demo, places
     from branchline.settings import settings_path
 
     os.environ["BRANCHLINE_CONFIG"] = settings_path()  # keep the settings of the user
     made = demo.prepare(now=time.time())
-    os.environ["BRANCHLINE_HOME"] = made.home
-    os.environ["HOME"] = made.home  # hides the sessions of the user
+    places.confine(made.home)  # hides the sessions of the user, wherever they are
     os.chdir(made.project)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from branchline._version import install_extra
@@ -33,8 +35,8 @@ def web_command(
 ) -> None:
     """Show sessions in a web browser.
 
-    The viewer is reachable only from this machine, at an address with a one-time token, until you press
-    Ctrl-C. It changes nothing unless --write is given.
+    The viewer is reachable only from this machine, at an address that works once, until you press Ctrl-C.
+    Enter makes another address. It changes nothing unless --write is given.
     """
     try:
         from branchline.web.server import serve
@@ -47,9 +49,19 @@ def web_command(
             out.result("web", {"address": address, "writable": writable})
             return
         out.line(address)
-        remark("Ctrl-C stops the viewer; the address works once")
+        remark(f"Ctrl-C stops the viewer; the address works once{more}")
+
+    again = sys.stdin.fileno() if not out.json and sys.stdin is not None and sys.stdin.isatty() else None
+    more = "" if again is None else ", Enter makes another"
 
     try:
-        serve(library, port=port or 0, writable=writable, open_browser=open_browser, on_address=told)
+        serve(
+            library,
+            port=port or 0,
+            writable=writable,
+            open_browser=open_browser,
+            on_address=told,
+            again=again,
+        )
     except OSError as problem:
         raise click.ClickException(f"cannot listen on port {port}: {problem.strerror}") from None

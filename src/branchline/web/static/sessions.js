@@ -1,5 +1,6 @@
 // The list of sessions. Rows have a known height, and only those near the window are in the document; the server
 // filters, sorts and searches. Everything that comes from sessions is put into text nodes.
+import { ask, base } from "./server.js";
 import { startPage } from "./theme.js";
 
 startPage();
@@ -24,11 +25,7 @@ async function load(offset) {
   asked.add(offset);
   const mine = turn;
   let answer;
-  try {
-    const response = await fetch(address(offset));
-    answer = await response.json();
-    if (!response.ok) throw new Error(answer.problem);
-  } catch (problem) { if (mine === turn) { tell(problem.message); $("#tally").textContent = ""; } return; }
+  try { answer = await ask(address(offset)); } catch (problem) { if (mine === turn) { tell(problem.message); $("#tally").textContent = ""; } return; }
   if (mine !== turn) return;
   tell(answer.notes.join("; "));
   answer.rows.forEach((row, index) => rows.set(offset + index, row));
@@ -92,7 +89,7 @@ function draw() {
 }
 
 function drawn(row, at) {
-  const node = element("a", "row grid-cols"); node.href = "/s/" + row.id; node.role = "listitem";
+  const node = element("a", "row grid-cols"); node.href = base + "/s/" + row.id; node.role = "listitem";
   Object.assign(node.dataset, { at, id: row.id, turn });
   node.setAttribute("aria-posinset", at + 1); node.setAttribute("aria-setsize", total);
   const title = element("span", "title" + (row.untitled ? " none" : ""), row.title || "untitled");
@@ -133,7 +130,7 @@ function ago(ms) { let value = Math.max(0, (Date.now() - ms) / 1000); if (value 
 function open(node, entry) {
   const given = state.q ? "?q=" + encodeURIComponent(state.q) : "";
   const target = entry ?? rows.get(+node.dataset.at)?.hits?.[0]?.entry;
-  location.href = "/s/" + node.dataset.id + given + (target ? "#e-" + encodeURIComponent(target) : "");
+  location.href = base + "/s/" + node.dataset.id + given + (target ? "#e-" + encodeURIComponent(target) : "");
 }
 function go(at) {
   here = Math.max(0, Math.min(total - 1, at));

@@ -1,18 +1,14 @@
 // Review before sharing: every finding is masked unless the person keeps it; then the file is made on the server.
+import { meta, post as send } from "./server.js";
 import { startPage } from "./theme.js";
 
 startPage();
 const $ = (selector) => document.querySelector(selector);
-const meta = (name) => $(`meta[name=branchline-${name}]`).content;
 const element = (name, className, text) => { const made = document.createElement(name); if (className) made.className = className; if (text !== undefined) made.textContent = text; return made; };
 const id = meta("session"), kept = new Set(), literals = [];
 let turn = 0, found = [];
 
-async function post(name, body) {
-  const response = await fetch(`/api/s/${id}/${name}`, { method: "POST", headers: { "content-type": "application/json", "x-branchline": meta("token") }, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error((await response.json()).problem);
-  return response;
-}
+const post = (name, body) => send(`/api/s/${id}/${name}`, body);
 function asked() {
   const parts = {};
   for (const box of document.querySelectorAll("[data-part]")) parts[box.dataset.part] = box.checked;

@@ -1,15 +1,10 @@
 // The page of one session in the viewer: pieces by request, new entries as they are appended.
+import { ask, base, meta, post } from "./server.js";
 import { startSession } from "./session.js";
+import { follow } from "./stream.js";
 import { startPage } from "./theme.js";
 
-const id = document.querySelector("meta[name=branchline-session]").content;
-const base = "/api/s/" + id;
-
-async function ask(address) {
-  const response = await fetch(base + address), answer = await response.json();
-  if (!response.ok) throw new Error(answer.problem);
-  return answer;
-}
+const id = meta("session"), data = "/api/s/" + id;
 
 // What is asked for while there is no connection is asked for again, as the stream of new entries is.
 async function askAgain(address) {
@@ -21,41 +16,44 @@ async function askAgain(address) {
 
 class ServerSource {
   async skeleton() {
-    const answer = await ask("/skeleton");
+    const answer = await ask(data + "/skeleton");
     this.generation = answer.generation; this.offset = answer.offset;
     return answer.skeleton;
   }
   async pieces(positions) {
     const found = [];
     for (let at = 0; at < positions.length; at += 300) {
-      const answer = await askAgain("/pieces?at=" + positions.slice(at, at + 300).join(","));
+      const answer = await askAgain(data + "/pieces?at=" + positions.slice(at, at + 300).join(","));
       if (answer.generation !== this.generation) { location.reload(); return new Promise(() => {}); }
       found.push(...answer.pieces);
     }
     return found;
   }
   async search(words, found, stopped) {
-    const answer = await ask("/find?q=" + encodeURIComponent(words));
+    const answer = await ask(data + "/find?q=" + encodeURIComponent(words));
     for (const [position, before, after] of answer.found) { if (stopped()) return; found(position, before, after); }
   }
 }
 
 // -- following -----------------------------------------------------------------------------------------------------
 
-function follow(page, source) {
-  const button = document.querySelector("#news"); let fresh = 0;
-  const stream = new EventSource(base + "/events?offset=" + source.offset);
-  stream.addEventListener("entries", (event) => {
-    const news = JSON.parse(event.data);
+function showNews(page, source) {
+  const button = document.querySelector("#news"); let fresh = 0, last = Promise.resolve();
+  async function grow(news) {
     if (news.generation !== source.generation) { location.reload(); return; }
-    const known = page.tree.ids.length, columns = news.skeleton;
-    if (columns.first > known) { location.reload(); return; }
-    if (columns.first + columns.ids.length > known) fresh += page.grow(columns, news.changed, news.pieces);
+    const known = page.tree.ids.length; let columns = news.skeleton;
+    source.offset = Math.max(source.offset, news.offset);
+    if (columns.first + columns.ids.length <= known && !news.changed.length) return;
+    if (columns.first !== known) columns = (await askAgain(`${data}/skeleton?start=${known}`)).skeleton;  // another page knew less, or more
+    fresh += page.grow(columns, news.changed, news.pieces);
     button.textContent = fresh === 1 ? "1 new" : fresh + " new";
     button.hidden = fresh < 1 || document.documentElement.scrollHeight - scrollY - innerHeight < 40;
     document.documentElement.dataset.entries = page.tree.ids.length;
+  }
+  follow(id, () => source.offset, (kind, news) => {
+    if (kind === "entries") last = last.then(() => grow(news));
+    else { button.textContent = news.problem; button.hidden = false; button.disabled = true; }
   });
-  stream.addEventListener("gone", (event) => { stream.close(); button.textContent = JSON.parse(event.data).problem; button.hidden = false; button.disabled = true; });
   button.addEventListener("click", () => { fresh = 0; button.hidden = true; page.goTo(page.path[page.path.length - 1]); });
 }
 
@@ -72,11 +70,11 @@ function startChanges(page) {
   document.querySelector("#change-button").addEventListener("click", open);
   for (const form of dialog.querySelectorAll("[data-change]")) form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const token = document.querySelector("meta[name=branchline-token]").content, name = form.dataset.change;
+    const name = form.dataset.change, body = {};
+    if (form.elements.text) body.text = form.elements.text.value;
+    if ("entry" in form.dataset) body.entry = entry;
     try {
-      const response = await fetch(`${base}/${name}`, { method: "POST", headers: { "content-type": "application/json", "x-branchline": token }, body: JSON.stringify({ entry, text: form.elements.text?.value ?? null }) });
-      const answer = await response.json();
-      if (!response.ok) throw new Error(answer.problem);
+      const answer = await (await post(`${data}/${name}`, body)).json();
       if (name === "fork") { told.textContent = "Forked as " + answer.session; told.hidden = false; return; }
       history.replaceState(null, "", "#e-" + encodeURIComponent(entry)); location.reload();
     } catch (problem) { told.textContent = problem.message; told.hidden = false; }
@@ -86,13 +84,13 @@ function startChanges(page) {
 
 startPage();
 const source = new ServerSource();
-const compareLink = (one, other) => "/compare?left=" + id + ":" + encodeURIComponent(one) + "&right=" + id + ":" + encodeURIComponent(other);
+const compareLink = (one, other) => base + "/compare?left=" + id + ":" + encodeURIComponent(one) + "&right=" + id + ":" + encodeURIComponent(other);
 startSession(source, { compareLink }).then((page) => {
-  globalThis.branchline = page; follow(page, source);
+  globalThis.branchline = page; showNews(page, source);
   const change = startChanges(page);
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea, dialog") || document.querySelector("dialog[open]")) return;
-    if (event.key === "s") location.href = "/"; else if (event.key === "x") location.href = `/s/${id}/share`; else if (event.key === "e" && change) { event.preventDefault(); change(); }
+    if (event.key === "s") location.href = base + "/"; else if (event.key === "x") location.href = `${base}/s/${id}/share`; else if (event.key === "e" && change) { event.preventDefault(); change(); }
   });
   const words = new URLSearchParams(location.search).get("q"), find = document.querySelector("#find");
   if (words) { find.value = words; find.dispatchEvent(new Event("input", { bubbles: true })); }

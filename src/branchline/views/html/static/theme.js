@@ -8,6 +8,11 @@ export function setTheme(name, keep = true) {
 }
 export function nextTheme() { setTheme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "") + 1) % 3]); }
 
+// The policy of a page cannot stop a navigation. What the reader did not start stays on this server.
+globalThis.navigation?.addEventListener("navigate", (event) => {
+  if (!event.userInitiated && event.cancelable && new URL(event.destination.url).origin !== location.origin) event.preventDefault();
+});
+
 export function startPage() {
   let kept = "";
   try { kept = localStorage.getItem("theme") ?? ""; } catch { /* a page without storage */ }
