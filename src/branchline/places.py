@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-<<<<<<< HEAD
-from collections.abc import Callable, Iterable, Iterator, Mapping
-=======
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
->>>>>>> wt-viewer
 
 import msgspec
 
