@@ -370,10 +370,6 @@ class ImportedFiles(Protocol[IndexT]):
 class TitleFiles(Protocol):
     """Titles that an agent stores outside the session files."""
 
-    def titles_file(self, root: str) -> str | None:
-        """Return the file with the titles of the sessions below a root."""
-        ...
-
     def titles_near(self, path: str) -> str | None:
         """Return the file with the title of one session file."""
         ...
