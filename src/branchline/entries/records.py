@@ -55,7 +55,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
     @property
     def parent(self) -> str | None:
-        """The session that this one comes from; one that names itself continues an earlier file of its own."""
+        """The session that this one comes from; one that names itself continues its own earlier file."""
         return None if self.parent_session == self.id else self.parent_session
 
 

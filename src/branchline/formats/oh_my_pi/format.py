@@ -204,7 +204,7 @@ def _begins_with_slot(first: bytes, second: bytes) -> bool:
     if len(first) == SLOT_BYTES - 1 and second.startswith(b'{"type":"session"'):
         return True  # the slot is damaged, but what follows is at its offset
     fields = json_codec.loads_object(first) if b'"title"' in first else None
-    return fields is not None and _SLOT_KEYS <= fields.keys() and "id" not in fields
+    return fields is not None and fields.keys() >= _SLOT_KEYS and "id" not in fields
 
 
 def _tells_nothing(line: bytes) -> bool:
