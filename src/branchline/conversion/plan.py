@@ -23,6 +23,7 @@ from branchline.entries import (
     Usage,
     UsageEntry,
     UserMessage,
+    amount,
 )
 from branchline.formats.entry_log import EntryLog
 from branchline.formats.protocol import Format, FormatReader
@@ -418,9 +419,11 @@ def added(one: Usage, other: Usage) -> Usage:
     names = ("input", "output", "cache_read", "cache_write")
     costs = (*names, "total")
     return Usage(
-        **{name: getattr(one, name) + getattr(other, name) for name in names},
+        **{name: amount(getattr(one, name)) + amount(getattr(other, name)) for name in names},
         total_tokens=one.context_tokens + other.context_tokens,
-        cost=Cost(**{name: getattr(one.cost, name) + getattr(other.cost, name) for name in costs}),
+        cost=Cost(
+            **{name: amount(getattr(one.cost, name)) + amount(getattr(other.cost, name)) for name in costs}
+        ),
     )
 
 
