@@ -53,11 +53,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     parent_session: str | None = None
     metadata: dict[str, Any] | None = None
 
-    @property
-    def parent(self) -> str | None:
-        """The session that this one comes from; one that names itself continues its own earlier file."""
-        return None if self.parent_session == self.id else self.parent_session
-
 
 class _Entry(
     msgspec.Struct,

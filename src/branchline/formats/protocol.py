@@ -538,6 +538,13 @@ class FormatTraits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one answer may be written as several entries."""
     ends_with_position: bool = False
     """Whether a new file ends with lines that record the leaf."""
+    continues_own_files: bool = False
+    """Whether a session that names itself as its parent continues an earlier file of its own."""
+
+    def parent_of(self, header: Header) -> str | None:
+        """Return the other session that one with this header was made from."""
+        own = self.continues_own_files and header.parent_session == header.id
+        return None if own else header.parent_session
 
     def days_kept(self, settings: Mapping[str, Any]) -> float | None:
         """Return after how many days the agent with these settings deletes sessions; None for never."""

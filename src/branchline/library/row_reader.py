@@ -19,7 +19,8 @@ from branchline.formats import CompressedFiles, Format, Peek
 from branchline.formats.json_values import LAST_INSTANT
 from branchline.library.branch_count import count_branches
 from branchline.log.system import describe_oserror
-from branchline.plugins.formats import detect_in, format_named, peek
+from branchline.plugins.formats import detect_in as detect
+from branchline.plugins.formats import format_named, peek
 from branchline.stores import Listed, Read, Store, StoredLog, unpacked_for_listing
 from branchline.stores.protocol import SizedContent, id_in_key
 from branchline.views.session_row import SessionRow
@@ -72,9 +73,9 @@ def shallow_row(stored: StoredLog, *, draft: bool = False) -> SessionRow:
     )
 
 
-def header_row(stored: StoredLog, header: Header, format_name: str) -> SessionRow:
+def header_row(stored: StoredLog, header: Header, format_: Format) -> SessionRow:
     """Return the row with what directory and header tell."""
-    return _row(stored, header, None, format=format_name, version=header.version)
+    return _row(stored, header, format_, None, format=format_.name, version=header.version)
 
 
 def problem_row(stored: StoredLog, problem: Exception, *, draft: bool = False) -> SessionRow:
@@ -203,7 +204,7 @@ def _open(read: Read, stored: StoredLog, known: Format | None, expected: Format 
             return start[offset : offset + size]
 
     head = start[:_HEAD]
-    format_ = detect_in(read, name, expected=expected) if known is None else known
+    format_ = detect(read, name, expected=expected) if known is None else known
     return _Log(name, format_, read, start, stored.size, format_.compression_of(head))
 
 
@@ -266,6 +267,7 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
     return _row(
         stored,
         header,
+        transcript.format,
         model_of(transcript, path),
         draft=draft,
         title=transcript.title,
@@ -282,7 +284,9 @@ def deep_row(stored: StoredLog, transcript: EntryLog, *, draft: bool = False) ->
     )
 
 
-def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **told: Any) -> SessionRow:
+def _row(
+    stored: StoredLog, header: Header | None, format_: Format, model: ModelRef | None, **told: Any
+) -> SessionRow:
     """Make a row from the directory entry, the header and the given columns."""
     return SessionRow(
         key=stored.key,
@@ -292,7 +296,7 @@ def _row(stored: StoredLog, header: Header | None, model: ModelRef | None, **tol
         modified_ms=round(stored.modified * 1000),
         cwd=None if header is None else header.cwd,
         created=None if header is None else header.timestamp or None,
-        parent_session=None if header is None else header.parent,
+        parent_session=None if header is None else format_.traits.parent_of(header),
         provider=None if model is None else model.provider,
         model=None if model is None else model.id,
         **told,

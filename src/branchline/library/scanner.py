@@ -224,7 +224,7 @@ def seen_file(found: ReadLog, read: Read, path: str) -> SeenFile:
 
 def header_record(stored: StoredLog, format_: Format, header: Header | None) -> FileRecord:
     """Return the record of a file of which only the header was read."""
-    row = shallow_row(stored) if header is None else header_row(stored, header, format_.name)
+    row = shallow_row(stored) if header is None else header_row(stored, header, format_)
     return FileRecord(
         row=row,
         format=format_.name,

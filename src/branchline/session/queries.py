@@ -91,7 +91,7 @@ class SessionQueries:
         """The session that this one was forked from, or that started it as a sub-agent: a path, or an id."""
         writer = self._writer
         started_by = writer.format.home.subagent_of(writer.path or writer.key, self.header)
-        return self.header.parent or started_by or None
+        return writer.format.traits.parent_of(self.header) or started_by or None
 
     @property
     def read_only(self) -> str | None:
