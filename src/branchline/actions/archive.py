@@ -16,8 +16,8 @@ from branchline import places
 from branchline.errors import BranchlineError, NotASession, NotSupported, SessionNotFound
 from branchline.log import create_directory, replace_file
 from branchline.stores.companion_folders import companion_folder, copy_folder
-from branchline.stores.reading import earlier_files
 from branchline.stores.sources import address_in
+from branchline.stores.whole_sessions import earlier_files
 from branchline.views.session_row import SessionRow
 
 __all__ = ["ArchiveResult", "archive_sessions", "unarchived"]

@@ -35,7 +35,7 @@ from branchline.stores import (
     unpacked,
 )
 from branchline.stores.protocol import SizedContent
-from branchline.stores.reading import assembled_content
+from branchline.stores.whole_sessions import assembled_content
 from branchline.tree import Finding, severity
 from branchline.views.session_row import SessionRow
 

@@ -154,7 +154,7 @@ def peek_file(read: Read, path: str, expected: Format | None = None) -> Peek:
     found = peek(read, path, expected=expected)
     if found.header is None or found.format.companion is None:
         return found
-    from branchline.stores.reading import external_facts  # noqa: PLC0415  few formats need it
+    from branchline.stores.whole_sessions import external_facts  # noqa: PLC0415  few formats need it
 
     facts = external_facts(found.format, path, found.header)
     return Peek(found.format, facts.completed(found.header))
@@ -178,7 +178,7 @@ def completed_row(record: FileRecord) -> SessionRow:
         return row  # the package that knows it is gone
     if row.cwd and format_.companion is None and format_.titles is None:
         return row
-    from branchline.stores.reading import external_facts, folder_cwd  # noqa: PLC0415  few formats need it
+    from branchline.stores.whole_sessions import external_facts, folder_cwd  # noqa: PLC0415  few formats need it
 
     header = None
     if record.has_header:
@@ -212,7 +212,7 @@ def _assembled(log: _Log, store: Store | None) -> _Log:
     """The log together with its beginning in other logs, unpacked."""
     if log.compression is None and log.format.splitting is None:
         return log
-    from branchline.stores.reading import assembled_content  # noqa: PLC0415  few formats need it
+    from branchline.stores.whole_sessions import assembled_content  # noqa: PLC0415  few formats need it
 
     content = assembled_content(
         log.format, SizedContent(log.read, log.size), log.name, log.start[:_HEAD], store
@@ -253,7 +253,7 @@ def _look_unpacked(
 
 def _transcript(log: _Log) -> EntryLog:
     from branchline.formats import EntryLog  # noqa: PLC0415  as above
-    from branchline.stores.reading import completed  # noqa: PLC0415  as above
+    from branchline.stores.whole_sessions import completed  # noqa: PLC0415  as above
 
     return completed(EntryLog(log.format, log.read, log.name), log.name)
 

@@ -73,7 +73,7 @@ from branchline.stores import (
     open_log,
 )
 from branchline.stores.files import draft_at, store_at
-from branchline.stores.reading import completed, folder_cwd, whole_log
+from branchline.stores.whole_sessions import completed, folder_cwd, whole_log
 from branchline.tree import ROOT
 
 __all__ = ["ForkAt", "ForkScope", "OnConflict", "Persist", "Session"]
